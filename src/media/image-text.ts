@@ -3,8 +3,8 @@ import { dataUrl, splitDataUrl } from '../wire/data-url.js';
 import { declaredImageType, type ImageBytes, type ImageSource, unknownType } from './image.js';
 
 /**
- * Reads an image that is given as text: an `http(s):` URL, a `data:` URL in base64 (RFC 2397), or base64 alone. Its
- * media type is that of the `data:` URL, or what the first bytes tell.
+ * Reads an image given as text: an `http(s):` URL, a `data:` URL in base64 (RFC 2397), or bare base64. Its media type is
+ * that of the `data:` URL, else it is detected from the first bytes.
  * @param at path of the text in the client's body
  * @throws {GatewayError} of status 400, naming that path, for anything else
  */
@@ -23,8 +23,8 @@ export function readImageText(text: string, at: string): ImageSource {
 }
 
 /**
- * An object with an image as its only member, by URL or as a data URL: JSON text in pieces, for megabytes of base64 in a
- * larger text would be copied twice more.
+ * JSON of an object with an image as its only member, as a URL or a data URL. It is returned in pieces, since megabytes
+ * of base64 in one text would be copied twice more.
  */
 export function imageObject(member: string, image: ImageSource): Buffer[] {
   if (image.kind === 'url') return [Buffer.from(JSON.stringify({ [member]: image.url }))];
@@ -37,7 +37,7 @@ export function imageObject(member: string, image: ImageSource): Buffer[] {
 }
 
 /**
- * The base64 in a `data:` URL, as it stands there.
+ * The base64 in a `data:` URL, unchanged.
  * @returns null for any other text
  */
 export function base64OfDataUrl(url: string): string | null {
@@ -69,8 +69,8 @@ const EQUALS = 0x3d;
 const lineEnds = /[\r\n]+/g;
 
 /**
- * Decodes base64 (RFC 4648 sections 4 and 5) with or without its padding; lines may be broken.
- * @returns the bytes, or null for a text that is no base64, or empty
+ * Decodes base64 (RFC 4648 sections 4 and 5) with or without padding and with line breaks.
+ * @returns the bytes, or null for a text that is not base64, or empty
  */
 function decodeBase64(text: string): Buffer | null {
   const bytes = decodeUnbroken(text);
@@ -80,15 +80,15 @@ function decodeBase64(text: string): Buffer | null {
 }
 
 /**
- * Node's decoder skips what is not of the alphabet. So the count of the bytes tells: each character that was skipped
- * takes at least one byte away.
+ * Node's decoder skips characters outside the alphabet. The byte count shows this: each skipped character costs at least
+ * one byte.
  */
 function decodeUnbroken(text: string): Buffer | null {
   let length = text.length;
   if (text.charCodeAt(length - 1) === EQUALS) length--;
   if (text.charCodeAt(length - 1) === EQUALS) length--;
   if (length === 0 || length % 4 === 1) return null;
-  // Of a character beyond ASCII the decoder may take one byte for a character of the alphabet.
+  // The decoder may read one byte of a non-ASCII character as a character of the alphabet.
   if (Buffer.byteLength(text, 'utf8') !== text.length) return null;
   const bytes = Buffer.from(text, 'base64');
   return bytes.length === Math.floor((length * 3) / 4) ? bytes : null;

@@ -1,34 +1,34 @@
 import { GatewayError } from '../errors.js';
 
-/** An image that a client gave: where it is, or what it is. */
+/** An image that a client gave, by URL or by its bytes. */
 export type ImageSource =
   | { readonly kind: 'url'; readonly url: string; readonly at: string }
   | {
       readonly kind: 'bytes';
       readonly bytes: Buffer;
-      /** Lower-case, such as `image/png`; `application/octet-stream` where nothing tells. */
+      /** Lower-case, such as `image/png`; `application/octet-stream` if unknown. */
       readonly mediaType: string;
       readonly filename: string | null;
-      /** Path of the image in the client's body, for messages of errors. */
+      /** Path of the image in the client's body, for error messages. */
       readonly at: string;
     };
 
-/** An image that is still to be fetched. */
+/** An image by URL, still to be fetched. */
 export type ImageUrl = Extract<ImageSource, { readonly kind: 'url' }>;
-/** An image that is here. */
+/** An image by its bytes. */
 export type ImageBytes = Extract<ImageSource, { readonly kind: 'bytes' }>;
 
 /** A file as it was uploaded or fetched. */
 export interface ImageFile {
   readonly data: Buffer;
-  /** Media type that came with it, or null. */
+  /** Media type sent with it, or null. */
   readonly contentType: string | null;
   readonly filename: string | null;
 }
 
 /**
- * Reads an image from the bytes of a file. Clients that do not know a file's type send
- * `application/octet-stream`: then the first bytes tell it.
+ * Reads an image from the bytes of a file. Clients that do not know a file's type send `application/octet-stream`; the
+ * type is then detected from the first bytes.
  * @param at path of the image in the client's body
  * @throws {GatewayError} of status 400, naming that path, for a file without bytes
  */
@@ -38,10 +38,10 @@ export function readImageFile({ data, contentType, filename }: ImageFile, at: st
   return { kind: 'bytes', bytes: data, mediaType: declaredImageType(contentType, data), filename, at };
 }
 
-/** Media type where nothing tells which one it is (RFC 2046 section 4.5.1). */
+/** Media type of unknown content (RFC 2046 section 4.5.1). */
 export const unknownType = 'application/octet-stream';
 
-/** The bytes that files of a type begin with, at their offset. */
+/** Signatures of file types: bytes at offsets. */
 const signatures: readonly {
   readonly type: string;
   readonly parts: readonly (readonly [number, string])[];
@@ -59,10 +59,10 @@ const signatures: readonly {
   { type: 'image/gif', parts: [[0, 'GIF89a']] },
 ];
 
-/** How many bytes of a file `imageType` looks at. */
+/** Bytes of a file that `imageType` reads. */
 export const signatureBytes = 12;
 
-/** A media type as it may stand in a header (RFC 6838 section 4.2). */
+/** A valid media type (RFC 6838 section 4.2). */
 const wellFormed = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
 
 const extensions: Readonly<Record<string, string>> = {
@@ -73,7 +73,7 @@ const extensions: Readonly<Record<string, string>> = {
 };
 
 /**
- * The media type of an image by the bytes that it begins with: PNG, JPEG, WebP or GIF.
+ * Detects the media type of an image from its first bytes: PNG, JPEG, WebP or GIF.
  * @returns null for anything else
  */
 export function imageType(bytes: Buffer): string | null {
@@ -82,19 +82,20 @@ export function imageType(bytes: Buffer): string | null {
 }
 
 /**
- * The media type of an image that was sent with one: lower-case and without parameters, by its first bytes where what
- * was sent names no image, and `application/octet-stream` where neither tells.
+ * The media type of an image that was sent with one, in lower case and without parameters. If the declared type is not
+ * an image type, it is detected from the first bytes; if that fails too, the declared type is kept, or
+ * `application/octet-stream` if that is invalid.
  */
 export function declaredImageType(declared: string | null, bytes: Buffer): string {
   const [essence = ''] = (declared ?? '').split(';', 1);
   const named = essence.trim().toLowerCase();
   const type = wellFormed.test(named) ? named : '';
-  // A name that many clients have for JPEG, which no registry knows.
+  // An unregistered name that many clients use for JPEG.
   if (type === 'image/jpg') return 'image/jpeg';
   return type.startsWith('image/') ? type : (imageType(bytes) ?? (type || unknownType));
 }
 
-/** The usual ending of a file of the media type, without a dot; `bin` for a type that is not known here. */
+/** The usual file extension of a media type, without a dot; `bin` for an unknown type. */
 export function imageExtension(mediaType: string): string {
   return Object.hasOwn(extensions, mediaType) ? (extensions[mediaType] as string) : 'bin';
 }

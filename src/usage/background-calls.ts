@@ -8,54 +8,54 @@ import { isTime } from './ledger-record.js';
 import { writePage } from './page.js';
 import { readPage } from './queries.js';
 
-/** Its name is in every store that is in use. */
+/** Collection of the store. Existing stores contain this name. */
 const collection = 'background-calls';
-/** Whoever was to settle one has so long to come back. */
+/** How long a call waits for a process that can settle it. */
 const keptMs = 7 * 24 * 60 * 60 * 1000;
-/** Where there were none a while ago, there are only others' that have come since: of those, others take care, too. */
+/** How long no calls are looked for after none were found: calls added since by other processes are watched by these. */
 const idleMs = 5000;
-/** Calls that the store has not taken yet: they are in memory. */
-const mostLeft = 10_000;
+/** Most calls held in memory while the store is unavailable. */
+const maxDeferred = 10_000;
 
-/** What a call has taken of a budget for what it has begun. */
+/** The amount that a call has reserved from a budget for what it started. */
 export interface ReservedBudget {
   /** Name of its account. */
   readonly pool: string;
-  /** In nano-dollars, as is the next. */
+  /** In nano-dollars, like the next. */
   readonly limit: number;
   readonly amount: number;
 }
 
-/** A call whose upstream goes on after its answer, and tells what it has used once it has ended. */
+/** A call whose upstream continues after its answer, and reports the usage once it has ended. */
 export interface BackgroundCall {
-  /** The upstream's id of what it makes. */
+  /** The upstream's id of the response in progress. */
   readonly response: string;
-  /** Names of the upstream and of the model there, and the mark of the key that it was asked with. */
+  /** Names of the upstream and of its model, and the mark of the upstream key that was used. */
   readonly upstream: string;
   readonly upstreamModel: string;
   readonly credential: string | null;
-  /** Unix milliseconds: when the call ended. */
+  /** Unix milliseconds: end of the call. */
   readonly at: number;
   readonly reserved: readonly ReservedBudget[];
-  /** On what it is charged; see `factorOf`. */
+  /** Factor on its charge; see `factorOf`. */
   readonly factor: number;
-  /** Tokens of output that its stream had brought to its client by then. */
+  /** Output tokens that its stream had delivered to the client by then. */
   readonly streamed: number;
-  /** Its record as it is where nobody can tell what it has used: that for which it was taken. */
+  /** Its record for the case that its usage stays unknown: with the usage that was reserved for it. */
   readonly record: CallRecord;
 }
 
-/** What a call is found by: its key and what its upstream calls that which it makes. */
+/** The id of a background call, from its key and the upstream's id of the response. */
 export function backgroundId(keyId: string, response: string): string {
   return `${keyId}/${response}`;
 }
 
-/** The calls of the store whose end is still to come. Every promise rejects with the store's error when it cannot be reached. */
+/** The background calls in the store that are not settled yet. Promises reject with the store's error while it is unavailable. */
 export class BackgroundCalls {
   readonly #store: Store;
   readonly #table = new CallTable();
-  /** What could not be written yet, by id. */
-  readonly #left = new Map<string, BackgroundCall>();
+  /** Calls not yet written to the store, by id. */
+  readonly #deferred = new Map<string, BackgroundCall>();
   #idleUntil = 0;
   #adds = 0;
 
@@ -64,8 +64,9 @@ export class BackgroundCalls {
   }
 
   /**
-   * Notes a call; where the store cannot be reached, `catchUp` makes up for it.
-   * @returns false where there is no room for that, or another call has begun the same: nobody will settle this one
+   * Records a call. While the store is unavailable, this is deferred to `catchUp`.
+   * @returns false if there is no room to defer it, or another call has started the same response; nobody settles this
+   * call then
    */
   async add(call: BackgroundCall): Promise<boolean> {
     const id = backgroundId(call.record.keyId ?? '', call.response);
@@ -74,29 +75,29 @@ export class BackgroundCalls {
     try {
       return (await this.#create(id, call)) || (await this.find(id))?.record.id === call.record.id;
     } catch {
-      if (this.#left.size >= mostLeft) return false;
-      this.#left.set(id, call);
+      if (this.#deferred.size >= maxDeferred) return false;
+      this.#deferred.set(id, call);
     }
     return true;
   }
 
-  /** Writes what could not be written yet. Never rejects. */
+  /** Writes the deferred calls. Never rejects. */
   async catchUp(): Promise<void> {
-    for (const [id, call] of [...this.#left]) {
+    for (const [id, call] of [...this.#deferred]) {
       try {
         await this.#create(id, call);
       } catch {
-        // The others would fare no better now.
+        // The rest would fail, too.
         return;
       }
-      this.#left.delete(id);
+      this.#deferred.delete(id);
     }
   }
 
-  /** @returns calls that the store has not taken, and nobody will settle */
+  /** @returns the deferred calls, which nobody will settle */
   close(): readonly BackgroundCall[] {
-    const left = [...this.#left.values()];
-    this.#left.clear();
+    const left = [...this.#deferred.values()];
+    this.#deferred.clear();
     return left;
   }
 
@@ -115,12 +116,12 @@ export class BackgroundCalls {
     return stored === null ? null : read(stored.value);
   }
 
-  /** There may be some: they are not looked for all the time where there were none. */
+  /** Whether to look for calls: false for a while after none were found. */
   mayBeAny(): boolean {
     return performance.now() >= this.#idleUntil;
   }
 
-  /** Ids, a page at a time, as `Store.list` has them. */
+  /** Lists ids, a page at a time, like `Store.list`. */
   async page(
     limit: number,
     from: string | null,
@@ -133,20 +134,21 @@ export class BackgroundCalls {
   }
 
   /**
-   * @param work to ask its upstream, or to settle it
-   * @returns true for one caller in `ms` milliseconds, of all processes and hosts: it may do that
+   * Claims work on a call across all processes and hosts.
+   * @param work to poll its upstream, or to settle it
+   * @returns true for one caller in `ms` milliseconds, which may then do the work
    */
   claim(work: 'watch' | 'end', id: string, ms: number): Promise<boolean> {
     return this.#store.claim(`background-${work}:${id}`, ms);
   }
 
-  /** It is settled. */
+  /** Removes a call that was settled. */
   remove(id: string): Promise<void> {
     return this.#store.remove(collection, id);
   }
 }
 
-/** @returns null for what this version does not write */
+/** @returns null for a record of another version, or a damaged one */
 function read(text: string): BackgroundCall | null {
   const { response, upstream, upstreamModel, credential, at, reserved, factor, streamed, page } =
     parseObject(text) ?? {};
@@ -163,7 +165,7 @@ function read(text: string): BackgroundCall | null {
     at,
     reserved,
     factor,
-    // Versions before did not note it.
+    // Earlier versions did not record it.
     streamed: typeof streamed === 'number' ? streamed : 0,
     record: callOf(line),
   };

@@ -2,11 +2,11 @@ import type { Budget } from '../config/types.js';
 
 /** A calendar period in UTC. */
 interface BudgetPeriod {
-  /** `2026-03-09`, `2026-W11` (the week of ISO 8601) or `2026-03`: another one for each period. */
+  /** `2026-03-09`, `2026-W11` (ISO 8601 week) or `2026-03`: unique to each period. */
   readonly id: string;
   /** Unix milliseconds. */
   readonly startsAt: number;
-  /** Unix milliseconds: when the next one begins. */
+  /** Unix milliseconds: start of the next one. */
   readonly endsAt: number;
 }
 
@@ -16,9 +16,9 @@ const weekMs = 7 * dayMs;
 const mondayMs = -3 * dayMs;
 
 /**
- * The period that a time belongs to. A week begins on Monday.
+ * The period that contains a time. A week begins on Monday.
  * @param at Unix milliseconds
- * @throws RangeError when the time is none that a calendar has
+ * @throws RangeError when the time is invalid
  */
 export function budgetPeriod(per: Budget['per'], at: number): BudgetPeriod {
   switch (per) {
@@ -42,24 +42,24 @@ export function budgetPeriod(per: Budget['per'], at: number): BudgetPeriod {
 
 /**
  * The day of a time in UTC, as `2026-03-09`.
- * @throws RangeError when the time is none that a calendar has
+ * @throws RangeError when the time is invalid
  */
 export function dayOf(at: number): string {
   const text = new Date(at).toISOString();
   return text.slice(0, text.indexOf('T'));
 }
 
-/** When the day of a time began, in Unix milliseconds. */
+/** Start of the day of a time, in Unix milliseconds. */
 export function dayStart(at: number): number {
   return Math.floor(at / dayMs) * dayMs;
 }
 
-/** `Date.UTC` takes the years up to 99 for those of another century. */
+/** Not by `Date.UTC`, which maps the years up to 99 to the 20th century. */
 function monthStart(year: number, month: number): number {
   return new Date(0).setUTCFullYear(year, month, 1);
 }
 
-/** A week belongs to the year of its Thursday, and the first one has the fourth of January. */
+/** A week belongs to the year of its Thursday, and the first week contains January 4. */
 function weekId(monday: number): string {
   const thursday = monday + 3 * dayMs;
   const year = new Date(thursday).getUTCFullYear();

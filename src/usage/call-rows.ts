@@ -8,9 +8,9 @@ import { isLedgerRecord, type LedgerRecord, type LedgerRecordLike, recordFields 
 import type { CallGroup } from './sums.js';
 
 /*
- * Calls as rows of a database: the text format of COPY, with the columns of `callColumns`
- * (https://www.postgresql.org/docs/current/sql-copy.html). Written byte by byte into one buffer: a text for each number
- * would be most of what a row costs.
+ * Writes calls as rows for a database: the text format of COPY, with the columns of `callColumns`
+ * (https://www.postgresql.org/docs/current/sql-copy.html). Bytes are written into one buffer: a string per number would
+ * be most of a row's cost.
  */
 
 const [tab, lineFeed, point, zero] = [9, 10, 46, 48];
@@ -22,13 +22,13 @@ const hexDigits = Buffer.from('0123456789abcdef');
 const mostOfNumbers = rowLength * 25 + 80;
 const msPerSecond = 1000;
 
-/** Kept, since it holds the rows of one caller at a time. */
+/** Reused, since it holds the rows of one caller at a time. */
 let bytes = Buffer.allocUnsafeSlow(256 * 1024);
 let end = 0;
-/** What the rows of each group of a table have in common. */
+/** The bytes common to the rows of each group of a table. */
 const ofGroups: Buffer[] = [];
 
-/** @returns the rows of a table's calls, each with its line end, as bytes of their own */
+/** @returns a copy of the rows of a table's calls, each with its line end */
 export function writeRows(table: CallTable): Buffer {
   const { rows, length, callGroups, ids, at } = table;
   for (const [index, group] of callGroups.entries()) ofGroups[index] = groupBytes(group);
@@ -81,7 +81,7 @@ function put(part: Buffer): void {
   end += part.copy(bytes, end);
 }
 
-/** Up to its point: a row is of the table's first second or of the next. Beyond 9999, years have more digits in SQL. */
+/** A time up to its decimal point; a table's rows are of its first second or the next. In SQL, years above 9999 have more digits. */
 function timeBytes(second: number): Buffer {
   const text = new Date(Math.min(second * msPerSecond, 8_640_000_000_000_000)).toISOString();
   return Buffer.from(`${text.replace(/^\+0*/, '').slice(0, -5).replace('T', ' ')}.`);
@@ -98,7 +98,7 @@ function putNumberedId(number: number): void {
   for (let shift = 28; shift >= 0; shift -= 4) bytes[end++] = hexDigits[(number >>> shift) & 15] as number;
 }
 
-/** A whole number and a tab; what is none is rounded, or zero where a column cannot have it. */
+/** Writes a whole number and a tab. Fractions are rounded; a value that the column cannot hold is written as zero. */
 function putWhole(value: number): void {
   if (value >= 0 && value < 0x7fff_ffff && value === (value | 0)) {
     putDigits(value);
@@ -109,7 +109,7 @@ function putWhole(value: number): void {
   putNumber(Number.isSafeInteger(whole) ? whole : 0);
 }
 
-/** Of a whole number from 0 below 2^31. */
+/** Writes the digits of a whole number from 0 to below 2^31. */
 function putDigits(value: number): void {
   if (value < 10) {
     bytes[end++] = zero + value;
@@ -126,14 +126,14 @@ function putDigits(value: number): void {
   end += digits;
 }
 
-/** Any number and a tab; what is no number is zero. */
+/** Writes any number and a tab; NaN and infinities are written as zero. */
 function putNumber(value: number): void {
   if (value === 0 || !Number.isFinite(value)) bytes[end++] = zero;
   else end += bytes.write(`${value}`, end, 'latin1');
   bytes[end++] = tab;
 }
 
-/** Microseconds as milliseconds, and a tab. */
+/** Writes microseconds as milliseconds, and a tab. */
 function putMilliseconds(microseconds: number): void {
   if (!(microseconds >= 0 && microseconds < 0x7fff_ffff)) {
     putNumber(microseconds / 1000);
@@ -149,7 +149,7 @@ function putMilliseconds(microseconds: number): void {
   bytes[end++] = tab;
 }
 
-/** What the rows of a group have in common, from the key on, each column with its tab. */
+/** The columns common to the rows of a group, starting with the key, each with its tab. */
 function groupBytes(group: CallGroup): Buffer {
   const { keyId, groups, protocol, model, target, status, outcome, tokensKnown } = group;
   if (groups !== lastGroups.groups) lastGroups = { groups, text: column(arrayText(groups)) };
@@ -159,17 +159,17 @@ function groupBytes(group: CallGroup): Buffer {
   );
 }
 
-/** Keys of one kind have the same groups, one after the other. */
+/** Cached, since successive keys often have the same groups. */
 let lastGroups: { readonly groups: readonly string[]; readonly text: string } = { groups: [], text: '{}' };
 
 function arrayText(elements: readonly string[]): string {
   return `{${elements.map((each) => `"${each.replace(/[\\"]/g, '\\$&')}"`).join(',')}}`;
 }
 
-/** Control characters, most of which `COPY` takes as they are, and the one that tells of them. */
+/** Control characters (`COPY` accepts most of them unescaped) and the escape character itself. */
 const special = /[\0-\r\\]/;
 
-/** A text as `COPY` reads it. */
+/** A text escaped for `COPY`. */
 function column(text: string | null): string {
   if (text === null) return '\\N';
   if (!special.test(text)) return text;
@@ -180,7 +180,7 @@ function column(text: string | null): string {
     .replaceAll('\r', '\\r');
 }
 
-/** Each field of a record but its time, its column, and whether that holds a number. */
+/** Each field of a record except its time, with its column and whether that holds a number. */
 const fields = recordFields
   .filter(([name]) => name !== 'at')
   .map(([name, fits]) => ({
@@ -189,7 +189,7 @@ const fields = recordFields
     isNumber: fits(0),
   }));
 
-/** @returns the record of a row, or null for one that no gateway has put there */
+/** @returns the record of a row, or null for a row that no gateway wrote */
 export function readRow({ at, values }: StoredCall): LedgerRecord | null {
   const record: { -readonly [Name in keyof LedgerRecordLike]: unknown } = { at };
   for (const { name, column: stored, isNumber } of fields) {

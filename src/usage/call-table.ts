@@ -5,17 +5,17 @@ import { dayMs, dayStart } from './budget.js';
 import type { TokenSource } from './ledger-record.js';
 import type { CallGroup, CallGroupSums } from './sums.js';
 
-/** The calls of a table have ended within less than so many milliseconds. */
+/** The calls of a table ended within less than this many milliseconds. */
 export const tableSpanMs = 1000;
-/** Calls of one table, and so its groups: to count and write a full one, each of another key, takes a millisecond. */
+/** Most calls, and so groups, of a table: counting and writing a full one with a key per call takes a millisecond. */
 export const mostCalls = 500;
-/** The numbers of a row, by their place in it. */
+/** The columns of a row. */
 const column = {
   /** Index among the table's groups. */
   group: 0,
   /** Milliseconds since the table's first call ended. */
   since: 1,
-  /** Number of its id, or below zero: of `ids`, from -1 on. */
+  /** Number of its id; a negative one refers to `ids`, starting with -1. */
   id: 2,
   inputTokens: 3,
   outputTokens: 4,
@@ -25,7 +25,7 @@ const column = {
   bytesIn: 8,
   bytesOut: 9,
   mediaSeconds: 10,
-  /** Microseconds, as the next one. */
+  /** Microseconds, like the next column. */
   duration: 11,
   firstByte: 12,
   retries: 13,
@@ -39,65 +39,66 @@ const column = {
   cacheWrittenHourTokens: 21,
   searches: 22,
   units: 23,
-  /** Or `unknownCost`, which adds nothing. */
+  /** `unknownCost` if not known, which adds nothing to sums. */
   paidNanoUsd: 24,
-  /** Place among `serviceTiers`. */
+  /** Index into `serviceTiers`. */
   tier: 25,
   /** Milliseconds. */
   own: 26,
 } as const;
-/** The first so many columns are written to the ledger, in this order: new ones come last. */
+/** This many leading columns are written to the ledger, in this order; new ones go last. */
 export const keptColumns = 26;
-/** So many of them were in the ledger before there were others. */
+/** Columns of the older form of the ledger. */
 export const oldColumns = 15;
 export const rowLength = 27;
 export const paidColumn = column.paidNanoUsd;
-/** From the one to the other are numbers that are added up as they are, and so are those of the second pair. */
+/** Bounds of the two ranges of columns that are summed without conversion. */
 const firstAdded = column.inputTokens;
 const lastAdded = column.bytesOut;
 const firstAddedMore = column.audioInputTokens;
 const lastAddedMore = column.units;
-/** Groups of a key that are looked through one by one; one key may call a thousand models within a second. */
-const mostOfKey = 4;
-/** Where the sums of a group have the number of its calls. */
+/** Most groups of a key that are searched one by one: one key may call a thousand models within a second. */
+const maxGroupsPerKey = 4;
+/** Column of a group's sums that holds the number of its calls. */
 const callsSum = column.group;
 
 /**
- * Calls that have ended within one second of one day, one row of numbers for each. Adding one is part of every request
- * and so does no more than fill its row; everything else is done for many rows at once, when the table is full or its
- * sums are asked for. The table is then used again.
+ * Calls that ended within one second of one day, one row of numbers for each. Adding a call is on the path of every
+ * request, so it only fills a row; everything else is done for many rows together, when the table is full or its sums
+ * are requested. The table is reused afterwards.
  */
 export class CallTable {
-  /** Unix milliseconds: when its first call ended. */
+  /** Unix milliseconds: end of its first call. */
   at = 0;
-  /** How many calls it holds. */
+  /** The number of its calls. */
   length = 0;
-  /** The rows of its calls, one after the other; what is behind them is stale. */
+  /** The rows of its calls in sequence; the content after them is stale. */
   readonly rows = new Float64Array(mostCalls * rowLength);
   readonly callGroups: CallGroup[] = [];
-  /** Ids that have no number. */
+  /** Ids without a number. */
   readonly ids: string[] = [];
   #endsAt = 0;
-  /** How many of its calls `count` has told. */
+  /** The number of its calls that `count` has reported. */
   #counted = 0;
-  /** By group and column. */
+  /** Sums by group and column. */
   readonly #sums = new Float64Array(mostCalls * rowLength);
   /**
-   * Index of the newest group of each key, and of each model those of keys that have more than a few; and of each group
-   * that of the one before in the same list, or -1, and how many that list has up to it.
+   * Lists of groups, newest first: one per key, and one per model for keys with more than a few groups. The maps hold the
+   * index of the newest group, `#before` the index of the previous group of the list or -1, and `#depth` the length of the
+   * list up to a group.
    */
   readonly #newestOfKey = new Map<string | null, number>();
   readonly #newestOfModel = new Map<string | null, number>();
   readonly #before = new Int16Array(mostCalls);
   readonly #depth = new Int16Array(mostCalls);
-  /** Groups, in use or not: new ones for every table, which live for as long as it does, would keep the collector busy. */
-  readonly #made: Mutable<CallGroup>[] = [];
+  /** Group objects, reused across tables: new ones for every table would burden the garbage collector. */
+  readonly #recycled: Mutable<CallGroup>[] = [];
   /** Index of the group of the last call; -1 before the first. */
   #last = -1;
 
   /**
-   * Forgets its calls, and has room for others.
-   * @param at whole Unix milliseconds: when the first of them ended
+   * Clears the table and opens it for new calls.
+   * @param at end of the first call in whole Unix milliseconds
    */
   begin(at: number): void {
     this.end();
@@ -105,7 +106,7 @@ export class CallTable {
     this.#endsAt = Math.min(at + tableSpanMs, dayStart(at) + dayMs);
   }
 
-  /** Forgets its calls, and has no room for others until it begins anew. */
+  /** Clears the table and closes it until `begin` is called. */
   end(): void {
     this.length = 0;
     this.#endsAt = 0;
@@ -117,25 +118,25 @@ export class CallTable {
     this.#last = -1;
   }
 
-  /** How many of its calls were added since `count` was called last. */
+  /** The number of calls added since the last `count`. */
   get uncounted(): number {
     return this.length - this.#counted;
   }
 
-  /** Whether a call that ended at a time may be added. */
+  /** Whether a call that ended at a time fits. */
   hasRoom(at: number): boolean {
     return at >= this.at && at < this.#endsAt && this.length < mostCalls;
   }
 
   /**
-   * Adds a call for which there is room. Of the call, words and numbers are kept.
-   * @param at whole Unix milliseconds: when it ended
+   * Adds a call, for which `hasRoom` is true. Copies its texts and numbers.
+   * @param at end of the call in whole Unix milliseconds
    */
   add(call: CallRecord, at: number): void {
     const { rows } = this;
     const { usage } = call;
     const start = this.length++ * rowLength;
-    // The places of `column` as literals: with its names this function takes a fifth more time.
+    // Literals in place of `column`'s names, which made this function a fifth slower.
     rows[start] = this.#indexOf(call);
     rows[start + 1] = at - this.at;
     rows[start + 2] = call.number < 0 ? -this.ids.push(call.id) : call.number;
@@ -167,8 +168,8 @@ export class CallTable {
   }
 
   /**
-   * Tells of the calls that were added since the last time.
-   * @param record counts calls, once, and gives what counts their times
+   * Reports the calls added since the last `count`.
+   * @param record counts calls, each once, and returns a counter of their times
    */
   count(record: (sums: CallGroupSums) => CallTimes): void {
     if (this.#counted === this.length) return;
@@ -190,8 +191,8 @@ export class CallTable {
   }
 
   /**
-   * Adds the numbers of the calls that were not counted yet, by their group, in the columns of these numbers; of media
-   * they are milliseconds.
+   * Adds the numbers of the calls not yet counted to the sums of their groups, column by column. Media time is in
+   * milliseconds.
    */
   #addUp(): void {
     const { rows } = this;
@@ -205,7 +206,7 @@ export class CallTable {
       for (let index = firstAdded; index <= lastAdded; index++)
         addTo(sums, sum + index, rows[start + index] as number);
       const isCorrection = this.callGroups[rows[start + group] as number]?.outcome === 'correction';
-      const add = isCorrection ? putRight : addTo;
+      const add = isCorrection ? addCorrection : addTo;
       add(sums, sum + mediaSeconds, Math.round((rows[start + mediaSeconds] as number) * 1000));
       add(sums, sum + costNanoUsd, rows[start + costNanoUsd] as number);
       add(sums, sum + paid, rows[start + paid] as number);
@@ -224,14 +225,14 @@ export class CallTable {
     const ofKey = this.#newestOfKey.get(call.keyId) ?? -1;
     const found = this.#seek(call, ofKey);
     if (found !== -1) return found;
-    if (ofKey === -1 || (this.#depth[ofKey] as number) < mostOfKey)
+    if (ofKey === -1 || (this.#depth[ofKey] as number) < maxGroupsPerKey)
       return this.#append(call, this.#newestOfKey, call.keyId, ofKey);
     const ofModel = this.#newestOfModel.get(call.model) ?? -1;
     const other = this.#seek(call, ofModel);
     return other === -1 ? this.#append(call, this.#newestOfModel, call.model, ofModel) : other;
   }
 
-  /** @returns the group of a call from one of a list on backwards, or -1 */
+  /** Searches a list for the group of a call, from `newest` backwards. @returns -1 if it is not there */
   #seek(call: CallRecord, newest: number): number {
     let index = newest;
     while (index !== -1 && !isOf(this.callGroups[index] as CallGroup, call))
@@ -247,13 +248,13 @@ export class CallTable {
     return index;
   }
 
-  /** The next group, for calls like this one. */
+  /** Adds the group of a call. */
   #groupOf({ keyId, groups, protocol, model, target, status, outcome, usage }: CallRecord): CallGroup {
     const tokensKnown = tokenSource(usage);
-    const unused = this.#made[this.callGroups.length];
+    const unused = this.#recycled[this.callGroups.length];
     if (unused === undefined) {
       const made = { keyId, groups, protocol, model, target, status, outcome, tokensKnown };
-      this.#made.push(made);
+      this.#recycled.push(made);
       return made;
     }
     unused.keyId = keyId;
@@ -275,8 +276,8 @@ function addTo(sums: Float64Array, at: number, value: number): void {
   if (value > 0 && value <= mostAdded) sums[at] = Math.min((sums[at] as number) + value, mostAdded);
 }
 
-/** The same for what a correction may give back. */
-function putRight(sums: Float64Array, at: number, value: number): void {
+/** Like `addTo`, for numbers that a correction may make negative. */
+function addCorrection(sums: Float64Array, at: number, value: number): void {
   if (value < 0 && value >= -mostAdded) sums[at] = Math.max((sums[at] as number) + value, -mostAdded);
   else addTo(sums, at, value);
 }
@@ -300,7 +301,7 @@ function tokenSource(usage: Usage | null): TokenSource {
   return usage.estimated ? 'estimated' : 'exact';
 }
 
-/** @param sums of the calls of all groups @param start where those of this group begin */
+/** @param sums the sums of all groups @param start index of those of this group */
 function sumsOf(group: CallGroup, sums: Float64Array, start: number): CallGroupSums {
   return {
     group,

@@ -1,28 +1,28 @@
 import type { ImagePrice, Price, PriceRates, SteppedRates } from '../config/types.js';
 import type { MadeMedia, ServiceTier, Usage } from '../conversation/usage.js';
 
-/** What a call has consumed that may have a price. */
+/** The consumption of a call that may have a price. */
 interface Consumption {
-  /** Null where no tokens are counted. */
+  /** Null if no tokens are counted. */
   readonly usage: Usage | null;
-  /** Of audio or video; counted by whole milliseconds. */
+  /** Of audio or video; counted in whole milliseconds. */
   readonly seconds: number;
-  /** 1 for a call; more where one request stands for several. */
+  /** 1 for a call; more if one request stands for several. */
   readonly calls: number;
-  /** What was made, as far as that has a price of its own; null for nothing of the kind. */
+  /** The images or videos made, whose properties may have prices of their own; null for none. */
   readonly made?: MadeMedia | null;
 }
 
 /**
- * Costs are counted in femto-dollars (1e-15 USD), of which the price of a token, given for a million of them, is a
- * whole number as long as it has, with its factors, at most nine decimals.
+ * Costs are counted in femto-dollars (1e-15 USD). In these, a token's price is a whole number if its price per million,
+ * multiplied by its factors, has at most nine decimals.
  */
 const decimalsOfDollar = 15;
 const decimalsPerMillion = decimalsOfDollar - 6;
 const decimalsPerThousand = decimalsOfDollar - 3;
 const femtoPerNano = 1_000_000n;
 
-/** Everything that is counted of a call, in the order in which amounts and rates are kept, and for how much a price is. */
+/** Everything counted for a call, in the order of amounts and rates, with the decimals of the unit that is priced. */
 const decimalsOf: Readonly<Record<keyof PriceRates, number>> = {
   input: decimalsPerMillion,
   output: decimalsPerMillion,
@@ -48,14 +48,14 @@ const ofSeconds = rateNames.indexOf('perSecond');
 /** A price in whole femto-dollars. */
 interface Rate {
   readonly exact: bigint;
-  /** The same as a number. One that a number cannot hold exactly is above all sums that it can. */
+  /** The same as a number. A rate that a number cannot hold exactly exceeds `mostPlain`. */
   readonly plain: number;
 }
 
-/** Rates by their place among `rateNames`. */
+/** Rates in the order of `rateNames`. */
 type Rates = readonly Rate[];
 
-/** What holds for one tier, place and factor. */
+/** The rates for one tier, region and factor. */
 interface Tariff {
   readonly tier: ServiceTier;
   readonly geo: string;
@@ -67,26 +67,25 @@ interface Tariff {
 }
 
 /**
- * A price belongs to a model or target of a config and is used for each of its calls. There are as many tariffs of one
- * as there are tiers and places with a factor, times the factors of groups.
+ * The tariffs of each price, which belongs to a model or target of a config. A price has one tariff per tier, region with
+ * a factor, and factor of groups.
  */
 const knownTariffs = new WeakMap<Price, Tariff[]>();
 
 const plainFemtoPerNano = Number(femtoPerNano);
-/** Sums up to it, nine dollars, are exact as numbers, with half a nano-dollar added, too. */
+/** Sums up to this, nine dollars, are exact as numbers, also with half a nano-dollar added. */
 const mostPlain = Number.MAX_SAFE_INTEGER - plainFemtoPerNano;
 
-/** How much there is of everything, of the call at hand. */
+/** The amounts of the current call, in the order of `rateNames`. */
 const amounts = new Float64Array(rateNames.length);
 
 /**
- * The cost of a call in whole nano-dollars (1e-9 USD), computed without rounding but for one at the end, half up.
- * Each token is charged once: those of a kind with a price of its own at that price, the others at that of the input or
- * of the output, and none of them are more than all. Counts that are no whole numbers are rounded, and those below zero
- * are none.
- * @param factor on all of it
+ * The cost of a call in whole nano-dollars (1e-9 USD), rounded once at the end, half up. Each token is charged once: at
+ * the price of its kind if that has one, else at the price of input or output. The tokens of a kind never exceed those of
+ * the input or output. Fractional counts are rounded, and negative ones count as zero.
+ * @param factor multiplies the whole cost
  * @returns at most `Number.MAX_SAFE_INTEGER`, which is nine million dollars
- * @throws RangeError when a price or the factor is negative or no number
+ * @throws RangeError when a price or the factor is negative or not a number
  */
 export function costOf(price: Price, consumption: Consumption, factor = 1): number {
   const { usage, made = null } = consumption;
@@ -95,8 +94,8 @@ export function costOf(price: Price, consumption: Consumption, factor = 1): numb
   const perCall = (made === null ? null : imageRate(tariff, made)) ?? (rates[ofCalls] as Rate);
   const perSecond = (made === null ? null : secondRate(tariff, made)) ?? (rates[ofSeconds] as Rate);
   measure(consumption);
-  // At once for every call: large whole numbers take six times as long. It is exact when it is at most `mostPlain`,
-  // since a product or a sum that is above that does not come out below it.
+  // Plain numbers first, since bigints take six times as long. The result is exact if it is at most `mostPlain`, since a
+  // product or sum above that is never rounded to below it.
   let femto = 0;
   for (let index = 0; index < ofCalls; index++)
     femto += (amounts[index] as number) * (rates[index] as Rate).plain;
@@ -109,7 +108,7 @@ export function costOf(price: Price, consumption: Consumption, factor = 1): numb
   return nanoOf(exact + BigInt(amounts[ofSeconds] as number) * perSecond.exact);
 }
 
-/** Nothing that a call may consume costs anything. */
+/** Whether all rates of a price are zero. */
 export function isFree({ rates, steps, images, seconds, tiers }: Price): boolean {
   return (
     isNothing(rates) &&
@@ -135,7 +134,7 @@ function measure({ usage, seconds, calls }: Consumption): void {
   amounts[ofSeconds] = wholeCount(seconds * 1000);
   if (usage === null) return;
   const { parts } = usage;
-  // What is cached or written is told apart first, then what of the rest is no text.
+  // Cached and written tokens are taken first, then those of the rest that are not text.
   let left = wholeCount(usage.input);
   const take = (wanted: number): number => {
     const taken = Math.min(wholeCount(wanted), left);
@@ -171,7 +170,7 @@ function measure({ usage, seconds, calls }: Consumption): void {
   amounts[13] = wholeCount(usage.searches ?? 0);
 }
 
-/** A plain division of numbers this large would be rounded once more. */
+/** Rounds half up. A plain division of numbers this large would round a second time. */
 function plainNano(femto: number): number {
   const raised = femto + plainFemtoPerNano / 2;
   return (raised - (raised % plainFemtoPerNano)) / plainFemtoPerNano;
@@ -185,7 +184,7 @@ function ratesOf({ rates, steps }: Tariff, input: number): Rates {
   return rates;
 }
 
-/** The first price that is not of another size or quality. */
+/** The first price whose size and quality match, or are open. */
 function imageRate({ images }: Tariff, made: MadeMedia): Rate | null {
   for (const image of images) {
     if (image.size !== null && image.size !== made.size) continue;
@@ -201,7 +200,7 @@ function secondRate({ seconds }: Tariff, { resolution }: MadeMedia): Rate | null
 
 function tariffOf(price: Price, usage: Usage | null, factor: number): Tariff {
   const tier = usage?.tier ?? 'standard';
-  // One that has no factor costs as any other, and any word may stand there.
+  // A region without a factor has the base price; an upstream may report any word.
   const geo = usage?.geo !== undefined && Object.hasOwn(price.geos, usage.geo) ? usage.geo : '';
   let tariffs = knownTariffs.get(price);
   if (tariffs === undefined) {
@@ -241,8 +240,7 @@ function makeTariff(price: Price, { tier, geo, factor }: Pick<Tariff, 'tier' | '
 }
 
 /**
- * The product of numbers, by the decimal digits in which they are written, times ten to the power of `decimals`, rounded
- * half up.
+ * The product of numbers, from their decimal digits, times ten to the power of `decimals`, rounded half up.
  */
 function scaled(values: readonly number[], decimals: number): bigint {
   let digits = 1n;

@@ -1,17 +1,17 @@
 import { type LedgerRecord, recordFields } from './ledger-record.js';
 
-/** A cell of a table. Null is an empty one. */
+/** A cell of a table; null is empty. */
 export type Cell = string | number | null;
 
 /**
- * One record of RFC 4180 with its line end. A text that a spreadsheet would take for a formula gets an apostrophe in
- * front, which spreadsheets show as text: some of what is written here was chosen by clients.
+ * One record of RFC 4180 with its line end. A text that a spreadsheet would read as a formula is prefixed with an
+ * apostrophe, so that it is shown as text: some of these texts are chosen by clients.
  */
 export function csvRow(cells: readonly Cell[]): string {
   return `${cells.map(csvCell).join(',')}\r\n`;
 }
 
-/** Tab and line ends count too: spreadsheets pass over them before they look for a formula. */
+/** Includes tab and line ends, which spreadsheets skip before they look for a formula. */
 const formula = /^[=+\-@\t\r\n]/;
 const special = /[",\r\n]/;
 
@@ -27,7 +27,7 @@ export function csvHeader(): string {
   return csvRow(recordFields.map(([name]) => name));
 }
 
-/** A record as a row under `csvHeader`. Groups stand in one cell, with semicolons between. */
+/** A record as a row under `csvHeader`. Groups are in one cell, separated by semicolons. */
 export function csvRecord(record: LedgerRecord): string {
   return csvRow(
     recordFields.map(([name]): Cell => {

@@ -14,38 +14,38 @@ import { readPage } from './queries.js';
 import { usageLedger } from './sums.js';
 import { appendOnce, type UsageRetention } from './writer.js';
 
-/** From the start to the first round, between rounds, and after one that has failed. */
+/** Delays before the first round, between rounds, and after a failed one. */
 const firstMs = 1000;
-const everyMs = 60_000;
-const againMs = 5000;
-/** A minute of failures is more than a store that is gone for a while. */
-const mostUntold = 12;
-/** Of all processes one searches, each minute: it claims the search for so long. */
+const intervalMs = 60_000;
+const retryMs = 5000;
+/** Failures in a row before one is logged: a minute of them is more than a short outage of the store. */
+const failuresUntilLogged = 12;
+/** One of all processes searches, once a minute; its claim on the search lasts this long. */
 const searchMs = 50_000;
 const recordsOfPage = 20;
 const linesOfPage = 50;
-/** Records that are looked at in a round; the rest is for the next one. */
+/** Most records read in a round; the rest is left for the next. */
 const mostRecords = 10_000;
-/** Whoever has begun to tell of a process's calls is done by then, or has ended itself. */
+/** A process that has claimed an ended process's calls appends their lines within this time, or has ended itself. */
 const claimMs = 60_000;
 const defaultSettleMs = 1000;
-/** Clocks of processes may differ by so much. */
+/** Most that the clocks of processes may differ. */
 const mostSkewMs = 60_000;
 
 interface InterruptedOptions {
   readonly store: Store & Ledger;
-  /** @returns whether a process has ended, or null where that cannot be told from here */
+  /** @returns whether a process has ended, or null if this host cannot tell */
   hasEnded(writer: ProcessMark): boolean | null;
-  /** A process of which nobody can tell has ended when it has not renewed a record for so long, in milliseconds. */
+  /** For null of `hasEnded`: a process counts as ended if it has renewed no record for this many milliseconds. */
   readonly silentMs: number;
-  /** What a process had sent to a database before its end may come through for so long; a second unless said otherwise. */
+  /** How long after a process's end its last writes may still reach a database; default one second. */
   readonly settleMs?: number;
   retention(): UsageRetention;
   /** Counts calls in the metrics; see `UsageWriterOptions`. */
   readonly record: Recorder['recordSums'];
 }
 
-/** Calls of one process whose end nobody has told. */
+/** Calls of one process whose end was never recorded. */
 interface InterruptedCalls {
   readonly writer: ProcessMark;
   readonly calls: number;
@@ -57,8 +57,8 @@ interface FoundRecord {
 }
 
 /**
- * Searches soon after the start, since a process that was killed is started again at once, and then one process
- * of all once a minute. What is found is told in the log.
+ * Searches soon after the start, since a killed process is restarted immediately. After that, one of all processes
+ * searches once a minute. Findings are logged.
  */
 export function startInterruptedSearch({
   log,
@@ -66,7 +66,7 @@ export function startInterruptedSearch({
   ...options
 }: InterruptedOptions & {
   readonly log: Logger;
-  /** Looking into a store that was never used would make it. */
+  /** Returns false for a store that was never used, which a read would create. */
   mayFindAny(): boolean;
 }): { stop(): void } {
   const { store } = options;
@@ -76,7 +76,7 @@ export function startInterruptedSearch({
   let isStopped = false;
   let timer = setTimeout(() => void look(), firstMs).unref();
   const look = async (): Promise<void> => {
-    let nextMs = everyMs;
+    let nextMs = intervalMs;
     try {
       const isDue =
         mayFindAny() && (isFirst || (await store.claim(`${openCallsCollection} search`, searchMs)));
@@ -90,10 +90,10 @@ export function startInterruptedSearch({
       failures = 0;
     } catch (error) {
       failures++;
-      // That the store is gone is told by its other users.
-      if (failures === mostUntold && !isStopped)
+      // Other users of the store report that it is unavailable.
+      if (failures === failuresUntilLogged && !isStopped)
         log.warn({ err: error }, 'cannot search for interrupted calls');
-      nextMs = againMs;
+      nextMs = retryMs;
     }
     if (!isStopped) timer = setTimeout(() => void look(), nextMs).unref();
   };
@@ -105,7 +105,7 @@ export function startInterruptedSearch({
   };
 }
 
-/** Looks for calls that were under way when their process ended, and gives each the line that it has not got. */
+/** Finds calls that were in flight when their process ended, and appends their missing lines to the ledger. */
 export class InterruptedSearch {
   readonly #options: InterruptedOptions;
 
@@ -114,8 +114,8 @@ export class InterruptedSearch {
   }
 
   /**
-   * @returns what was found, each call once over all processes
-   * @throws {GatewayError} of the store
+   * @returns the calls found, each once across all processes
+   * @throws {GatewayError} the store's error
    */
   async round(): Promise<readonly InterruptedCalls[]> {
     const { store, settleMs = defaultSettleMs } = this.#options;
@@ -125,13 +125,13 @@ export class InterruptedSearch {
     for (const [series, records] of ended) {
       const [first] = records;
       if (first === undefined || !(await store.claim(`${openCallsCollection} ${series}`, claimMs))) continue;
-      const calls = await this.#tell(series, records);
+      const calls = await this.#appendMissing(series, records);
       if (calls > 0) found.push({ writer: first.value.writer, calls });
     }
     return found;
   }
 
-  /** Records of processes that have ended, by what their ids begin with. */
+  /** Records of ended processes, by the prefix of their ids. */
   async #ended(): Promise<ReadonlyMap<string, FoundRecord[]>> {
     const { store } = this.#options;
     const ended = new Map<string, FoundRecord[]>();
@@ -155,15 +155,15 @@ export class InterruptedSearch {
     return this.#options.hasEnded(writer) ?? Date.now() - at >= this.#options.silentMs;
   }
 
-  /** @returns how many calls were told of */
-  async #tell(series: string, records: readonly FoundRecord[]): Promise<number> {
+  /** Appends the missing lines of one process's calls. @returns the number of calls appended */
+  async #appendMissing(series: string, records: readonly FoundRecord[]): Promise<number> {
     const { store } = this.#options;
     const since = Math.min(...records.map(({ value }) => value.since));
-    const told = await this.#toldSince(series, since);
+    const told = await this.#idsOfLinesSince(series, since);
     let calls = 0;
     for (const { id, value } of records) {
       const open = readPage(value.page);
-      for (const each of await this.#toldOf(open)) told.add(each);
+      for (const each of await this.#idsOfRows(open)) told.add(each);
       const untold = open.filter(({ requestId }) => !told.has(requestId));
       if (untold.length > 0 && (await this.#append(id, untold))) calls += untold.length;
       await store.remove(openCallsCollection, id);
@@ -171,23 +171,23 @@ export class InterruptedSearch {
     return calls;
   }
 
-  /** The ids of those of some calls that the ledger has one by one. */
-  async #toldOf(calls: readonly LedgerRecord[]): Promise<readonly string[]> {
+  /** The ids of those calls that the ledger has as rows. */
+  async #idsOfRows(calls: readonly LedgerRecord[]): Promise<readonly string[]> {
     const stored = await this.#options.store.calls?.find(calls.map(({ requestId }) => requestId));
     return (stored ?? [])
       .map(readRow)
       .flatMap((record) => (record !== null && isCall(record.outcome) ? [record.requestId] : []));
   }
 
-  /** The ids of a process's requests that have packed lines from a time on. */
-  async #toldSince(series: string, since: number): Promise<Set<string>> {
+  /** The ids of a process's calls that have packed lines since a time. */
+  async #idsOfLinesSince(series: string, since: number): Promise<Set<string>> {
     const told = new Set<string>();
     const range = { from: Math.max(0, since - tableSpanMs), until: Date.now() + mostSkewMs };
     let next: string | null = null;
     do {
       const page = await this.#options.store.readLines(usageLedger, range, linesOfPage, next);
       for (const { value } of page.lines) {
-        // Of a busy host, most are of other processes.
+        // On a busy host, most lines are of other processes.
         if (!value.includes(series)) continue;
         for (const { requestId, outcome } of readPage(value)) if (isCall(outcome)) told.add(requestId);
       }
@@ -199,7 +199,7 @@ export class InterruptedSearch {
   async #append(id: string, records: readonly LedgerRecord[]): Promise<boolean> {
     const { store, record, retention } = this.#options;
     const calls = records.map((each) => ({ call: callOf(each), at: each.at }));
-    // Of this record alone, and always the same.
+    // Unique to this record, and the same at every try.
     const name = `${openCallsCollection} ${id}`;
     return appendOnce(store, name, { calls, record, retention: retention() });
   }
@@ -209,7 +209,7 @@ function seriesOf(id: string): string {
   return id.slice(0, Math.max(0, id.indexOf('/')));
 }
 
-/** @returns null for what this version does not write */
+/** @returns null for a value of another version, or a damaged one */
 function readValue(text: string): OpenCallsValue | null {
   const value = parseObject(text);
   return isValue(value) ? value : null;
@@ -227,7 +227,7 @@ function isMark(mark: unknown): mark is ProcessMark {
   return [host, boot, started].every((text) => typeof text === 'string') && typeof process === 'number';
 }
 
-/** A call as the ledger's writer takes it. */
+/** Converts a ledger record back to a call record for the ledger's writer. */
 export function callOf(record: LedgerRecord): CallRecord {
   const { requestId, firstByteMs, paidNanoUsd, ...others } = record;
   return {

@@ -2,40 +2,40 @@ import { serviceTiers } from '../conversation/usage.js';
 import { outcomes } from '../metrics/call-record.js';
 
 /**
- * How the numbers of tokens are known: the upstream has reported them, they were counted from what was streamed until
- * the call broke off, they are the gateway's guess, or there are none.
+ * Where token counts are from: reported by the upstream, counted from what was streamed until the call broke off,
+ * estimated by the gateway, or none.
  */
 export const tokenSources = ['exact', 'partial', 'estimated', 'none'] as const;
 export type TokenSource = (typeof tokenSources)[number];
 
 /**
- * Every field of the record of an ended call, as the ledger keeps it, in the order of the columns, and whether a value is
- * what it holds. Sizes are in bytes.
+ * Every field of an ended call's record in the ledger, in the order of columns, with the check of its values. Sizes are
+ * in bytes.
  */
 export const recordFields = [
-  /** Unix milliseconds, whole: when the call ended. */
+  /** End of the call in whole Unix milliseconds. */
   ['at', isTime],
   ['requestId', isText],
   /** Null for a call without a valid key. */
   ['keyId', isTextOrNull],
-  /** Those of the key. */
+  /** The groups of the key. */
   ['groups', areTexts],
-  /** Null for a call that belongs to none. */
+  /** Null for a call without a protocol. */
   ['protocol', isTextOrNull],
-  /** By its name in the config; null where the call named none of them, whatever it named. */
+  /** The model's name in the config; null if the call named no model of the config. */
   ['model', isTextOrNull],
-  /** Upstream and model there; null when none was asked. */
+  /** Upstream and its model; null if the call was sent to none. */
   ['target', isTextOrNull],
   /** HTTP status of the answer. */
   ['status', isNumber],
   ['outcome', isOneOf(outcomes)],
-  /** What tokens include is said at `Usage`; none where nothing was reported. */
+  /** See `Usage` for what tokens include; 0 if nothing was reported. */
   ['inputTokens', isNumber],
   ['outputTokens', isNumber],
   ['cachedTokens', isNumber],
   ['cacheWrittenTokens', isNumber],
   ['reasoningTokens', isNumber],
-  /** Which of these tokens are of a kind with a price of its own; see `TokenParts`. */
+  /** Tokens among these of kinds with a price of their own; see `TokenParts`. */
   ['audioInputTokens', isNumber],
   ['audioOutputTokens', isNumber],
   ['imageInputTokens', isNumber],
@@ -43,7 +43,7 @@ export const recordFields = [
   ['cachedAudioTokens', isNumber],
   ['cachedImageTokens', isNumber],
   ['cacheWrittenHourTokens', isNumber],
-  /** Of the web. */
+  /** Web searches. */
   ['searches', isNumber],
   ['tier', isOneOf(serviceTiers)],
   ['tokensKnown', isOneOf(tokenSources)],
@@ -51,17 +51,17 @@ export const recordFields = [
   ['bytesOut', isNumber],
   /** Of audio or video. */
   ['mediaSeconds', isNumber],
-  /** From the request's head to the end of its answer; kept to the microsecond, as is the next. */
+  /** From the request's head to the end of its answer; kept to the microsecond, like the next. */
   ['durationMs', isNumber],
-  /** From the request's head to that of its upstream's answer, of a session to its first message; null when none came. */
+  /** From the request's head to the head of the upstream's answer, or to a session's first message; null without one. */
   ['firstByteMs', isNumberOrNull],
-  /** Attempts after the first one. */
+  /** Attempts after the first. */
   ['retries', isNumber],
-  /** Images or videos; 1 for any other call, and 0 where it was not served. */
+  /** Images or videos; 1 for any other call, and 0 for a call not served. */
   ['units', isNumber],
-  /** What it was charged. */
+  /** The charge of the key. */
   ['costNanoUsd', isNumber],
-  /** What it has cost whoever runs the gateway; null where that is not known. */
+  /** The operator's cost; null if unknown. */
   ['paidNanoUsd', isNumberOrNull],
 ] as const;
 
@@ -73,24 +73,24 @@ export type LedgerRecord = {
 };
 
 /**
- * One line of JSON without its end, for operators. The time is written in the form of ISO 8601.
- * @throws RangeError when the time of the record is none
+ * One line of JSON without its line end, for operators. The time is in ISO 8601.
+ * @throws RangeError when the record's time is invalid
  */
 export function writeRecord(record: LedgerRecord): string {
   return JSON.stringify({ ...record, at: new Date(record.at).toISOString() });
 }
 
-/** Something that may have the fields of a record, whatever they hold. */
+/** An object that may have the fields of a record, with unchecked values. */
 export type LedgerRecordLike = { readonly [Name in keyof LedgerRecord]?: unknown };
 
-/** Whether each field holds what it should. */
+/** Whether every field has a valid value. */
 export function isLedgerRecord(value: LedgerRecordLike): value is LedgerRecord {
   return recordFields.every(([name, fits]) => fits(value[name]));
 }
 
-/** Whether a calendar has the time, in whole milliseconds since 1970. */
+/** Whether a value is a time that `Date` can represent, in whole milliseconds since 1970. */
 export function isTime(at: unknown): at is number {
-  // The last one is in the year 275760.
+  // The last is in the year 275760.
   return Number.isInteger(at) && (at as number) >= 0 && (at as number) <= 8_640_000_000_000_000;
 }
 

@@ -6,90 +6,90 @@ import type { Store } from '../store/store.js';
 import { CallTable } from './call-table.js';
 import { writePage } from './page.js';
 
-/** The collection of the store where long calls have their records. */
+/** The collection of the store with the records of long calls. */
 export const openCallsCollection = 'open-calls';
 
-/** A call that has lasted so long, in milliseconds, has a record in the store until it has a line in the ledger. */
+/** A call that has lasted this long has a record in the store until it has a line in the ledger. */
 const openAfterMs = 10_000;
-/** A record is written anew after so long, and, where its calls have changed, after the shorter time. */
+/** Interval at which a record is rewritten, and the shorter one if its calls have changed. */
 const renewMs = 10_000;
 const changeMs = 1000;
-/** Calls of one record: to tell what each of them has used so far must take less than a millisecond. */
+/** Most calls of one record: computing what each has used so far has to take less than a millisecond. */
 const callsOfRecord = 50;
-/** Records of one worker; calls beyond them have none. */
+/** Most records of a worker; further calls have none. */
 const mostRecords = 200;
-/** A call's line may be on its way to the ledger's writer for so long. */
+/** How long a call's line may take to reach the ledger's writer. */
 const onItsWayMs = 1000;
-/** For so long somebody may find the records of a process that has ended. */
+/** How long the records of an ended process are kept to be found. */
 const keptMs = 30 * 24 * 60 * 60 * 1000;
 
 /**
- * A call under way, as a member of a list in the order of their begin. The fields are the list's own: with a `Set` of the
- * calls in their place a small call took 17 % more CPU time.
+ * A call in flight, as an element of a linked list in the order of starts. The list's fields are on the call itself: with
+ * a `Set` of calls instead, a small call took 17 % more CPU time.
  */
 export interface OpenCall<Call> {
   openBefore: Call | null;
   openAfter: Call | null;
   isListed: boolean;
   openRecord: OpenRecord<Call> | null;
-  /** Milliseconds of `performance.now()`; the end is 0 while it goes on. */
+  /** Milliseconds of `performance.now()`; the end is 0 while the call is in flight. */
   readonly startedAt: number;
   readonly endedAt: number;
   readonly accounted: boolean;
 }
 
-/** A record of the store with what this process knows of it. */
+/** A record of the store, with this process's state of it. */
 export interface OpenRecord<Call> {
   readonly id: string;
   /** Null until it is in the store. */
   revision: number | null;
-  /** Its calls as they were told last. */
+  /** Its calls, with their last reported records. */
   readonly calls: Map<Call, CallRecord | null>;
   writtenAt: number;
-  /** A call has come, or has ended. */
+  /** Whether a call was added or has ended since. */
   isChanged: boolean;
 }
 
-/** The value of a record: which process has written it, and its calls as a page of the ledger. */
+/** The value of a record: the process that wrote it, and its calls as a page of the ledger. */
 export interface OpenCallsValue {
   readonly writer: ProcessMark;
-  /** Unix milliseconds: when it was written. */
+  /** Unix milliseconds of the write. */
   readonly at: number;
-  /** No call of the page got its line before this time. */
+  /** No call of the page has a ledger line from before this time. */
   readonly since: number;
   readonly page: string;
 }
 
 interface OpenCallsOptions<Call> {
   readonly store: Pick<Store, 'get' | 'create' | 'replace' | 'remove'>;
-  /** What ids of its records begin with: that of the process's requests. */
+  /** Prefix of its records' ids, the same as of the process's request ids. */
   readonly series: string;
   readonly writer: ProcessMark;
-  /** What the line of a call would say if its process ended now. */
+  /** The record of a call as it would be if the process ended now. */
   soFar(call: Call): CallRecord;
-  /** Unix milliseconds of a time of `performance.now()`. */
+  /** Converts a time of `performance.now()` to Unix milliseconds. */
   unixTime(time: number): number;
-  /** For how long the oldest line has waited that is not in the ledger; 0 without any. */
+  /** Milliseconds that the oldest line not yet in the ledger has waited; 0 without any. */
   lagMs(): number;
-  /** Hears of a mistake of ours. */
+  /** Called with an internal fault. */
   onFault(fault: unknown): void;
 }
 
 /**
- * Keeps what is known of this process's long calls in the store, so that a kill leaves it there. A call that ends before
- * it is long costs one link in a list; of the others many share a record, and one record is written at a time, however
- * slow the store. A call stays in its record until its line is in the ledger: whoever finds the record of a dead process
- * looks for lines of its calls (`InterruptedSearch`).
+ * Keeps the state of this process's long calls in the store, where it survives a kill. A call that ends before it is long
+ * costs one link in a list. Long calls share records, and one record is written at a time, however slow the store is. A
+ * call stays in its record until its line is in the ledger: `InterruptedSearch` finds the records of a dead process and
+ * looks for the lines of their calls.
  */
 export class OpenCalls<Call extends OpenCall<Call>> {
   readonly #options: OpenCallsOptions<Call>;
-  /** Calls that are not long yet, the oldest first. */
+  /** Calls that are not long yet, oldest first. */
   #first: Call | null = null;
   #last: Call | null = null;
   readonly #records: OpenRecord<Call>[] = [];
   #lastNumber = 0;
   readonly #table = new CallTable();
-  /** The record that is being written; resolves with the end of that. */
+  /** The write in flight; resolves when it ends. */
   #writing: Promise<void> | null = null;
   #isClosed = false;
 
@@ -97,7 +97,7 @@ export class OpenCalls<Call extends OpenCall<Call>> {
     this.#options = options;
   }
 
-  /** A call is about to ask an upstream. */
+  /** Called when a call is about to be sent to an upstream. */
   add(call: Call): void {
     if (call.accounted || call.isListed || call.openRecord !== null) return;
     call.isListed = true;
@@ -107,15 +107,15 @@ export class OpenCalls<Call extends OpenCall<Call>> {
     this.#last = call;
   }
 
-  /** A call has ended. Does nothing for one that was not added. */
+  /** Called when a call has ended. No-op for a call that was not added. */
   remove(call: Call): void {
     if (call.openRecord !== null) call.openRecord.isChanged = true;
     else if (call.isListed) this.#unlink(call);
   }
 
   /**
-   * Has a call's record written now, however short the call: what it has used is about to be told elsewhere, and its line
-   * is not to be lost beside that. Never rejects: where the store does not take it, nothing else is lost than before.
+   * Writes a call's record now, however short the call: its usage is about to be recorded elsewhere, and its line must
+   * not be lost then. Never rejects: if the store fails, the call is as it was before.
    */
   async keep(call: Call): Promise<void> {
     if (call.accounted || this.#isClosed) return;
@@ -130,7 +130,7 @@ export class OpenCalls<Call extends OpenCall<Call>> {
     } while (record.calls.get(call) === null);
   }
 
-  /** Takes note of the calls that have become long, and writes a record if one is due. @param now of `performance.now()` */
+  /** Adds calls that have become long to records, and writes a record if one is due. @param now of `performance.now()` */
   tick(now: number): void {
     if (this.#isClosed) return;
     for (let call = this.#first; call !== null && now - call.startedAt >= openAfterMs; call = this.#first) {
@@ -146,7 +146,7 @@ export class OpenCalls<Call extends OpenCall<Call>> {
     this.#writing = this.#write(record, now)
       .catch((fault: unknown) => {
         record.isChanged = true;
-        // The store is gone, as its other users tell.
+        // The store is unavailable, which its other users report.
         if (!(fault instanceof GatewayError)) this.#options.onFault(fault);
       })
       .finally(() => {
@@ -155,8 +155,8 @@ export class OpenCalls<Call extends OpenCall<Call>> {
   }
 
   /**
-   * Removes its records: all calls have ended, and their lines are in the ledger. Never rejects.
-   * @param withinMs what is not removed by then is left to whoever finds it, with the lines of its calls
+   * Removes its records, once all calls have ended and their lines are in the ledger. Never rejects.
+   * @param withinMs records not removed by then are left to `InterruptedSearch`, which finds the lines of their calls
    */
   async close(withinMs: number): Promise<void> {
     this.#isClosed = true;
@@ -195,7 +195,7 @@ export class OpenCalls<Call extends OpenCall<Call>> {
     if (record === undefined) {
       if (this.#records.length >= mostRecords) return;
       const id = `${this.#options.series}/${++this.#lastNumber}`;
-      // Written at once, and not with the first change after it.
+      // Backdated, so that it is written immediately.
       record = { id, revision: null, calls: new Map(), writtenAt: now - changeMs, isChanged: true };
       this.#records.push(record);
     }
@@ -204,7 +204,7 @@ export class OpenCalls<Call extends OpenCall<Call>> {
     call.openRecord = record;
   }
 
-  /** Of the records that are due, the one that was written first. */
+  /** The due record whose last write is the oldest. */
   #due(now: number): OpenRecord<Call> | null {
     let due: OpenRecord<Call> | null = null;
     for (const record of this.#records) {
@@ -223,7 +223,7 @@ export class OpenCalls<Call extends OpenCall<Call>> {
     if (value === null) {
       if (record.revision !== null) await store.remove(openCallsCollection, record.id);
       record.revision = null;
-      // Others may have come meanwhile.
+      // Calls may have been added meanwhile.
       if (record.calls.size === 0) this.#drop(record);
       return;
     }
@@ -234,14 +234,14 @@ export class OpenCalls<Call extends OpenCall<Call>> {
       record.revision++;
     else {
       const stored = await store.get(openCallsCollection, record.id);
-      // Somebody has taken this process for dead: its calls have lines that say so.
+      // Another process counted this one as dead: its calls have lines that say so.
       if (stored === null) this.#drop(record);
-      // A write whose fate was not known has come through.
+      // A write whose outcome was unknown has succeeded.
       else record.revision = stored.revision;
     }
   }
 
-  /** @returns null when none of its calls needs to be there any more */
+  /** @returns null when none of its calls needs the record any longer */
   #valueOf({ calls }: OpenRecord<Call>, now: number): string | null {
     const { unixTime, lagMs, writer, soFar } = this.#options;
     const at = unixTime(now);

@@ -1,10 +1,10 @@
 import { requestSeries } from '../wire/head.js';
 import { type CallTable, keptColumns, rowLength } from './call-table.js';
 
-/** The form of pages. */
+/** Version of the form of pages. */
 export const version = 3;
 
-/** The calls of a table as one text: a page of the ledger. */
+/** Serializes the calls of a table as a page of the ledger. */
 export function writePage(table: CallTable): string {
   const { at, rows, length } = table;
   const columns = packColumns(rows, rowLength, keptColumns, length).toString('base64');
@@ -15,30 +15,30 @@ export function writePage(table: CallTable): string {
   return `{${outline},"calls":${length},"columns":"${columns}"}`;
 }
 
-/** What the numbered ids of its calls begin with; null where it has none. */
+/** The prefix of the numbered ids of a table's calls; null if it has no numbered ids. */
 function seriesOf({ ids, length }: CallTable): string | null {
   return ids.length < length ? requestSeries : null;
 }
 
-/** Widths of a number in bytes; 0 where all are the same whole one, 8 where they are not whole or lie far apart. */
+/** Widths of a number in bytes: 0 if all are the same whole number, 8 if they are not whole or lie far apart. */
 const widths = [0, 1, 2, 4, 8] as const;
 type Width = (typeof widths)[number];
 
 const double = 8;
 const headBytes = 1 + double;
 
-/** Where columns are written before they are handed out; kept, since it holds those of one caller at a time. */
+/** Output buffer of `packColumns`; reused, since it holds the columns of one caller at a time. */
 let bytes = Buffer.alloc(0);
 
 /**
- * Packs a table of numbers by its columns, of which most hold numbers that are alike. For each column: the width of its
- * numbers (a byte), the least of them (a double), and how far above it each of them is. Of width 8 are doubles that
- * stand for themselves. All of it is little-endian.
- * @param rows one row after the other
- * @param rowLength numbers of a row
- * @param columns how many of them, the first ones, are packed
- * @param count rows
- * @returns bytes that hold until the next call
+ * Packs a table of numbers column by column, since most columns hold similar numbers. For each column: the width of its
+ * numbers (a byte), the smallest of them (a double), and each number's difference to that. Numbers of width 8 are doubles
+ * as they are. Everything is little-endian.
+ * @param rows the rows in sequence
+ * @param rowLength numbers in a row
+ * @param columns leading columns to pack
+ * @param count number of rows
+ * @returns bytes that are valid until the next call
  */
 export function packColumns(rows: Float64Array, rowLength: number, columns: number, count: number): Buffer {
   const most = columns * (headBytes + double * count);
@@ -52,7 +52,7 @@ export function packColumns(rows: Float64Array, rowLength: number, columns: numb
     let greatest = first;
     let areWhole = first === Math.floor(first);
     let index = column + rowLength;
-    // Most columns hold one number again and again.
+    // Most columns repeat one number.
     while (index < behind && rows[index] === first) index += rowLength;
     for (; index < behind; index += rowLength) {
       const value = rows[index] as number;
@@ -89,7 +89,7 @@ function writeWhole(packed: Buffer, value: number, width: Width, at: number): vo
   packed[at + 3] = value >> 24;
 }
 
-/** @returns rows of what `packColumns` has packed, or null for bytes that are not of so many columns and rows */
+/** Unpacks the output of `packColumns`. @returns null for bytes that do not have this many columns and rows */
 export function unpackColumns(packed: Buffer, columns: number, count: number): Float64Array | null {
   const rows = new Float64Array(columns * count);
   let at = 0;

@@ -29,10 +29,10 @@ import {
   usageLedger,
 } from './sums.js';
 
-/** By what usage can be told apart. */
+/** The dimensions by which usage can be grouped. */
 export type UsageGrouping = 'day' | 'key' | 'model';
 
-/** Which calls count. Null for a key or a model means calls without one; without the property all count. */
+/** Which calls count. Null for a key or a model selects calls without one; an absent property selects all. */
 export interface UsageFilter {
   readonly keyId?: string | null;
   readonly model?: string | null;
@@ -43,11 +43,11 @@ export interface UsageQuery extends UsageFilter {
   readonly firstDay: string;
   readonly lastDay: string;
   readonly groupBy: readonly UsageGrouping[];
-  /** Rows of the report; 10,000 unless said otherwise. */
+  /** Most rows of the report; default 10,000. */
   readonly mostRows?: number;
 }
 
-/** A row has a label for each grouping that was asked for. */
+/** A row has a label for each requested grouping. */
 export interface UsageRow {
   readonly day?: string;
   readonly keyId?: string | null;
@@ -58,29 +58,29 @@ export interface UsageRow {
 export interface UsageReport {
   /** Sorted by day, key and model. */
   readonly rows: readonly UsageRow[];
-  /** Of everything that counts. */
+  /** Totals of all calls that count. */
   readonly total: UsageTotals;
-  /** False when there were more groups than rows: what is missing is in the total only. */
+  /** False when there were more groups than rows; the missing ones are only in the total. */
   readonly complete: boolean;
 }
 
 const defaultMostRows = 10_000;
-/** Sums of a page, and first pages that are asked for at once: so many pages of sums are held in memory. */
+/** Sums of a page, and first pages read concurrently; that many pages of sums are in memory. */
 const sumsOfPage = 500;
-const rangesAtOnce = 32;
-/** The days of one key are read one by one up to so many: three years. */
-const mostKeyDays = 1100;
-/** Lines of the ledger that are, each with the calls of a page. */
+const firstPagesAtOnce = 32;
+/** Most days that are read one by one for a single key: three years. */
+const maxKeyDays = 1100;
+/** Ledger lines read at a time, each with a page of calls. */
 const linesOfPage = 12;
-/** Calls that are read one by one. */
+/** Calls read at a time from a store that keeps them as rows. */
 const rowsOfPage = 250;
-/** Records that wait for those of other pages, at most. */
-const mostHeld = 40_000;
+/** Most records held back for earlier ones on other pages. */
+const maxHeldRecords = 40_000;
 
 /**
- * Usage from the sums of the ledger. Memory is bounded by the rows, whatever the range. That of one key is read from its
- * own sums of each day, however many keys there are.
- * @throws {GatewayError} of the store when it cannot be reached
+ * Reports usage from the ledger's sums. Memory is bounded by the rows, not by the range. For one key, only its own sums
+ * of each day are read, however many keys there are.
+ * @throws {GatewayError} when the store is unavailable
  */
 export async function reportUsage(store: Pick<Ledger, 'readSums'>, query: UsageQuery): Promise<UsageReport> {
   const mostRows = query.mostRows ?? defaultMostRows;
@@ -121,24 +121,24 @@ export async function reportUsage(store: Pick<Ledger, 'readSums'>, query: UsageQ
 
 type SumRange = ReturnType<typeof sumRange>;
 
-/** The ranges of ids that hold every sum of a query, by the order of the days. */
+/** The ranges of ids that contain every sum of a query, in the order of days. */
 function rangesOf({ firstDay, lastDay, keyId }: UsageQuery): readonly SumRange[] {
-  // In an id a slash follows the day, and a zero is the character behind it.
+  // In an id a slash follows the day, and '0' is the next character after the slash.
   const whole = { from: firstDay, until: `${lastDay}0` };
   if (keyId === undefined) return [whole];
   const [first, last] = [Date.parse(firstDay), Date.parse(lastDay)];
   const days = Math.floor((last - first) / dayMs) + 1;
-  if (!(days <= mostKeyDays)) return [whole];
+  if (!(days <= maxKeyDays)) return [whole];
   return Array.from({ length: Math.max(0, days) }, (_, day) => sumRange(dayOf(first + day * dayMs), keyId));
 }
 
-/** The sums of ranges, page by page. */
+/** Reads the sums of ranges, page by page. */
 async function* readSums(
   store: Pick<Ledger, 'readSums'>,
   ranges: readonly SumRange[],
 ): AsyncGenerator<SumPage['sums'], void, undefined> {
-  for (let at = 0; at < ranges.length; at += rangesAtOnce) {
-    const some = ranges.slice(at, at + rangesAtOnce);
+  for (let at = 0; at < ranges.length; at += firstPagesAtOnce) {
+    const some = ranges.slice(at, at + firstPagesAtOnce);
     const read = (range: SumRange, from: string | null): Promise<SumPage> =>
       store.readSums(usageLedger, range, sumsOfPage, from);
     const firstPages = await Promise.all(some.map((range) => read(range, null)));
@@ -170,7 +170,7 @@ function compareRows(a: UsageRow, b: UsageRow): number {
   return compare(a.day, b.day) || compare(a.keyId, b.keyId) || compare(a.model, b.model);
 }
 
-/** By code units; what is not there comes first. */
+/** Compares by code units; null comes first. */
 function compare(a: string | null = null, b: string | null = null): number {
   if (a === b) return 0;
   if (a === null || b === null) return a === null ? -1 : 1;
@@ -184,13 +184,13 @@ export interface UsageExport extends UsageFilter {
   readonly format: 'jsonl' | 'csv';
 }
 
-/** Where calls are read: packed, or one by one, or of both what there is. */
+/** The source of calls: packed lines, and rows if the store has them. */
 export type CallSource = Pick<Ledger, 'readLines' | 'calls'>;
 
 /**
- * The records of a range in the order of their time, as chunks of text that hold whole lines. A table has its header
- * row even without records. Nothing is read before it is asked for; what is in memory is bounded.
- * @throws {GatewayError} of the store when it cannot be reached, between two chunks
+ * Exports the records of a range in the order of their times, as chunks of text of whole lines. CSV has its header row
+ * even without records. Nothing is read before it is requested; memory is bounded.
+ * @throws {GatewayError} when the store is unavailable, between two chunks
  */
 export async function* exportUsage(
   store: CallSource,
@@ -215,7 +215,7 @@ function readRecords(store: CallSource, asked: RecordRange): OrderedRecords {
   return store.calls === null ? packed : inOrder(packed, readRows(store.calls, asked));
 }
 
-/** What two have, in the order of both. */
+/** Merges two ordered sequences. */
 async function* inOrder(first: OrderedRecords, second: OrderedRecords): OrderedRecords {
   let [left, right] = [await nextRecords(first), await nextRecords(second)];
   while (left.length > 0 && right.length > 0) {
@@ -236,7 +236,7 @@ async function* inOrder(first: OrderedRecords, second: OrderedRecords): OrderedR
   yield* second;
 }
 
-/** @returns none at the end alone */
+/** @returns the next records; an empty array only at the end */
 async function nextRecords(of: OrderedRecords): Promise<LedgerRecord[]> {
   for (;;) {
     const { done, value } = await of.next();
@@ -258,9 +258,9 @@ async function* readPacked(
   store: Pick<Ledger, 'readLines'>,
   { from, until, ...filter }: RecordRange,
 ): OrderedRecords {
-  // A page that begins before the range may have calls that belong to it.
+  // A page that begins before the range may have calls within it.
   const range = { from: Math.max(0, from - tableSpanMs), until };
-  /** Read, but a page that is still to come may have calls that ended before. */
+  /** Records read, but held back: a page not yet read may have calls that ended earlier. */
   let held: LedgerRecord[] = [];
   let next: string | null = null;
   function* addTo(before: readonly LedgerRecord[], lines: readonly LedgerLine[]): Steps<LedgerRecord[]> {
@@ -283,24 +283,24 @@ async function* readPacked(
 }
 
 /**
- * How many of some records, which are in order, can be told, where pages of the ledger are still to come that begin at
- * `at` or later. Workers write their pages one after the other: few records are held, or else some clocks are wrong.
+ * The number of ordered records that can be returned when all further pages of the ledger begin at `at` or later. Each
+ * worker writes its pages in sequence, so few records are held back unless clocks are wrong.
  */
 function readyOf(records: readonly LedgerRecord[], at: number): number {
   const later = records.findIndex((record) => record.at > at);
-  return later < 0 || records.length - later > mostHeld ? records.length : later;
+  return later < 0 || records.length - later > maxHeldRecords ? records.length : later;
 }
 
-/** Calls of a page that is read: those to come may hold more than ours do. */
-const mostRead = 20 * mostCalls;
+/** Most calls of a page that is read: pages of later versions may hold more than this version writes. */
+const maxCallsRead = 20 * mostCalls;
 
-/** The calls of a page in the order in which they were added. What is damaged is left out, be it all of it. */
+/** Reads the calls of a page in the order in which they were added. Damaged calls, or a damaged page, are left out. */
 export function readPage(text: string): LedgerRecord[] {
   return atOnce(readPageSteps(text));
 }
 
-/** So many calls of a page are read in one step. */
-const readAtOnce = 32;
+/** Calls of a page read in one step. */
+const callsPerStep = 32;
 
 export function* readPageSteps(text: string): Steps<LedgerRecord[]> {
   const json = parseObject(text);
@@ -312,12 +312,12 @@ export function* readPageSteps(text: string): Steps<LedgerRecord[]> {
   for (let start = 0; start < page.rows.length; start += keptColumns) {
     const record = readCall(page, page.rows.subarray(start, start + keptColumns));
     if (isLedgerRecord(record)) records.push(record);
-    if (start % (readAtOnce * keptColumns) === 0) yield;
+    if (start % (callsPerStep * keptColumns) === 0) yield;
   }
   return records;
 }
 
-/** A page of which only the outline is sure. */
+/** A parsed page, checked only in outline. */
 interface ParsedPage {
   readonly at: number;
   readonly callGroups: readonly ({ readonly [Name in keyof CallGroup]?: unknown } | null)[];
@@ -349,7 +349,7 @@ function packedRows(
   return unpackColumns(Buffer.from(columns, 'base64'), count, calls);
 }
 
-/** Rows of an older form with what it does not have: no costs that are known, and else zeros. */
+/** Extends rows of an older form by the columns that it lacks: unknown costs, and zeros for the rest. */
 function withoutNewer(rows: Float64Array | null): Float64Array | null {
   if (rows === null) return null;
   const calls = rows.length / oldColumns;
@@ -362,9 +362,9 @@ function withoutNewer(rows: Float64Array | null): Float64Array | null {
   return all;
 }
 
-/** Of the first form: numbers as JSON, without one for the id, since each call had its own in `ids`. */
+/** Rows of the first form: numbers as JSON, without a column for the id, since each call had its id in `ids`. */
 function plainRows({ rows }: Readonly<Record<string, unknown>>, calls: number): Float64Array | null {
-  if (!Array.isArray(rows) || calls > mostRead) return null;
+  if (!Array.isArray(rows) || calls > maxCallsRead) return null;
   const all = new Float64Array(calls * oldColumns);
   for (let call = 0; call < calls; call++) {
     const row: unknown[] = rows.slice(call * (oldColumns - 1), (call + 1) * (oldColumns - 1));
@@ -378,7 +378,7 @@ function plainRows({ rows }: Readonly<Record<string, unknown>>, calls: number): 
 }
 
 function isCount(calls: unknown): calls is number {
-  return Number.isInteger(calls) && (calls as number) >= 0 && (calls as number) <= mostRead;
+  return Number.isInteger(calls) && (calls as number) >= 0 && (calls as number) <= maxCallsRead;
 }
 
 /** The fields of a record in the order of the columns. */

@@ -4,10 +4,10 @@ import type { LedgerSums } from '../store/store.js';
 import { dayOf, dayStart } from './budget.js';
 import type { TokenSource } from './ledger-record.js';
 
-/** The ledger of usage in the store. Its name is in every store that is in use. */
+/** The ledger of usage in the store. Existing stores contain this name. */
 export const usageLedger = 'usage';
 
-/** What the calls themselves say in numbers. */
+/** The numbers of the call records. */
 export const amountNames = [
   'inputTokens',
   'outputTokens',
@@ -26,46 +26,45 @@ export const amountNames = [
   'bytesOut',
   /** Milliseconds of audio or video. */
   'mediaMs',
-  /** Images, videos, and calls for anything else, as far as they were served. */
+  /** Images and videos served; for any other operation, calls served. */
   'units',
   'costNanoUsd',
-  /** Of calls of which it is known. */
+  /** Sum of those calls for which it is known. */
   'paidNanoUsd',
 ] as const;
 
-/** What is summed of calls; their names are in the store. */
+/** The numbers that are summed; their names are in the store. */
 export const totalNames = [
   'calls',
-  /** Of these: how many ended in each way that is not complete. */
+  /** The calls among these that ended in each way other than complete. */
   'incomplete',
   'refused',
   'clientGone',
   'upstreamErrors',
   'interrupted',
-  /** Calls whose tokens the upstream did not report whole. */
+  /** Calls whose tokens the upstream did not fully report. */
   'inexact',
   ...amountNames,
 ] as const;
 export type TotalName = (typeof totalNames)[number];
 
-/** Sums of many calls: whole numbers, which stop at `Number.MAX_SAFE_INTEGER`. */
+/** Sums of many calls: whole numbers, capped at `Number.MAX_SAFE_INTEGER`. */
 export type UsageTotals = Record<TotalName, number>;
 
-/** What calls of one group have in common: a page of the ledger holds it once for all of them. */
+/** The members that the calls of a group have in common; a page of the ledger holds them once per group. */
 export type CallGroup = Pick<
   CallRecord,
   'keyId' | 'groups' | 'protocol' | 'model' | 'target' | 'status' | 'outcome'
 > & { readonly tokensKnown: TokenSource };
 
 /**
- * The sums of the numbers of one group's calls, at most `Number.MAX_SAFE_INTEGER`. Numbers that are out of range add
- * nothing.
+ * The sums of one group's calls, capped at `Number.MAX_SAFE_INTEGER`. Numbers out of range add nothing.
  */
 export interface CallGroupSums extends Readonly<Pick<UsageTotals, 'calls' | (typeof amountNames)[number]>> {
   readonly group: CallGroup;
 }
 
-/** What a sum in the store is of: one day (UTC) of one key and one model. */
+/** The labels of a sum in the store: one day (UTC) of one key and one model. */
 export interface SumLabels {
   /** `2026-03-09` */
   readonly day: string;
@@ -73,20 +72,20 @@ export interface SumLabels {
   readonly model: string | null;
 }
 
-/** A day, a key and a model fit into the id of a sum, which takes 500 bytes. */
+/** Longest key or model in an id, so that a sum's id stays within 500 bytes. */
 const longestPart = 200;
 const hashDigits = 32;
-/** A name that stands for itself, as most do. */
+/** Names that need no encoding, as most do. */
 const plainName = /^[\w.-]*$/;
 
 /**
- * The id of a sum. Ids sort by the day first, and those of a day by the key. Of a name that is too long for it, the end is replaced by a hash.
+ * The id of a sum. Ids sort by day, and within a day by key. The end of a name that is too long is replaced by a hash.
  */
 export function sumId({ day, keyId, model }: SumLabels): string {
   return `${day}/${part(keyId)}/${part(model)}`;
 }
 
-/** Reads an id that `sumId` has made; null for any other text. */
+/** Parses an id made by `sumId`; null for any other text. */
 export function readSumId(id: string): SumLabels | null {
   const [day, keyId, model, ...more] = id.split('/');
   if (day === undefined || keyId === undefined || model === undefined || more.length > 0) return null;
@@ -98,8 +97,8 @@ export function readSumId(id: string): SumLabels | null {
 }
 
 /**
- * The ids of the sums of one key on one day: from the first bound on, and before the second. In an id a slash follows the
- * key, and a zero is the character behind that.
+ * The range of ids of one key's sums on one day, without its upper bound. In an id a slash follows the key, and '0' is
+ * the next character after the slash.
  */
 export function sumRange(
   day: string,
@@ -109,12 +108,12 @@ export function sumRange(
   return { from: `${start}/`, until: `${start}0` };
 }
 
-/** What stands for a key or a model in the sums: itself, unless it is too long. */
+/** The label of a key or model in the sums: its name, shortened if it is too long. */
 export function labelOf(name: string | null): string | null {
   return readPart(part(name));
 }
 
-/** Null is empty, and a name begins with a letter that says so. */
+/** Encodes a name. Null is empty, and a first letter marks any other. */
 function part(name: string | null): string {
   if (name === null) return '';
   if (name.length <= longestPart && plainName.test(name)) return `n${name}`;
@@ -124,7 +123,7 @@ function part(name: string | null): string {
   return `n${encodedStart(name, longestPart - hashDigits)}~${hash}`;
 }
 
-/** As much of a name as fits. */
+/** The start of an encoded name, cut to fit. */
 function encodedStart(name: string, longest: number): string {
   let text = '';
   for (const character of wellFormed(name)) {
@@ -135,7 +134,7 @@ function encodedStart(name: string, longest: number): string {
   return text;
 }
 
-/** Halves of characters cannot be encoded. */
+/** Replaces lone surrogates, which cannot be encoded. */
 function wellFormed(name: string): string {
   return Buffer.from(name).toString();
 }
@@ -148,7 +147,7 @@ export function noTotals(): UsageTotals {
   return Object.fromEntries(totalNames.map((name) => [name, 0])) as UsageTotals;
 }
 
-/** Adds one to the other. */
+/** Adds `more` to `totals`. */
 export function addTotals(totals: UsageTotals, more: Readonly<Record<string, number>>): void {
   for (const name of totalNames) addOne(totals, name, more[name] ?? 0);
 }
@@ -157,25 +156,25 @@ function addOne(totals: UsageTotals, name: TotalName, more: number): void {
   totals[name] = Math.min(totals[name] + more, Number.MAX_SAFE_INTEGER);
 }
 
-/** What pages of calls add to the sums of the store. */
+/** Collects what pages of calls add to the sums of the store. */
 export class SumCollector {
   readonly #ids: string[] = [];
   /** Rows of the sums, by their ids. */
   readonly #rows = new Map<string, number>();
-  /** One row after the other, in the order of `totalNames`. */
+  /** The rows in sequence, each in the order of `totalNames`. */
   #values = new Float64Array(firstRows * rowLength);
   #dayStart = Number.NaN;
   #day = '';
 
   /**
-   * Adds calls of one group.
-   * @param at Unix milliseconds, in the day of the calls
-   * @throws RangeError when the time is none that a calendar has
+   * Adds the calls of one group.
+   * @param at Unix milliseconds within the day of the calls
+   * @throws RangeError when the time is invalid
    */
   add(at: number, sums: CallGroupSums): void {
     const { keyId, model, outcome, tokensKnown } = sums.group;
     const { calls } = sums;
-    // No client pays for it, or has asked for it: the vendor alone is paid.
+    // An attempt given up is neither a call nor charged; only the vendor is paid for it.
     if (outcome === 'attempt' && sums.paidNanoUsd === 0) return;
     const start = this.#rowOf(at, keyId, model) * rowLength;
     if (outcome === 'attempt') {
@@ -189,12 +188,12 @@ export class SumCollector {
     for (const name of amountNames) this.#addTo(start, name, Math.round(sums[name]));
   }
 
-  /** How many sums there are. */
+  /** The number of sums. */
   get size(): number {
     return this.#ids.length;
   }
 
-  /** All of it; without the columns in which there are only zeros. */
+  /** Returns all sums, without the columns that hold only zeros. */
   sums(): Omit<LedgerSums, 'ttlMs'> {
     const count = this.#ids.length;
     const columns = totalNames.map((_, column) => column).filter((column) => this.#isUsed(column));
@@ -246,7 +245,7 @@ const columnOf = Object.fromEntries(totalNames.map((name, column) => [name, colu
   number
 >;
 
-/** What is counted of calls that ended in a way, beside that they were calls. */
+/** The total that counts calls of an outcome, besides `calls`. */
 const totalOfOutcome: Readonly<Record<CallOutcome, TotalName | null>> = {
   complete: null,
   incomplete: 'incomplete',

@@ -15,7 +15,7 @@ import { isTime } from './ledger-record.js';
 import { writePage } from './page.js';
 import { type CallGroupSums, SumCollector, usageLedger } from './sums.js';
 
-/** How long usage is kept, in milliseconds. */
+/** How long usage is kept. */
 export interface UsageRetention {
   readonly lineMs: number;
   readonly sumMs: number;
@@ -23,36 +23,36 @@ export interface UsageRetention {
 
 export interface UsageWriterOptions {
   readonly store: Pick<Ledger, 'append' | 'calls'>;
-  /** What holds now; asked for each batch. */
+  /** Returns the retention now in force; called for each batch. */
   retention(): UsageRetention;
-  /** Counts calls in the metrics, once, many at once and a while later. @returns what counts their times */
+  /** Counts calls in the metrics, each once, in groups and with a delay. @returns a counter of their times */
   readonly record: Recorder['recordSums'];
   /**
-   * Told how many records were given up: there were too many while the store failed, the writer has ended, or they
+   * Called with the number of records dropped: too many waited while the store failed, the writer has ended, or they
    * cannot be written.
    */
   onDropped(records: number): void;
-  /** Told each time that the store did not take a batch, with the number of records that wait. */
+  /** Called each time the store rejects a batch, with the number of waiting records. */
   onFailure(error: unknown, waiting: number): void;
-  /** Told of each batch that the store has taken, with the number of records that wait behind it. */
+  /** Called for each batch that the store accepts, with the number of records still waiting. */
   onTaken?(waiting: number): void;
-  /** Longest wait of a record while the store takes all; 500 ms unless said otherwise. */
+  /** Longest wait of a record while the store accepts batches; default 500 ms. */
   readonly flushMs?: number;
   /**
-   * Records of one batch; unless said otherwise 10,000, and 2,000 where they become rows: after an outage, when all
-   * hosts have much to say, each batch is still taken within the time that a call of the store has.
+   * Records of one batch; default 10,000, or 2,000 if they become rows. After an outage, when all hosts have many
+   * records to write, each batch still fits the timeout of a store call.
    */
   readonly batchRecords?: number;
   /**
-   * A batch ends with the first page, or part of one, behind so many sums: calls of many keys have as many. 1,000 unless
-   * said otherwise, so that no batch takes a worker more than a moment to hand over.
+   * A batch ends with the first page, or part of one, that reaches this many sums; calls of many keys have many sums.
+   * Default 1,000, so that handing over a batch blocks a worker only briefly.
    */
   readonly batchSums?: number;
-  /** Records that wait beside the batch under way, while the store fails; 100,000 unless said otherwise. */
+  /** Most records that wait besides the batch in flight, while the store fails; default 100,000. */
   readonly mostWaiting?: number;
-  /** Bytes that these may take up in memory; 64 MiB unless said otherwise. */
+  /** Most bytes of memory for these; default 64 MiB. */
   readonly mostWaitingBytes?: number;
-  /** Back-off after the first failure, doubled after each one up to 5 s; 100 ms unless said otherwise. */
+  /** Back-off after the first failure, doubled after each further one up to 5 s; default 100 ms. */
   readonly pauseMs?: number;
 }
 
@@ -64,17 +64,17 @@ const defaultMostWaitingBytes = 64 * 1024 * 1024;
 const firstPauseMs = 100;
 const longestPauseMs = 5000;
 
-/** A batch that takes no more calls: pages of them in the form that its store takes, and their sums. */
+/** A batch that accepts no more calls: their pages, in the form of its store, and their sums. */
 interface SealedBatch {
   readonly records: number;
-  /** Unix milliseconds: when its first call ended. */
+  /** Unix milliseconds: end of its first call. */
   readonly since: number;
-  /** That it takes up in memory. */
+  /** Size in memory. */
   readonly bytes: number;
   readonly lines: readonly LedgerLine[];
   readonly calls: readonly CallRows[];
   readonly sums: ReturnType<SumCollector['sums']>;
-  /** Whoever waits for it. */
+  /** Called when it was stored or dropped. */
   readonly onSettled: (() => void)[];
 }
 
@@ -89,20 +89,20 @@ export class UsageWriter {
   readonly #mostWaitingBytes: number;
   readonly #pauses: ReturnType<typeof createPauses>;
   readonly #writer = randomUUID();
-  /** The oldest first. */
+  /** Batches that wait, oldest first. */
   readonly #sealed: SealedBatch[] = [];
   readonly #table = new CallTable();
   #open: OpenBatch;
-  /** The one that is under way to the store. */
+  /** The batch in flight to the store. */
   #current: SealedBatch | null = null;
-  /** Records of all batches but that one. */
+  /** Records of all batches except that one. */
   #count = 0;
-  /** Bytes of the sealed ones. */
+  /** Bytes of the sealed batches that wait. */
   #bytes = 0;
   #lastNumber = 0;
   #isRunning = false;
   #timer: NodeJS.Timeout | null = null;
-  /** The open one has waited long enough. */
+  /** Whether the open batch has waited for `flushMs`. */
   #isDue = false;
   #closing: Promise<void> | null = null;
   #hasEnded = false;
@@ -120,9 +120,9 @@ export class UsageWriter {
   }
 
   /**
-   * Takes note of a call, of which nothing but words and numbers is kept until they are stored.
-   * @param at whole Unix milliseconds: when it ended
-   * @returns false for one that is given up, and not counted either
+   * Records a call. Only its texts and numbers are held until they are stored, not the call itself.
+   * @param at end of the call in whole Unix milliseconds
+   * @returns false if the call was dropped, in which case it is not counted either
    */
   add(call: CallRecord, at: number): boolean {
     if (this.#closing !== null || !this.#open.add(call, at)) {
@@ -143,28 +143,28 @@ export class UsageWriter {
     return this.#count > this.#mostWaiting || this.#bytes > this.#mostWaitingBytes;
   }
 
-  /** Has all calls counted that were added: the metrics are about to be read. */
+  /** Counts all calls added so far. Called before the metrics are read. */
   count(): void {
     this.#open.count();
   }
 
-  /** Records that are not in the ledger yet. */
+  /** The number of records not yet in the ledger. */
   waiting(): number {
     return this.#count + (this.#current?.records ?? 0);
   }
 
-  /** For how long the oldest of them has waited, in milliseconds; 0 without any. @param now Unix milliseconds */
+  /** Milliseconds that the oldest of these has waited; 0 without any. @param now Unix milliseconds */
   lagMs(now: number): number {
     const oldest = this.#current ?? this.#sealed[0] ?? this.#open;
     return oldest.records === 0 ? 0 : Math.max(0, now - oldest.since);
   }
 
-  /** What they take up in memory, but for those of the last second. */
+  /** Bytes of memory that they occupy, without those of the last second. */
   waitingBytes(): number {
     return this.#bytes + this.#open.bytes + (this.#current?.bytes ?? 0);
   }
 
-  /** Resolves when what was added before is in the ledger, or was given up; never rejects. */
+  /** Resolves when all records added before are in the ledger or were dropped; never rejects. */
   flush(): Promise<void> {
     this.#seal();
     const last = this.#sealed.at(-1) ?? this.#current;
@@ -176,15 +176,15 @@ export class UsageWriter {
   }
 
   /**
-   * Writes what there is, but gives it up after `withinMs`. Resolves when it is done, and never rejects; records that
-   * are added from then on are given up.
+   * Writes the waiting records, and drops those not written within `withinMs`. Records added after the call are dropped.
+   * Resolves when done; never rejects.
    */
   close(withinMs: number): Promise<void> {
     this.#closing ??= new Promise((resolve) => {
       if (this.#timer !== null) clearTimeout(this.#timer);
       const deadline = setTimeout(() => {
         this.#end();
-        // What was waiting for its next attempt is told to be given up before that.
+        // A batch in back-off first reports its records as dropped.
         setImmediate(resolve);
       }, withinMs);
       void this.flush().then(() => {
@@ -222,13 +222,13 @@ export class UsageWriter {
     this.#isRunning = false;
   }
 
-  /** None that has room is closed while another is under way: a slow store would get many small ones. */
+  /** Seals the open batch only when none is in flight, so that a slow store does not get many small batches. */
   #nextBatch(): SealedBatch | undefined {
     if (this.#sealed.length === 0 && this.#isDue) this.#seal();
     return this.#sealed.shift();
   }
 
-  /** @returns false when the batch is given up */
+  /** @returns false when the batch is dropped */
   async #append(batch: LedgerBatch): Promise<boolean> {
     for (let attempt = 0; !this.#hasEnded; attempt++) {
       try {
@@ -237,7 +237,7 @@ export class UsageWriter {
         return true;
       } catch (error) {
         this.#options.onFailure(error, this.waiting());
-        // What the store does not take for what it is, it will not take later.
+        // Any error other than unavailability is permanent.
         if (!(error instanceof GatewayError)) return false;
         if (!this.#hasEnded) await this.#pauses.pause(attempt);
       }
@@ -275,21 +275,21 @@ export class UsageWriter {
   }
 }
 
-/** What was lost is logged at most once in so many milliseconds. */
-const tellEveryMs = 10_000;
+/** Minimum interval between log lines about dropped records. */
+const logIntervalMs = 10_000;
 
 interface LoggedWriterOptions {
   readonly store: Pick<Ledger, 'append' | 'calls'>;
-  /** What holds now. */
+  /** Returns the settings now in force. */
   settings(): UsageSettings;
   readonly recorder: Pick<Recorder, 'recordSums' | 'count'>;
   readonly log: Logger;
 }
 
-/** Makes a worker's writer of usage. That the store takes nothing is counted, and logged as it begins and ends. */
+/** Creates a worker's usage writer. Failures of the store are counted, and logged when they begin and when they end. */
 export function createUsageWriter({ store, settings, recorder, log }: LoggedWriterOptions): UsageWriter {
   let isFailing = false;
-  let dropTold = Number.NEGATIVE_INFINITY;
+  let dropLoggedAt = Number.NEGATIVE_INFINITY;
   let untold = 0;
   return new UsageWriter({
     store,
@@ -310,24 +310,24 @@ export function createUsageWriter({ store, settings, recorder, log }: LoggedWrit
       recorder.count('gateway_ledger_dropped_total', records);
       untold += records;
       const now = performance.now();
-      if (now - dropTold < tellEveryMs) return;
-      dropTold = now;
+      if (now - dropLoggedAt < logIntervalMs) return;
+      dropLoggedAt = now;
       log.error({ entries: untold }, 'ledger entries were lost');
       untold = 0;
     },
   });
 }
 
-/** How long usage is kept by the config. */
+/** The retention that the config sets. */
 export function retentionOf({ lineDays, sumDays }: UsageSettings): UsageRetention {
   return { lineMs: lineDays * dayMs, sumMs: sumDays * dayMs };
 }
 
-/** Pauses between attempts, of which there is one at a time. */
+/** Creates the back-off between attempts; one pause at a time. */
 function createPauses(firstMs: number) {
   let resume: (() => void) | null = null;
   return {
-    /** Longer with each attempt, and not the same for all workers. */
+    /** Longer with each attempt, with jitter. */
     pause: (attempt: number): Promise<void> =>
       new Promise((resolve) => {
         const timer = setTimeout(() => resume?.(), backOffBefore(attempt, firstMs, longestPauseMs)).unref();
@@ -337,20 +337,20 @@ function createPauses(firstMs: number) {
           resolve();
         };
       }),
-    /** Ends the pause that is under way. */
+    /** Ends the current pause. */
     end: (): void => resume?.(),
   };
 }
 
-/** How calls go to the ledger: packed, as a line for each page of them, or one by one, as the rows of each page. */
+/** The form in which calls go to the ledger: packed, one line per page, or one by one, as the rows of each page. */
 type CallForm = 'pages' | 'rows';
 
-/** @returns how a store takes calls */
+/** @returns the form in which a store accepts calls */
 function formOf({ calls }: Pick<Ledger, 'calls'>): CallForm {
   return calls === null ? 'pages' : 'rows';
 }
 
-/** A batch as a ledger takes it. */
+/** Converts a batch to the ledger's form. */
 function ledgerBatchOf(
   { lines, calls, sums }: SealedBatch,
   writer: string,
@@ -362,10 +362,10 @@ function ledgerBatchOf(
 }
 
 /**
- * Appends calls under a name of their own: told again under it within a week, they are ignored.
- * @param at of a call: whole Unix milliseconds at which it ended; one without such a time is left out
+ * Appends calls under a name of their own; calls appended again under that name within a week are ignored. The `at` of a
+ * call is its end in whole Unix milliseconds; a call without a valid one is left out.
  * @returns false when they were ignored
- * @throws {GatewayError} of the store, and then nobody knows whether they were taken
+ * @throws {GatewayError} the store's error; whether the calls were appended is then unknown
  */
 export function appendOnce(
   store: Pick<Ledger, 'append' | 'calls'>,
@@ -381,12 +381,12 @@ export function appendOnce(
   return store.append(usageLedger, ledgerBatchOf(batch.seal(), name, 1, told.retention));
 }
 
-/** Calls are counted at the latest when there are so many: those of as many keys take a millisecond for every few hundred. */
-const mostUncounted = 125;
+/** Calls are counted at the latest at this number: with a key each, a few hundred take a millisecond. */
+const maxUncounted = 125;
 
 /**
- * Calls that go to the ledger together, as they end. Each page is written when it is full, so that of those that wait only
- * texts are kept.
+ * Collects ended calls that go to the ledger together. Each page is serialized when it is full, so that only text is held
+ * for waiting calls.
  */
 export class OpenBatch {
   readonly #lines: LedgerLine[] = [];
@@ -396,13 +396,13 @@ export class OpenBatch {
   readonly #table: CallTable;
   readonly #record: Recorder['recordSums'];
   #records = 0;
-  /** Of the pages that are written. */
+  /** Bytes of the serialized pages. */
   bytes = 0;
   #since = 0;
 
   /**
-   * @param table of no other batch until this one is sealed
-   * @param record counts calls in the metrics, and gives what counts their times
+   * @param table used by this batch alone until it is sealed
+   * @param record counts calls in the metrics, and returns a counter of their times
    */
   constructor(table: CallTable, record: Recorder['recordSums'], form: CallForm = 'pages') {
     this.#table = table;
@@ -410,25 +410,25 @@ export class OpenBatch {
     this.#form = form;
   }
 
-  /** How many calls it holds. */
+  /** The number of its calls. */
   get records(): number {
     return this.#records;
   }
 
-  /** Sums of those that are counted. */
+  /** The number of sums of the counted calls. */
   get sums(): number {
     return this.#sums.size;
   }
 
-  /** Unix milliseconds: when the first of them ended. */
+  /** Unix milliseconds: end of the first call. */
   get since(): number {
     return this.#since;
   }
 
   /**
-   * Takes a call, of which the table keeps what it says.
-   * @param at whole Unix milliseconds: when it ended
-   * @returns false when the call has no time that a calendar has, and cannot be taken
+   * Adds a call, whose texts and numbers the table copies.
+   * @param at end of the call in whole Unix milliseconds
+   * @returns false if that is not a valid time; the call is then not added
    */
   add(call: CallRecord, at: number): boolean {
     const table = this.#table;
@@ -438,17 +438,17 @@ export class OpenBatch {
       table.begin(at);
     }
     table.add(call, at);
-    if (table.uncounted >= mostUncounted) table.count(this.#countGroup);
+    if (table.uncounted >= maxUncounted) table.count(this.#countGroup);
     if (this.#records++ === 0) this.#since = at;
     return true;
   }
 
-  /** Has those calls counted that are not yet. */
+  /** Counts the calls that are not counted yet. */
   count(): void {
     this.#table.count(this.#countGroup);
   }
 
-  /** Writes what is left, and has it counted; nothing is added from then on. */
+  /** Serializes and counts the remaining calls. Nothing may be added afterwards. */
   seal(): SealedBatch {
     this.#endPage();
     const sums = this.#sums.sums();
@@ -487,7 +487,7 @@ export class OpenBatch {
   }
 }
 
-/** As they are counted in the metrics. Without spreads, which took ten times as long where each call has another key. */
+/** Sums in the form that the metrics count. No object spreads: they took ten times as long with a key per call. */
 function countedOf(sums: CallGroupSums): CountedCalls {
   const { keyId, protocol, model, status, outcome, tokensKnown } = sums.group;
   return {
