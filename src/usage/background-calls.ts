@@ -50,7 +50,7 @@ export function backgroundId(keyId: string, response: string): string {
   return `${keyId}/${response}`;
 }
 
-/** The background calls in the store that are not settled yet. Promises reject with the store's error while it is unavailable. */
+/** The unsettled background calls in the store. Promises reject with the store's error while it is unavailable. */
 export class BackgroundCalls {
   readonly #store: Store;
   readonly #table = new CallTable();

@@ -81,7 +81,7 @@ function put(part: Buffer): void {
   end += part.copy(bytes, end);
 }
 
-/** A time up to its decimal point; a table's rows are of its first second or the next. In SQL, years above 9999 have more digits. */
+/** A time up to its decimal point: a table's rows are of two seconds. In SQL, years above 9999 have more digits. */
 function timeBytes(second: number): Buffer {
   const text = new Date(Math.min(second * msPerSecond, 8_640_000_000_000_000)).toISOString();
   return Buffer.from(`${text.replace(/^\+0*/, '').slice(0, -5).replace('T', ' ')}.`);

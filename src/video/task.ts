@@ -19,7 +19,7 @@ export const taskRecord = Type.Object({
   version: Type.Literal(1),
   /** `video_` and hex. */
   id: Type.String({ minLength: 1 }),
-  /** Id of the key that created it (a rotation keeps the id) and its groups; a group that shares videos shows it to its keys. */
+  /** Id of the key that created it, which a rotation keeps, and its groups; one that shares videos shows it to its keys. */
   keyId: text,
   groups: Type.Array(text),
   /** Format of the client's request. */
@@ -78,7 +78,7 @@ export const taskRecord = Type.Object({
       videos: number,
       /** The target's cost for the operator; null if unknown. */
       paidNanoUsd: orNull(number),
-      /** The part of both that is for its seconds; absent in tasks of earlier versions, whose charge is never corrected for length. */
+      /** The part of both for its seconds; absent in tasks of earlier versions, whose charge ignores the actual length. */
       secondsNanoUsd: Type.Optional(number),
       secondsPaidNanoUsd: Type.Optional(number),
       /** The cost of its seconds in each resolution that has a price of its own; absent if none has. */

@@ -28,27 +28,26 @@ import { keyMark, markedKey } from '../upstream/key-mark.js';
 import type { AskAlone, Watched, WatchedWork } from './watch.js';
 
 /*
- * A response that is made in the background goes on after the answer to its call, and only whoever asks for it later
- * learns what it has used. Until then the call keeps what it has taken of its limits, by the usage that was expected. Its
- * line in the ledger and its place in the metrics come when the end is known: because a client asks for the response, or
- * because the gateway does so by itself, as it asks about video tasks. This takes no more than the call's record in the
- * store, so any worker of any host can settle it, and one of them does, once.
+ * A background response continues after the answer to its call. Its usage is only known from a later poll. Until then the
+ * call keeps the reservations in its limits, based on the expected usage. Its ledger line and metrics are written once the
+ * end is known: when a client requests the response, or when the gateway polls it on its own, as it polls video tasks.
+ * The call's record in the store suffices for that, so any worker of any host can settle it, and one of them does, once.
  */
 
-/** Whoever has begun to settle one is done by then, or somebody else does it. */
+/** A claimed settlement ends within this time; afterwards another process may do it. */
 const claimMs = 10_000;
-/** One that has not ended by then is charged what was expected. */
+/** A response that has not ended by then is charged by the expected usage. */
 const watchedMs = 24 * 60 * 60 * 1000;
-/** An upstream may not know for so long what it has just made. */
+/** How long an upstream may answer "not found" for a response that it has just started. */
 const youngMs = 10_000;
 const longestAskMs = 10_000;
 const answerBytes = 32 * 1024 * 1024;
 
 /**
- * Notes that a call which is about to be sent may end after its answer.
- * @param apiKey of the upstream
- * @param watch what else is shown the beginning of its answer, or null
- * @returns what is shown it
+ * Marks a call that is about to be sent as one that may continue after its answer.
+ * @param apiKey key of the upstream
+ * @param watch another watch on the beginning of the answer, or null
+ * @returns the watch to use
  */
 export function beginInBackground(call: Call, apiKey: string | null, watch: AnswerWatch | null): AnswerWatch {
   const begun: BegunResponse = { expected: expectedUsage(call), credential: keyMark(apiKey), id: null };
@@ -60,7 +59,7 @@ export function beginInBackground(call: Call, apiKey: string | null, watch: Answ
   };
 }
 
-/** Leaves a call to be settled once its end is known. @param record of what is known by now */
+/** Defers the settlement of a call until its end is known. @param record the record as of now */
 export function settleLater(services: Services, call: Call, record: CallRecord): void {
   const { begun, target, model, limited } = call;
   if (begun?.id == null || target === null) return;
@@ -93,8 +92,8 @@ export function settleLater(services: Services, call: Call, record: CallRecord):
 }
 
 /**
- * Settles what a key's call has begun, where what an upstream says of it shows that it has ended. Never rejects.
- * @param response whole, as JSON text
+ * Settles a response of a key if the upstream's answer shows that it has ended. Never rejects.
+ * @param response the whole response, as JSON text
  */
 export async function settleShown(
   services: Services,
@@ -106,15 +105,15 @@ export async function settleShown(
     const shown = shownBy(response);
     if (shown.end !== null) await settle(services, backgroundId(keyId, id), shown);
   } catch (fault) {
-    // The store is gone, as its other users tell; the watch looks again.
+    // The store is unavailable, which its other users report; the watch tries again.
     if (!(fault instanceof GatewayError)) services.reportFault('promise', fault, null);
   }
 }
 
 /**
- * Settles one of which nobody can tell any more what it has used.
- * @param response as it stood last, as JSON text; null where nobody knows
- * @throws {GatewayError} of the store
+ * Settles a response whose usage can no longer be known.
+ * @param response its last known state, as JSON text; null if unknown
+ * @throws {GatewayError} the store's error
  */
 export function settleUnknown(
   services: Services,
@@ -125,11 +124,11 @@ export function settleUnknown(
   return settle(services, backgroundId(keyId, id), response === null ? null : shownBy(response));
 }
 
-/** What an upstream has shown of a response. */
+/** A response as shown by its upstream. */
 interface Shown {
-  /** Whole, as JSON text. */
+  /** The whole response, as JSON text. */
   readonly response: Buffer;
-  /** Null for one that goes on. */
+  /** Null while it is in progress. */
   readonly end: ResponseEnd | null;
 }
 
@@ -137,13 +136,13 @@ function shownBy(response: Buffer): Shown {
   return { response, end: endOfResponse(response) };
 }
 
-/** @param shown last; null where nobody can tell */
+/** @param shown its last known state; null if unknown */
 async function settle(services: Services, id: string, shown: Shown | null): Promise<void> {
   const { background, budgets } = services;
   const found = await background.find(id);
   if (found === null || !(await background.claim('end', id, claimMs))) return;
   const record = endedRecord(services, found, shown);
-  // First, since the next call may be let in by them.
+  // Budgets first, since they decide whether the next call is admitted.
   for (const { pool, limit, amount } of found.reserved) {
     const owed = record.costNanoUsd - amount;
     if (owed === 0) continue;
@@ -172,7 +171,7 @@ function endedRecord(services: Services, found: BackgroundCall, shown: Shown | n
   const outcome = end === null ? record.outcome : outcomes[end.status];
   if (usage === null) return { ...ended, outcome, usage, units: 0, costNanoUsd: 0, paidNanoUsd: 0 };
   const model = services.running.snapshot.models.get(record.model ?? '');
-  // Gone from the config, nobody knows its price any more.
+  // Without the model in the config, its price is unknown.
   if (model === undefined) return { ...ended, outcome, usage };
   const { upstream, upstreamModel } = found;
   const target = model.targets.find(
@@ -182,9 +181,9 @@ function endedRecord(services: Services, found: BackgroundCall, shown: Shown | n
 }
 
 /**
- * What a response is thought to have used that does not say so: no less than its client has had of it. One that has
- * failed has used nothing.
- * @param expected when its call was let in
+ * The estimated usage of a response that does not report it: at least what its client has received. A failed response
+ * has used nothing.
+ * @param expected the usage expected when its call was admitted
  */
 function unsaidUsage({ end, response }: Shown, { streamed }: BackgroundCall, expected: Usage): Usage | null {
   if (end?.status === 'failed') return null;
@@ -195,7 +194,10 @@ function unsaidUsage({ end, response }: Shown, { streamed }: BackgroundCall, exp
   return { input, output, cached: 0, cacheWritten: 0, reasoning: 0, partial: true };
 }
 
-/** The responses that upstreams make in the background. @param mayFindAny looking into a store that was never used would make it */
+/**
+ * The background responses, for the watch.
+ * @param mayFindAny false for a store that was never used, which a read would create
+ */
 export function watchedResponses(services: Services, mayFindAny: () => boolean): Watched {
   const { background } = services;
   return {
@@ -216,7 +218,7 @@ function workOn(services: Services, id: string, found: BackgroundCall): WatchedW
       ageMs,
       upstream: null,
       claim: (ms) => services.background.claim('watch', id, ms),
-      // Of one that is gone from the config, another host's may still know.
+      // The upstream is not in this config. Another host's config may still have it.
       work: async () => (ageMs < watchedMs ? undefined : settle(services, id, null)),
     };
   return {
@@ -234,7 +236,7 @@ interface Looked {
   readonly ageMs: number;
 }
 
-/** Asks how a response stands, and settles it when it has ended, or has not in a day. */
+/** Polls a response, and settles it if it has ended, or has not ended within a day. */
 async function look(
   services: Services,
   { id, found, upstream, ageMs }: Looked,
@@ -243,7 +245,7 @@ async function look(
   const asking = askingAbout(services, found.record.model ?? '');
   const request = showRequest(services, found, upstream);
   const answer = await ask(asking, request);
-  // After a day it is asked once all the same: nobody may have been there to do it before.
+  // After a day it is still polled once: no process may have been running to do it before.
   const isLast = ageMs >= watchedMs;
   if (!isFailure(answer)) {
     const { head, body, refusal } = answer;
@@ -278,14 +280,14 @@ function showRequest(services: Services, found: BackgroundCall, upstream: Upstre
 
 interface AskedResponse extends Pick<CollectedRequest, 'apiKey' | 'lines' | 'deadlines'> {
   readonly upstream: Upstream;
-  /** The upstream's own. */
+  /** The upstream's own id. */
   readonly id: string;
   readonly action: ResponseAction;
-  /** As it stands in the client's request; empty for none. */
+  /** Query of the client's request; empty for none. */
   readonly query: string;
 }
 
-/** What an upstream is asked about a response that it holds. */
+/** The request to an upstream about a response that it holds. */
 export function responseRequest({ id, action, query, ...asked }: AskedResponse): CollectedRequest {
   return {
     ...upstreamRequest(id, action, query),

@@ -1,11 +1,11 @@
-/** Work that is carried to its end whether or not its client stays. */
+/** Work that runs to its end even if its client disconnects. */
 export interface Unattended {
   add(work: Promise<void>): void;
-  /** Resolves when nothing is under way. */
+  /** Resolves when no work is in flight. */
   ended(): Promise<void>;
 }
 
-/** Keeps account of such work. Each piece of it must end by itself. */
+/** Tracks such work. Each piece of it must end on its own. */
 export function createUnattended(): Unattended {
   const running = new Set<Promise<void>>();
   return {

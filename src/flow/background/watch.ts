@@ -6,66 +6,66 @@ import type { Asking } from '../call.js';
 import type { Services } from '../services.js';
 import { type Answered, askAlone, type CollectedRequest, isFailure } from '../upstream/ask.js';
 
-/** What is looked at in a round, and what is asked about at once: of one upstream, and of all. */
-const mostOfRound = 100;
-const mostOfUpstream = 4;
-const mostAtOnce = 64;
-/** An upstream is asked again about the same thing after a tenth of its age, within these bounds. */
-const shortestMs = 2000;
-const longestMs = 60_000;
-/** However long an upstream wants to be left alone, it is asked again after this: what it makes may have ended. */
-const longestRestMs = 10 * 60 * 1000;
+/** Things examined in a round, and polls in flight per upstream and in total. */
+const maxPerRound = 100;
+const maxPerUpstream = 4;
+const maxConcurrent = 64;
+/** A thing is polled again after a tenth of its age, within these bounds. */
+const minIntervalMs = 2000;
+const maxIntervalMs = 60_000;
+/** Longest `retry-after` of an upstream that is honored, since what it makes may have ended. */
+const maxRestMs = 10 * 60 * 1000;
 
-/** Asks an upstream on nobody's behalf. */
+/** Sends a request to an upstream without a client. */
 export type AskAlone = (asking: Asking, request: CollectedRequest) => Promise<Answered | UpstreamFailure>;
 
-/** What is to be done about something that has not ended. */
+/** The work due on a watched thing. */
 export interface WatchedWork {
-  /** Since it began, in milliseconds. */
+  /** Milliseconds since its start. */
   readonly ageMs: number;
-  /** Name of the upstream that is asked; null where none is. */
+  /** Name of the upstream to poll; null if none is. */
   readonly upstream: string | null;
-  /** @returns true for one caller in `ms` milliseconds, of all processes and hosts: it does the work */
+  /** @returns true for one caller in `ms` milliseconds across all processes and hosts, which then does the work */
   claim(ms: number): Promise<boolean>;
   work(ask: AskAlone): Promise<void>;
 }
 
-/** What upstreams make for longer than a call lasts, by ids. */
+/** A kind of things that upstreams make for longer than a call lasts, by id. */
 export interface Watched {
-  /** There may be any. */
+  /** Whether there may be any. */
   mayBeAny(): boolean;
-  /** @param from `next` of the page before; null for the first one */
+  /** @param from `next` of the previous page; null for the first */
   page(
     limit: number,
     from: string | null,
   ): Promise<{ readonly ids: readonly string[]; readonly next: string | null }>;
-  /** @returns null where nothing is to be done any more */
+  /** @returns null if nothing remains to be done */
   find(id: string): Promise<WatchedWork | null>;
 }
 
 /**
- * Asks upstreams about what they make for longer than a call lasts, so that its end and its price are known even if no
- * client asks. All workers of all hosts do so, and a claim in the store leaves each thing to one of them at a time.
+ * Polls upstreams about what they make for longer than a call lasts, so that its end and price become known even if no
+ * client polls. All workers of all hosts do so; a claim in the store leaves each thing to one of them at a time.
  */
 export class UpstreamWatch {
   readonly #services: Services;
   readonly #watched: Watched;
-  /** Where the next page begins. */
+  /** Start of the next page; null for the first. */
   #from: string | null = null;
   /**
-   * Ids of the last page that no round has come to: the next one begins with them. Read again, the page would begin with
-   * those that are due again, and where upstreams are slow no other page would have its turn.
+   * Ids of the last page that no round has reached; the next round begins with them. If the page were read again, it would
+   * begin with ids that are due again, and with slow upstreams no other page would be reached.
    */
-  #left: string[] = [];
-  /** Ids that were asked about in the last rounds, and until when they are left alone. */
+  #unvisited: string[] = [];
+  /** Ids polled in the last rounds, and when each may be polled again. */
   #notBefore = new Map<string, number>();
   #isBusy = false;
   #isOver = false;
   readonly #cancels = new Set<() => void>();
-  /** How many things are being asked about, by their upstream's name and in all: an upstream that hangs holds up no other. */
-  readonly #asked = new Map<string, number>();
-  #askedOfAll = 0;
-  /** Upstreams that want to be left alone, by their names, and until when. */
+  /** Polls in flight, by upstream name and in total: an upstream that hangs does not delay the others. */
+  readonly #inFlight = new Map<string, number>();
+  #totalInFlight = 0;
+  /** Times before which upstreams are not polled, by upstream name. */
   readonly #resting = new Map<string, number>();
 
   constructor(services: Services, watched: Watched) {
@@ -73,7 +73,7 @@ export class UpstreamWatch {
     this.#watched = watched;
   }
 
-  /** A round, unless one begins: what upstreams are slow to answer does not hold up the next. Never rejects. */
+  /** Runs a round, unless one is starting its polls. Does not wait for the polls' answers. Never rejects. */
   async tick(): Promise<void> {
     if (this.#isBusy || this.#isOver || !this.#watched.mayBeAny()) return;
     this.#isBusy = true;
@@ -86,29 +86,29 @@ export class UpstreamWatch {
     }
   }
 
-  /** Gives up what is asked. */
+  /** Cancels all polls. */
   close(): void {
     this.#isOver = true;
     for (const cancel of this.#cancels) cancel();
   }
 
   async #round(): Promise<void> {
-    if (this.#left.length === 0) this.#left = await this.#nextPage();
-    while (!this.#isOver && this.#askedOfAll < mostAtOnce) {
-      const id = this.#left.shift();
+    if (this.#unvisited.length === 0) this.#unvisited = await this.#nextPage();
+    while (!this.#isOver && this.#totalInFlight < maxConcurrent) {
+      const id = this.#unvisited.shift();
       if (id === undefined) return;
       if (performance.now() >= (this.#notBefore.get(id) ?? 0)) await this.#look(id);
     }
   }
 
   async #nextPage(): Promise<string[]> {
-    if (this.#notBefore.size > 10 * mostOfRound) this.#notBefore.clear();
-    const { ids, next } = await this.#watched.page(mostOfRound, this.#from);
+    if (this.#notBefore.size > 10 * maxPerRound) this.#notBefore.clear();
+    const { ids, next } = await this.#watched.page(maxPerRound, this.#from);
     this.#from = next;
     return [...ids];
   }
 
-  /** Begins to ask about one; where its upstream is asked about as many as it may be, it waits for a later round. */
+  /** Starts a poll; if its upstream has as many in flight as permitted, the id waits for a later round. */
   async #look(id: string): Promise<void> {
     const found = await this.#watched.find(id);
     if (found === null) {
@@ -116,7 +116,7 @@ export class UpstreamWatch {
       return;
     }
     if (found.upstream !== null && !this.#mayAsk(found.upstream)) return;
-    const pause = Math.min(longestMs, Math.max(shortestMs, found.ageMs / 10));
+    const pause = Math.min(maxIntervalMs, Math.max(minIntervalMs, found.ageMs / 10));
     this.#notBefore.set(id, performance.now() + pause);
     if (await found.claim(pause)) void this.#work(found);
   }
@@ -134,7 +134,7 @@ export class UpstreamWatch {
   }
 
   #mayAsk(upstream: string): boolean {
-    if ((this.#asked.get(upstream) ?? 0) >= mostOfUpstream) return false;
+    if ((this.#inFlight.get(upstream) ?? 0) >= maxPerUpstream) return false;
     const until = this.#resting.get(upstream) ?? 0;
     if (performance.now() < until) return false;
     this.#resting.delete(upstream);
@@ -143,14 +143,14 @@ export class UpstreamWatch {
 
   #count(upstream: string | null, more: number): void {
     if (upstream === null) return;
-    const count = (this.#asked.get(upstream) ?? 0) + more;
-    if (count > 0) this.#asked.set(upstream, count);
-    else this.#asked.delete(upstream);
-    this.#askedOfAll += more;
+    const count = (this.#inFlight.get(upstream) ?? 0) + more;
+    if (count > 0) this.#inFlight.set(upstream, count);
+    else this.#inFlight.delete(upstream);
+    this.#totalInFlight += more;
   }
 
   #report(fault: unknown): void {
-    // The store is gone, as its other users tell.
+    // The store is unavailable, which its other users report.
     if (!(fault instanceof GatewayError)) this.#services.reportFault('timer', fault, null);
   }
 
@@ -161,7 +161,7 @@ export class UpstreamWatch {
         ? null
         : retryAfterMsOf(answer.head, parseErrorBody(answer.body));
     if (restMs !== null)
-      this.#resting.set(request.upstream.name, performance.now() + Math.min(restMs, longestRestMs));
+      this.#resting.set(request.upstream.name, performance.now() + Math.min(restMs, maxRestMs));
     return answer;
   }
 }

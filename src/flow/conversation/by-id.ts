@@ -35,12 +35,12 @@ import type { FoundValues } from './find-queue.js';
 import { noteRecords, ownerOf } from './records.js';
 import { ShownStream } from './shown-stream.js';
 
-/** What is read of a conversation is in memory as texts of records, as items, and as the text of a page of them. */
+/** A conversation is in memory as record texts, as items, and as the text of a page of items. */
 const copies = 3;
-/** What an upstream has just made may be on its way to the store: nothing waits for that but who asks for it. */
+/** How long a request waits for a new record that may still be on its way to the store. */
 const underWayMs = 100;
 
-/** Answers what is asked of a response by its id, which only the key may that made it. */
+/** Serves a request for a response by its id, which only the key that created it may send. */
 export function answerById(services: Services, call: AuthenticatedCall, action: ResponseAction): void {
   const id = call.params.response_id ?? '';
   if (action === 'show' && asksForStream(call.exchange.head.query)) action = 'stream';
@@ -53,7 +53,7 @@ export function answerById(services: Services, call: AuthenticatedCall, action: 
   });
 }
 
-/** @returns null for what is not kept, or not for the call's key: the two look alike */
+/** @returns null if it is not kept or belongs to another key; clients cannot tell the two apart */
 async function find(
   services: Services,
   call: AuthenticatedCall,
@@ -71,7 +71,7 @@ async function find(
   return readKept(value);
 }
 
-/** @throws {GatewayError} `request_too_large` for more than a call may hold */
+/** @throws {GatewayError} `request_too_large` if it exceeds the memory that a call may hold */
 async function read(
   { owned, finding }: Services,
   call: AuthenticatedCall,
@@ -120,7 +120,7 @@ async function ownItems(services: Services, call: AuthenticatedCall, turn: Ident
   const turns = before.map((id, index): IdentifiedTurn => {
     const value = found[index] ?? null;
     const kept = value === null ? null : readKept(value);
-    // What stands before it is gone: nobody can say any more what it was made from.
+    // An earlier turn is gone, so the input of this response cannot be shown.
     if (kept === null || isHolder(kept)) throw responseNotFound(turn.id);
     return { id, kept };
   });
@@ -134,8 +134,8 @@ interface HeldResponse {
 }
 
 /**
- * Settles a response that is about to be deleted, where it was made in the background and has ended.
- * @returns it as it stands; null where it was not made so, or its upstream does not show it
+ * Settles a response that is about to be deleted, if it was made in the background and has ended.
+ * @returns its current state; null if it was not made in the background, or its upstream does not show it
  */
 async function settleBefore(
   services: Services,
@@ -150,7 +150,7 @@ async function settleBefore(
   return shown.body;
 }
 
-/** Asks the upstream that holds a response. @throws {GatewayError} where there is no answer that may be handed on */
+/** Forwards a request to the upstream that holds a response. @throws {GatewayError} without an answer fit to pass on */
 async function passOn(
   services: Services,
   call: AuthenticatedCall,
@@ -171,7 +171,7 @@ async function passOn(
       lines: configuredPass(call, upstream),
       deadlines,
     });
-  // What it has used nobody can tell once it is gone.
+  // Once it is deleted, its usage cannot be known.
   const before =
     action === 'delete'
       ? await settleBefore(services, call, id, () => waiting.ask(request('show', '')))
@@ -199,7 +199,7 @@ async function passOn(
   if (ofKey !== null) throw ofKey;
   if (parseObject(text) === null) throw new GatewayError('upstream_error');
   if (status < 300) {
-    // What ran in the background is seen here first.
+    // Containers of a background response appear here first.
     if (action === 'show') noteRecords(services, call, containersOf(answer.body, false, holder));
     if (action === 'delete') {
       await settleUnknown(services, call.key.id, id, before);

@@ -1,37 +1,37 @@
 import { GatewayError } from '../../errors.js';
 
-/** Values in the order asked for, null for each that is gone; null in place of all when they are too large. */
+/** Values in the requested order, null for each that is gone; null instead of the list if they are too large. */
 export type FoundValues = readonly (string | null)[] | null;
 
-/** What is looked for in the store. Neither `found` nor `failed` may throw. */
+/** A search in the store. Neither `found` nor `failed` may throw. */
 interface Search {
   readonly ask: () => Promise<FoundValues>;
-  /** Says at once how much memory it takes from now on. */
+  /** Called with the values; has to take memory for them before it returns. */
   readonly found: (values: FoundValues) => void;
   readonly failed: (fault: unknown) => void;
 }
 
-/** Each may bring as many bytes as a request may have: what they bring is in memory before anybody has room for it. */
-const mostAtOnce = 4;
-const mostWaiting = 1024;
+/** Each search may return as many bytes as a request may have, and these are in memory before they are accounted for. */
+const maxConcurrent = 4;
+const maxWaiting = 1024;
 
 /**
- * Has the records of conversations read, a few searches at a time, so that what a worker reads at once stays bounded
- * however many calls go on from large conversations.
+ * Reads the records of conversations, a few searches at a time. This bounds what a worker reads concurrently, however
+ * many calls continue large conversations.
  */
 export class FindQueue {
-  #underWay = 0;
+  #inFlight = 0;
   #waiting: Search[] = [];
 
-  /** `failed` hears `overloaded` where too many wait already. */
+  /** Calls `failed` with `overloaded` if too many searches wait already. */
   add(search: Search): void {
-    if (this.#underWay < mostAtOnce) this.#begin(search);
-    else if (this.#waiting.length < mostWaiting) this.#waiting.push(search);
+    if (this.#inFlight < maxConcurrent) this.#begin(search);
+    else if (this.#waiting.length < maxWaiting) this.#waiting.push(search);
     else search.failed(overloaded());
   }
 
   #begin(search: Search): void {
-    this.#underWay += 1;
+    this.#inFlight += 1;
     search.ask().then(
       (values) => {
         search.found(values);
@@ -39,7 +39,7 @@ export class FindQueue {
       },
       (fault: unknown) => {
         search.failed(fault);
-        // A store that fails would let each of them wait as long again.
+        // Fail all waiting searches, since each would wait for the failing store as long again.
         const waiting = this.#waiting;
         this.#waiting = [];
         for (const each of waiting) each.failed(fault);
@@ -49,7 +49,7 @@ export class FindQueue {
   }
 
   #next(): void {
-    this.#underWay -= 1;
+    this.#inFlight -= 1;
     const next = this.#waiting.shift();
     if (next !== undefined) this.#begin(next);
   }

@@ -9,12 +9,12 @@ import { outcomeOf, refuseStream } from '../refuse.js';
 import type { Services } from '../services.js';
 import { keepOwned, renewOwned, tellStoreFault } from './records.js';
 
-/** For so long the end of an answer waits for the store: a disk that stalls for a moment costs nobody an answer. */
+/** How long the end of an answer waits for the store, so that a short stall of the disk fails no answer. */
 const longestMs = 5000;
-/** Bytes of all calls of a worker that may be on their way: what waits for the store is in memory. */
+/** Most bytes of a worker's calls in flight to the store, since these are in memory. */
 const mostUnderWay = 64 * 1024 * 1024;
 
-/** A whole answer of which something is to be kept before it leaves; null for every other. @param answer copied */
+/** The end of a whole answer that waits until its turn is kept; null for any other. @param answer is copied */
 export function wholeEnd(keep: Keep, { status }: ResponseHead, answer: Buffer | string): WaitingEnd | null {
   if (status >= 300) return null;
   const end = Buffer.from(answer as Buffer);
@@ -23,14 +23,14 @@ export function wholeEnd(keep: Keep, { status }: ResponseHead, answer: Buffer | 
 }
 
 /**
- * Ends a stream that is whole.
- * @param result its last events, or why they cannot be vouched for
- * @param end what waited
- * @returns how its call ended
+ * Ends a complete stream.
+ * @param result its last events, or the error that replaces them
+ * @param end the waiting end
+ * @returns the outcome of its call
  */
 export function sendStreamEnd(call: Call, result: Buffer | GatewayError, { end }: WaitingEnd): CallOutcome {
   if (result instanceof GatewayError) {
-    // In the place of the event that was held back.
+    // The error takes the number of the event that was held back.
     const number = call.route?.endpoint?.lastNumber?.(end) ?? 0;
     refuseStream(call, result, { number, insideEvent: false, words: () => null });
     return outcomeOf(result);
@@ -40,15 +40,15 @@ export function sendStreamEnd(call: Call, result: Buffer | GatewayError, { end }
   return 'complete';
 }
 
-/** Adds what comes behind the end of an upstream's own stream while that waits: a mark that clients may look for. */
+/** Appends what follows a waiting end of an upstream's stream, such as an end mark that clients may look for. */
 export function addBehind({ transform, runs }: Events, chunk: Buffer): void {
   const run = runs.push(chunk);
   if (run !== null && !runs.overlong) transform.pass(run);
 }
 
 /**
- * Keeps what the end of an answer promises.
- * @param done hears once, later, unless the call is over by then: what leaves, or the error that does in its place
+ * Keeps the records that the end of an answer depends on.
+ * @param done called once, later, with the end to send or the error that replaces it, unless the call is over by then
  */
 export function keepEnd(
   services: Services,
@@ -81,7 +81,7 @@ export function keepEnd(
     return;
   }
   keeping.underWay += bytes;
-  // Before the records of the turn, so that what it needs does not give way to them.
+  // Renewed before the turn's records are added, so that these do not evict them.
   const renewed = keep.needed.length === 0 ? null : renewOwned(owned, call.key, keep.needed, settings);
   Promise.all([keepOwned(owned, call.key, records, settings), renewed]).then(
     ([isKept]) => {

@@ -8,9 +8,9 @@ import type { Services } from '../services.js';
 import { keyMark } from '../upstream/key-mark.js';
 import { noteRecords } from './records.js';
 
-/** The ids of calls follow each other, and the users behind one key are not to guess what others have kept. */
+/** Added to ids: call ids are sequential, and users behind one key must not guess what others have kept. */
 const secretDigits = 24;
-/** Hexadecimal digits that no id has yet: random bytes cost as much for one id as for many. */
+/** Unused random hexadecimal digits, drawn in bulk: random bytes cost as much for one id as for many. */
 let secrets = '';
 const secretsBytes = 6144;
 
@@ -21,42 +21,42 @@ function newSecret(): string {
   return secret;
 }
 
-/** A target that takes a call as it came. */
+/** An attempt at a target that takes the call untranslated. */
 export interface NativeAttempt {
   readonly endpoint: Endpoint;
   readonly target: Target;
-  /** The upstream's key that it will be asked with; null where that is not known, or there is none. */
+  /** The upstream key that will be used; null if unknown, or if there is none. */
   readonly apiKey: string | null;
 }
 
 /**
- * Whether a target keeps the turns of an endpoint's calls itself: it takes these as they come, and the config does not
- * say that it takes no notice of what they go on from.
+ * Whether a target keeps the turns of an endpoint's calls itself: it takes them untranslated, and the config does not say
+ * that it ignores references to earlier turns.
  */
 export function keepsTurns({ native, translation }: Target, { protocol, conversation }: Endpoint): boolean {
   return native.has(protocol) && (translation.threads || conversation?.withoutTurns === undefined);
 }
 
-/** Whether the calls of a model can go to more than one account: another target, or another key of the only one. */
+/** Whether calls of a model can go to more than one account: several targets, or several keys of the only one. */
 export function hasChoice({ targets }: Model): boolean {
   const [first] = targets;
   return targets.length > 1 || (first !== undefined && first.upstream.apiKeys.length > 1);
 }
 
-/** What becomes of the turn that an answer ends. */
+/** How the turn that an answer ends is kept. */
 interface TurnKeeping {
-  /** Waits for the answer's end, which waits for it; null where nobody has to wait. */
+  /** The records that the answer's end has to wait for; null if there are none. */
   readonly keep: Keep | null;
   readonly watch: AnswerWatch | null;
-  /** Is shown the last bytes of the answer. */
+  /** Called with the last bytes of the answer. */
   readonly watchEnd: ((end: Buffer) => void) | null;
-  /** Is shown all of it. */
+  /** Called with all of it. */
   readonly watchAll: ((run: Buffer, isStream: boolean) => void) | null;
 }
 
 export const nothingKept: TurnKeeping = { keep: null, watch: null, watchEnd: null, watchAll: null };
 
-/** Whether a call has tools that run at its upstream in what that keeps. */
+/** Whether a call has tools that run at its upstream in something that the upstream keeps. */
 export function usesHeld(call: Call, { heldByItems }: ConversationRules): boolean {
   const { tools } = call.checkedBody();
   if (heldByItems === undefined || tools === null) return false;
@@ -64,10 +64,10 @@ export function usesHeld(call: Call, { heldByItems }: ConversationRules): boolea
 }
 
 /**
- * What becomes of the turn of a call that a target takes as it came: it is kept here, or where the target keeps it
- * itself, that it does is noted here: others could be asked, the answer can be asked for by its id, and no other key is to
- * go on from it. What else a target keeps is noted in either case.
- * @param conversation of the endpoint
+ * How the turn of an untranslated call is kept: here, or at its target. In the second case the target is recorded as its
+ * holder, since later calls could go to another target, the answer can be requested by its id, and no other key may
+ * continue from it. Anything else that a target keeps is recorded in either case.
+ * @param conversation the endpoint's rules
  */
 export function turnKeeping(
   services: Services,
@@ -111,9 +111,9 @@ export function turnKeeping(
 }
 
 /**
- * What is kept of an answer whose upstream keeps nothing; null for nothing. Over a WebSocket its own history is all that
+ * What to keep of an answer whose upstream keeps nothing; null for nothing. Over a WebSocket only the socket's own history
  * is kept.
- * @param isPassed the answer passes as the upstream gives it
+ * @param isPassed whether the answer passes untranslated
  */
 export function answerKeep(call: Call, conversation: ConversationRules, isPassed: boolean): Keep | null {
   const { recalled, running, socketCall } = call;
@@ -128,7 +128,7 @@ export function answerKeep(call: Call, conversation: ConversationRules, isPassed
   });
 }
 
-/** Whether the request says that its answer may be gone on from. */
+/** Whether the request permits its answer to be continued. */
 function mayBeKept(call: Call, { isAsked }: ConversationRules): boolean {
   return !isAsked || call.recalled !== null || call.checkedBody().goesOn;
 }

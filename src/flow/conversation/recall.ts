@@ -14,27 +14,27 @@ import type { FoundValues } from './find-queue.js';
 import { hasChoice, keepsTurns, usesHeld } from './keeps-turns.js';
 import { ownerOf, tellStoreFault } from './records.js';
 
-/** Longer bodies for upstreams that take them as they come are not searched for references, which make bodies short. */
+/** Longer untranslated bodies are not searched for references to earlier turns, since references make bodies short. */
 const longestSearched = 64 * 1024;
-/** What is read of a conversation is in memory as texts of records, as items, as one text, and as the body made of it. */
+/** A conversation is in memory as record texts, as items, as one text, and as the body made of it. */
 const copies = 4;
-/** A call that can go on without the store waits no longer for it. */
+/** How long a call that can proceed without the store waits for it. */
 const longestMs = 2000;
 
-/** What a call is that may go on from an earlier one. */
+/** A call that may continue an earlier one. */
 interface RecallOptions {
   readonly endpoint: Endpoint;
-  /** Of the endpoint. */
+  /** The endpoint's rules. */
   readonly conversation: ConversationRules;
   readonly schema: CompiledSchema;
-  /** What follows, with the whole request. */
+  /** The next phase, called with the whole request. */
   readonly next: Next<ResolvedCall>;
 }
 
 /**
- * Puts what a request names of earlier turns in its place, where the gateway has kept them, and finds out who else has:
- * before its limits are taken, which then count the whole conversation.
- * @throws {GatewayError} of status 400 for what cannot be read, and whatever `next` throws at once; what comes later is
+ * Replaces a request's references to earlier turns by the turns that the gateway has kept, and finds the holders of
+ * others. Runs before the limits are taken, so that these count the whole conversation.
+ * @throws {GatewayError} of status 400 for an unreadable body, and whatever `next` throws synchronously; later errors are
  * answered here
  */
 export function recall(services: Services, call: ResolvedCall, options: RecallOptions): void {
@@ -46,7 +46,7 @@ export function recall(services: Services, call: ResolvedCall, options: RecallOp
   else new Recalling(services, call, { options, settings, owned, wanted }).start();
 }
 
-/** Whether a request may name an earlier turn: any other one goes on at once, and costs nothing here. */
+/** Whether a request may refer to an earlier turn; any other proceeds immediately, at no cost. */
 function mayGoOn(call: ResolvedCall, { endpoint, conversation }: RecallOptions): boolean {
   const isNative = call.model.targets.every((target) => keepsTurns(target, endpoint));
   if (call.checkedBody().goesOn || usesHeld(call, conversation)) return true;
@@ -67,7 +67,7 @@ class Recalling {
   readonly #services: Services;
   readonly #call: ResolvedCall;
   readonly #parts: RecallingParts;
-  /** What is told of what belongs to another key. */
+  /** The error if a reference belongs to another key. */
   #notTheirs: GatewayError | null = null;
 
   constructor(services: Services, call: ResolvedCall, parts: RecallingParts) {
@@ -77,7 +77,7 @@ class Recalling {
   }
 
   start(): void {
-    // Nothing can be cancelled: what the store then brings is dropped.
+    // A store read cannot be cancelled; after a disconnect its result is dropped.
     new WaitingClient(this.#services, this.#call);
     const { ids } = this.#parts.wanted;
     const then = (found: readonly (string | null)[]): void => this.#findBefore(found);
@@ -86,7 +86,7 @@ class Recalling {
     );
   }
 
-  /** Whoever learns the id of what another key has made could else go on from it where an upstream keeps it. */
+  /** Searches all keys' records: a key that learns another key's id could otherwise continue from it at an upstream. */
   async #findAmongAll(ids: readonly string[], mostBytes: number): Promise<FoundValues> {
     const { owned, wanted } = this.#parts;
     const found = await owned.find(ownerOf(this.#call.key), ids, mostBytes);
@@ -95,7 +95,7 @@ class Recalling {
     return found.values;
   }
 
-  /** A target keeps turns itself, and may know what the call goes on from. */
+  /** Whether a target keeps turns itself, and so may know the turn that the call continues. */
   get #mayBeKnown(): boolean {
     const { endpoint } = this.#parts.options;
     return this.#call.model.targets.some((target) => keepsTurns(target, endpoint));
@@ -126,7 +126,7 @@ class Recalling {
     const { bodyValues } = call.running.snapshot.limits;
     const mayBeKnown = this.#mayBeKnown || recalled.isBeside;
     const isForSole = mayBeKnown && !hasChoice(call.model);
-    // Of what the one target made, it alone is to judge.
+    // The only target judges references to what it made.
     if (isForSole && recalled.body === null) {
       next(this.#services, call);
       return;
@@ -138,14 +138,14 @@ class Recalling {
       call.validated = { ...validateBody(recalled.body, schema, bodyValues), stream };
     }
     if (recalled.input !== null) call.socketCall?.onRecalled(recalled.input);
-    // As long as the call lasts it is the body that is held, and not both.
+    // Dropped here, since the call holds the body already.
     call.recalled = { ...recalled, body: null, input: null, holder: isForSole ? null : recalled.holder };
     next(this.#services, call);
   }
 
   /**
-   * @param without goes on where the store fails, or does not answer soon; null where nothing can
-   * @param ask given how many bytes may be in memory
+   * @param without proceeds if the store fails or does not answer soon; null if that is impossible
+   * @param ask called with the bytes that may be in memory
    */
   #find(
     ids: readonly string[],

@@ -6,17 +6,17 @@ import type { Call } from '../call.js';
 import type { Services } from '../services.js';
 
 const hourMs = 3_600_000;
-/** Notes of a worker that may be on their way: while the disk stalls, they wait in memory and in the store's queue. */
+/** Most notes of a worker in flight: while the disk stalls, they wait in memory and in the store's queue. */
 const mostNotes = 1024;
-/** The operator hears of a failing store no more often. */
+/** Minimum interval between log lines about a failing store. */
 const toldEveryMs = 60_000;
 
-/** Whose records a call may read, and makes. */
+/** The owner of the records that a key's calls read and create. */
 export function ownerOf(key: Key): string {
   return key.id;
 }
 
-/** Writes records of a key for as long, and as many, as the config says. @returns whether they were kept */
+/** Writes records of a key, within the time and number that the config permits. @returns whether they were kept */
 export function keepOwned(
   owned: OwnedRecords,
   key: Key,
@@ -26,7 +26,7 @@ export function keepOwned(
   return owned.keep(ownerOf(key), records, hours * hourMs, { owner: keyBytes, all: bytes });
 }
 
-/** Lets records that a turn of a key needs live on as long as one that is kept now. */
+/** Extends the life of records that a key's turn needs to that of a record kept now. */
 export function renewOwned(
   owned: OwnedRecords,
   key: Key,
@@ -36,7 +36,7 @@ export function renewOwned(
   return owned.renew(ownerOf(key), ids, hours * hourMs);
 }
 
-/** Writes records of an answer that waits for nothing: what cannot be written soon is dropped. */
+/** Writes records that no answer waits for; those that cannot be written soon are dropped. */
 export function noteRecords(services: Services, call: Call, records: readonly KeptRecord[]): void {
   const { owned, keeping } = services;
   const { conversations } = call.running.snapshot;
@@ -54,7 +54,7 @@ export function noteRecords(services: Services, call: Call, records: readonly Ke
   );
 }
 
-/** Tells the operator that the store fails conversations, and not for each of the calls that go on without it. */
+/** Logs that the store fails conversations, rate limited over the calls that proceed without it. */
 export function tellStoreFault({ keeping, reportFault }: Services, fault: unknown): void {
   const now = performance.now();
   if (now < keeping.tellFrom) return;

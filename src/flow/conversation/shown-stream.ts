@@ -23,13 +23,13 @@ import type { WaitingClient } from '../upstream/attend.js';
 interface Shown {
   readonly id: string;
   readonly upstream: Upstream;
-  /** Hears of an error, and may have it noted, before the client does. */
+  /** Called with an error before it is sent to the client. */
   readonly onError: (error: GatewayError) => void;
 }
 
 /**
- * Hands the events on by which an upstream shows a response that it makes in the background, or has made. What the response
- * has used is not the call's: it is settled once for the call that began it, by whoever sees its end first.
+ * Relays the events with which an upstream shows a background response. The response's usage does not belong to this
+ * call: it is settled once for the call that started it, by the first process that sees its end.
  */
 export class ShownStream extends Swept implements EventTaker, ExchangeListener {
   readonly #services: Services;
@@ -39,7 +39,7 @@ export class ShownStream extends Swept implements EventTaker, ExchangeListener {
   readonly #transform: ObservedTransform;
   readonly #runs: EventRuns;
   #upstream: UpstreamExchange | null = null;
-  /** Something of it has left. */
+  /** Whether bytes were sent to the client. */
   #hasBegun = false;
   #isFlowing = true;
   #heardAt = 0;
@@ -62,7 +62,7 @@ export class ShownStream extends Swept implements EventTaker, ExchangeListener {
     this.#runs = new EventRuns(this.#transform.eventBytes);
   }
 
-  /** The upstream answers with a stream. */
+  /** Whether the upstream answers with a stream. */
   get isTaken(): boolean {
     return this.#upstream !== null;
   }
@@ -86,7 +86,7 @@ export class ShownStream extends Swept implements EventTaker, ExchangeListener {
   #pass(run: Buffer): void {
     const transform = this.#transform;
     const ended = endedResponse(run, true);
-    // One that has failed is what was asked for.
+    // The event of a failed response is also what the client requested.
     const isShown = this.#hasBegun || this.#runs.overlong || ended !== null;
     const judged = isShown ? 'meaningful' : transform.judge(run);
     if (judged === 'silence') return;
@@ -113,7 +113,7 @@ export class ShownStream extends Swept implements EventTaker, ExchangeListener {
     this.#isFlowing = this.#call.exchange.write(bytes);
   }
 
-  /** The upstream's side has ended. @param failure null where it has come to its end */
+  /** Called when the upstream's stream has ended. @param failure null if it ended regularly */
   end(failure: UpstreamFailure | null): void {
     if (this.#call.accounted) return;
     const last = lastEvent(this.#runs);
@@ -127,7 +127,7 @@ export class ShownStream extends Swept implements EventTaker, ExchangeListener {
     this.#begin();
     const { last: rest, error } = this.#transform.end();
     if (rest !== null) this.#write(rest);
-    // What is asked for may lie behind the last event: then there is nothing to show.
+    // The client may have asked for events after the last one; an empty stream is then no error.
     if (error !== null && (!this.#isEmpty || failure !== null)) this.#fail(error);
     else this.#finish();
   }

@@ -32,35 +32,35 @@ import { fetchFiles, fileHosts, mediaHosts, type WantedFile } from '../upstream/
 import { clientLines } from '../upstream/head.js';
 import { prepareNative, prepareUpload, ruledBody, writtenKind } from '../upstream/prepare.js';
 
-/** Ten images of several megabytes in base64. */
+/** Bytes of an answer: ten images of several megabytes in base64. */
 const answerBytes = 128 * 1024 * 1024;
-/** Bytes of all images of a call that are fetched by URL. */
+/** Most bytes of all images that a call has fetched by URL. */
 const mostFetched = 32 * 1024 * 1024;
-/** They are in memory as they come, in base64, and in the body that is made of them. */
+/** Fetched images are in memory as received, in base64, and in the body made of them. */
 const fetchCopies = 3;
-/** One call may not take more than this part of what a worker may hold. */
+/** One call may take at most this fraction of the worker's memory budget. */
 const fetchShare = 8;
 
-/** A call for images, which are not decoded before a target needs them in another form. */
+/** A call for images; the request is not decoded before a target needs it in another form. */
 export interface AskedImages {
   readonly endpoint: Endpoint;
   readonly outline: Pick<ImageOutline, 'stream' | 'responseFormat'>;
-  /** Whether a target takes the body as it came. */
+  /** Whether a target takes the body unchanged. */
   passes(target: Target): boolean;
   /**
-   * The request for an upstream of the style that does not take the body as it came.
+   * The request for an upstream of a style that does not take the body unchanged.
    * @throws {GatewayError} of status 400
    */
   request(style: ImageStyle): ImageRequest;
-  /** Members of the body that such a request does not say, by the client's own names. */
+  /** Members of the body that such a request leaves out, by the client's own names. */
   leftOut(target: Pick<Target, 'images' | 'model'>): readonly string[];
-  /** The body of an answer whose images are as `outline.responseFormat` has them. A stream has it as its only event. */
+  /** The body of an answer with images in `outline.responseFormat`. A stream has it as its only event. */
   write(answer: ImageAnswer): string;
 }
 
 /**
  * Serves a call whose request or answer has another form at its targets.
- * @throws {GatewayError} when none of them may be asked
+ * @throws {GatewayError} when none of them is available
  */
 export function convertImages(
   services: Services,
@@ -74,9 +74,9 @@ export function convertImages(
 }
 
 /**
- * The plan for the targets of a call for images. Where those that take the body as it came cannot be asked now, and no
- * other target can be asked for what is in it, the call waits for them: it is no mistake of the client's.
- * @throws {GatewayError} when none of the targets may be asked, and of status 400 when none can be
+ * The plan for the targets of a call for images. If the targets that take the body unchanged are unavailable, and no other
+ * target can serve it, the call waits for them, since that is not the client's fault.
+ * @throws {GatewayError} when no target is available, and of status 400 when none can serve the request
  */
 export function planFor(
   services: Services,
@@ -96,17 +96,17 @@ export function planFor(
   }
 }
 
-/** What a conversion goes by beside its call. */
+/** The inputs of a conversion besides its call. */
 interface ConversionParts {
   readonly asked: AskedImages;
   readonly plan: AttemptPlan;
-  /** The client's side until there is an answer. */
+  /** Holds the client's side until there is an answer. */
   readonly waiting: Waiter;
-  /** Hears that it leaves next. */
+  /** Called before the answer is sent. */
   readonly onAnswer: () => void;
 }
 
-/** Collects the answer of the target that gives one. */
+/** Collects the answer of the first target that gives one, and converts it for the client. */
 export class Conversion implements Asker {
   readonly #services: Services;
   readonly #call: ResolvedCall;
@@ -126,7 +126,7 @@ export class Conversion implements Asker {
 
   ask(): void {
     this.#askPresent().catch((fault: unknown) => {
-      // Images that were made and do not reach the client are not charged, in a stream that has begun either.
+      // Images that do not reach the client are not charged, not even in a stream that has begun.
       this.#call.isServed = false;
       this.#call.usage = null;
       this.#call.onFault('promise', fault);
@@ -163,10 +163,10 @@ export class Conversion implements Asker {
     await this.#onImages(target, answer, read);
   }
 
-  /** The target gave no images. */
+  /** Called when the target returned no images. */
   #onRefusal(attempt: Attempt, answer: Answered | UpstreamFailure, error: GatewayError): void {
     const isGood = !isFailure(answer) && answer.head.status < 400;
-    // Some upstreams tell a mistake of the caller with status 200.
+    // Some upstreams report a caller's mistake with status 200.
     const isUnusable = isGood && error.kind !== 'invalid_request';
     if (isGood) attempt.unusable(error);
     if (isGood && isVendorAccountError(error)) attempt.report(error);
@@ -318,7 +318,7 @@ export class Conversion implements Asker {
     if (call.accounted) return;
     this.#onAnswer();
     if (call.exchange.isAnswered) {
-      // Keep-alives have begun the stream.
+      // Keep-alives have started the stream.
       call.exchange.write(Buffer.from(body));
       call.exchange.end();
       account(this.#services, call, 'complete');
@@ -333,19 +333,19 @@ export class Conversion implements Asker {
   }
 }
 
-/** An answer that cannot be used: unless its words stand for a status that proves otherwise, images may have been made. */
+/** The failure of an unusable answer: images may have been made, unless its error stands for a status that rules it out. */
 function unusable(error: GatewayError): FailedAttempt {
   const reason = toldStatus(error) ?? 'unusable_answer';
   return { reason, bytesSent: true, replayable: true, hasEffects: true, sentMs: 0 };
 }
 
-/** The images of an answer, or what is wrong with it. */
+/** Reads the images of an answer, or returns what is wrong with it. */
 function readImageAnswer(target: Target, answer: Answered): ImageAnswer | GatewayError {
   const { head, body } = answer;
   const refusal = answerError(head, false);
   if (refusal !== null) return refusal;
   if (head.status >= 400) return answer.refusal?.error ?? statusError(head, body);
-  // In a URL as a rule, by which clients would fetch the image.
+  // Usually in a URL from which clients would fetch the image.
   const ofKey = keyError(body, target.upstream.secrets);
   if (ofKey !== null) return ofKey;
   try {
@@ -356,12 +356,12 @@ function readImageAnswer(target: Target, answer: Answered): ImageAnswer | Gatewa
   }
 }
 
-/** The client can be given the answer as it is. */
+/** Whether the client can get the answer unchanged. */
 function isPlain({ head }: Answered): boolean {
   return answerError(head, false) === null;
 }
 
-/** Some upstreams give a data URL where base64 is asked for. What looks like one elsewhere only costs a rewriting. */
+/** Whether an answer may hold data URLs in place of base64, as some upstreams send. A false match only costs a rewrite. */
 function hasPrefix(body: Buffer, format: ImageOutline['responseFormat']): boolean {
   return format === 'b64_json' && body.includes('"data:');
 }
@@ -373,7 +373,7 @@ function isInForm({ images }: ImageAnswer, format: ImageOutline['responseFormat'
   );
 }
 
-/** @returns gives what `make` makes, once, when it is first asked for: several targets may need it, or none */
+/** Memoizes `make`, which is called at the first use: several targets may need its result, or none. */
 export function lazy<Made extends object>(make: () => Made): () => Made {
   let made: Made | null = null;
   return () => {

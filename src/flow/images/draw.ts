@@ -19,9 +19,9 @@ import { Forwarding } from '../upstream/forward.js';
 import { type AskedImages, Conversion, lazy, planFor } from './convert.js';
 
 /**
- * How a call of a protocol of texts is served that asks for images, of a model that makes them at endpoints of their own.
+ * Returns the phase that serves a text protocol's call for images, if its model makes them at endpoints of their own.
  * @returns null for any other call
- * @throws {GatewayError} of status 400 for what no image can be made of, where no target takes it as it came
+ * @throws {GatewayError} of status 400 if no image can be made from the request and no target takes it unchanged
  */
 export function drawingOf(call: ResolvedCall): Next<ResolvedCall> | null {
   const { images: translation, protocol } = call.route;
@@ -43,12 +43,12 @@ export function drawingOf(call: ResolvedCall): Next<ResolvedCall> | null {
   };
 }
 
-/** Asks each target in its own form: with the call as it came where it takes that, else at its endpoints for images. */
+/** Sends the call to each target in its form: unchanged if the target takes it, else at its image endpoints. */
 class Drawing implements Asker {
   readonly #call: RoutedCall;
   readonly #plan: AttemptPlan;
   readonly #asked: AskedImages;
-  /** Its relay has the client's side, whatever is asked: a stream gets keep-alives while images are made, too. */
+  /** Its relay owns the client's side in both forms, so that a stream also gets keep-alives while images are made. */
   readonly #forwarding: Forwarding;
   readonly #conversion: Conversion;
   readonly #waiting = new Wait();
@@ -57,7 +57,7 @@ class Drawing implements Asker {
     this.#call = call;
     this.#plan = plan;
     this.#asked = asked;
-    // A target that does not take the call as it came is asked for images, never for a text.
+    // A target that does not take the call unchanged is called for images, never for text.
     this.#forwarding = new Forwarding(services, call, { ...asked.endpoint, translation: null }, plan);
     this.#conversion = new Conversion(services, call, {
       asked,
@@ -72,7 +72,7 @@ class Drawing implements Asker {
 
   ask(): void {
     if (this.#asked.passes(this.#plan.target)) {
-      // An answer that passes as it comes is charged once, whatever is in it.
+      // An answer that passes unchanged is charged once, whatever it contains.
       this.#call.units = 1;
       this.#forwarding.ask();
     } else {
@@ -91,7 +91,7 @@ function readWanted(translation: ImagesTranslation, call: ResolvedCall): WantedI
   if (wanted.count > mostCount)
     throw new GatewayError('invalid_value', `More than ${mostCount} images are not made at once.`);
   if (wanted.images.length <= mostImages) return wanted;
-  // A chat has one more with every turn, and what it goes on from is at its end.
+  // A chat gains images with every turn, and the latest are the ones it continues from.
   return {
     ...wanted,
     images: wanted.images.slice(-mostImages),

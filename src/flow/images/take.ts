@@ -33,8 +33,8 @@ interface ImageRoute {
 }
 
 /**
- * Serves a call for images. A body that the targets take as it is passes untouched, and what is in it is theirs to judge. A
- * body of the other form, or an answer that has to have a certain form, is converted.
+ * Serves a call for images. A body that the targets take unchanged passes through, and they judge its content. A body of
+ * the other form, or an answer that must have a certain form, is converted.
  */
 export function takeImages(services: Services, call: AuthenticatedCall, route: ImageRoute): void {
   const asked = read(call, route);
@@ -47,7 +47,7 @@ export function takeImages(services: Services, call: AuthenticatedCall, route: I
     stream ? images !== 'dashscope' : passesTo(images, asked.outline),
   );
   const [first] = targets;
-  // What no target takes as it is, is refused before it has taken anything of its key's limits.
+  // If no target takes the body unchanged, an invalid one is refused before anything of the key's limits is taken.
   if (plain.length === 0 && first !== undefined) asked.request(first.images);
   call.validatedAt = performance.now();
   const isPlain = form === 'prompt' && (stream || responseFormat === null);
@@ -88,7 +88,7 @@ function askedOf(endpoint: Endpoint, outline: ImageOutline, make: () => ImageReq
   };
 }
 
-/** The body with its long strings. */
+/** The body, with long strings included. */
 function parsed(body: Buffer): JsonObject {
   const object = parseObject(body.toString('utf8'));
   if (object === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');

@@ -37,17 +37,16 @@ import type { SessionSlot } from '../sockets/session-memory.js';
 import type { OpenSession } from '../sockets/sessions.js';
 import { budgetSpent, SessionFunds } from './funds.js';
 
-/** Messages that are refused in a second, before the client is taken for one that does not want answers. */
-const mostRefusals = 100;
+/** Refused messages per second at which the session is ended. */
+const maxRefusals = 100;
 const cancelResponse = Buffer.from('{"type":"response.cancel"}');
 
-/** A call of which both sides become WebSockets. */
+/** A call whose two sides become WebSockets. */
 export type RealtimeCall = RoutedCall & SessionCall;
 
 /**
- * Two WebSockets as one: what comes from either side goes to the other as it came. A client that does not keep up
- * stops its upstream; a client cannot be stopped, so what waits for a slow upstream is bounded. Whichever side ends, the
- * other is told why.
+ * Joins two WebSockets: messages of either side go to the other unchanged. A slow client pauses its upstream. A client
+ * cannot be paused, so the bytes waiting for a slow upstream are bounded. When one side ends, the other is told why.
  */
 export class Bridge extends Swept implements ClientSocketListener, OpenSession, Detached {
   readonly #services: Services;
@@ -56,25 +55,25 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   readonly #attempt: Attempt;
   readonly #model: SessionModel;
   readonly #slot: SessionSlot;
-  /** What waits for the upstream. */
+  /** Bytes that wait for the upstream. */
   readonly #waiting: HeldPart;
-  /** What there is of a message of the upstream whose end has not come. */
+  /** Bytes of an upstream message whose end has not arrived. */
   readonly #unfinished: HeldPart;
-  /** Messages of the client that were not taken since the last sweep. */
+  /** Messages of the client refused since the last sweep. */
   #refusals = 0;
   #client: ClientSocket | null = null;
-  /** Null for a session that no budget pays for. */
+  /** Null for a session without a budget. */
   readonly #funds: SessionFunds | null;
   readonly #openUsage = new OpenUsage();
-  /** A response has ended without telling what it has used. */
+  /** Whether a response has ended without reporting its usage. */
   #isEstimated = false;
-  /** How the session ends whose client's side has ended, while its upstream is heard to learn what it has used. */
+  /** Outcome of a session whose client's side has ended while the upstream is read on for its usage; null before that. */
   #leftAs: CallOutcome | null = null;
-  /** The upstream was not read for a while, since the client did not read. */
+  /** Whether the upstream was paused for a while because the client did not read. */
   #hasStalled = false;
   #over = false;
 
-  /** @param attempt the attempt that has opened the upstream's side; it ends with the session */
+  /** @param attempt the attempt that opened the upstream's side; it ends with the session */
   constructor(services: Services, call: RealtimeCall, upstream: UpstreamSocket, attempt: Attempt) {
     super();
     this.#services = services;
@@ -100,8 +99,8 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   }
 
   /**
-   * Gives the client its side.
-   * @param protocol the subprotocol to agree on; empty for none
+   * Upgrades the client's connection.
+   * @param protocol the agreed subprotocol; empty for none
    */
   begin(protocol: string): void {
     this.#services.sweepList.add(this);
@@ -111,7 +110,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     const client = accept();
     if (client === null) this.#end('client_gone', closeCode.goingAway, '');
     else if (!this.#over) this.#client = client;
-    // Its key may have been revoked while the upstream's side was opened.
+    // The key may have been revoked while the upstream's side was being opened.
     if (!this.#over) this.#services.sessions.add(this, this.#services.running);
   }
 
@@ -131,7 +130,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     return this.#call.model.name;
   }
 
-  /** A message of the client. */
+  /** Called with a message of the client. */
   onMessage(data: Buffer, isBinary: boolean): void {
     if (this.#over || this.#leftAs !== null) return;
     const { exchange, running } = this.#call;
@@ -143,7 +142,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     }
     const event = judgeEvent(data, isBinary, this.#model);
     if (event instanceof GatewayError) {
-      if (++this.#refusals > mostRefusals) {
+      if (++this.#refusals > maxRefusals) {
         this.#call.error = tooMany;
         this.#client?.refuse(tooMany.message);
       } else this.#client?.send(errorEvent(event, exchange.id), false);
@@ -153,13 +152,13 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     if (!upstream.send(event, isBinary) && !this.#waiting.hold(upstream.waitingBytes)) this.#cutUpstream();
   }
 
-  /** A close frame would stand behind all that waits, and that would stay in memory for as long. */
+  /** Terminates the upstream: a close frame would queue behind the waiting bytes, which would stay in memory as long. */
   #cutUpstream(): void {
     this.#upstream.terminate();
     this.#refuse(tooSlow, closeCode.tryLater, false);
   }
 
-  /** The upstream has taken what waited for it. */
+  /** Called when the upstream has taken waiting bytes. */
   onUpstreamDrained(): void {
     this.#waiting.hold(this.#upstream.waitingBytes);
   }
@@ -169,28 +168,29 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     if (!this.#over) this.#upstream.pause();
   }
 
-  /** The client has taken what waited for it. */
+  /** Called when the client has taken all waiting bytes. */
   onDrained(): void {
     if (!this.#over) this.#upstream.resume();
   }
 
-  /** The client's side has ended. */
+  /** Called when the client's side has ended. */
   onClosed(code: number, reason: string): void {
     this.#client = null;
-    // The gateway has ended it, and hears the upstream on.
+    // The gateway closed it, and reads the upstream on.
     if (this.#leftAs !== null) return;
     if (reason === tooBigReason) this.#call.error = tooBig(this.#call.running.snapshot.sockets.messageBytes);
     const isOrderly = code !== closeCode.broken;
     this.#slot.isCut = !isOrderly;
     const outcome = this.#call.error !== null ? 'refused' : isOrderly ? 'complete' : 'client_gone';
-    if (!this.#hearOn(outcome)) this.#end(outcome, isOrderly ? code : closeCode.goingAway, reason);
+    if (!this.#readOn(outcome)) this.#end(outcome, isOrderly ? code : closeCode.goingAway, reason);
   }
 
   /**
-   * The client's side ends before it was told what it has used: the upstream is to end what it makes, and to tell.
-   * @returns false where nothing is open, or nobody may hear the upstream any more: the session ends then
+   * Called when the client's side ends before the usage is known. Cancels the response in progress and reads the upstream
+   * on for its usage.
+   * @returns false if no response is in progress, or the upstream may not be read on; the session ends then
    */
-  #hearOn(outcome: CallOutcome): boolean {
+  #readOn(outcome: CallOutcome): boolean {
     if (this.#over || !this.#openUsage.isOpen) return false;
     if (this.#call.target.upstream.onLeave === 'cancel' || !this.#services.detached.hasRoom(this.keyId))
       return false;
@@ -203,12 +203,12 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     return true;
   }
 
-  /** Hears no more of an upstream whose client has left. */
+  /** Stops reading an upstream whose client has disconnected. */
   stop(): void {
     if (this.#leftAs !== null) this.#end(this.#leftAs, closeCode.goingAway, '');
   }
 
-  /** A message of the upstream. */
+  /** Called with a message of the upstream. */
   onUpstreamMessage(data: Buffer, isBinary: boolean): void {
     const client = this.#client;
     if (client === null && (this.#leftAs === null || this.#over)) return;
@@ -250,7 +250,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     if (used !== null || seconds > 0) this.#funds?.pay();
   }
 
-  /** What is still being made is told by nobody any more: it counts as far as it was shown. */
+  /** Adds the usage of a response in progress, which nobody will report: as much as was shown of it. */
   #noteOpenUsage(): void {
     const { usage } = this.#call;
     const { isOpen, shown } = this.#openUsage;
@@ -262,7 +262,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     if (used !== null) this.#call.usage = { ...used, partial: true };
   }
 
-  /** The upstream's messages are valid until here. */
+  /** Called after a read of the upstream's socket; its messages are valid only until here. */
   onUpstreamReadEnd(): void {
     this.#client?.flush();
     if (this.#funds?.isSpent) this.#endUnpaid();
@@ -272,12 +272,12 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     this.#refuse(budgetSpent, closeCode.policy, true);
   }
 
-  /** What the upstream's side keeps. @returns false when there is no room for so much: that side ends then */
+  /** Counts the bytes that the upstream's side keeps. @returns false if they do not fit; that side ends then */
   holdOfUpstream(bytes: number): boolean {
     return this.#unfinished.hold(bytes);
   }
 
-  /** The upstream's side has ended. @param fault see `SocketListener.onClosed` */
+  /** Called when the upstream's side has ended. @param fault see `SocketListener.onClosed` */
   onUpstreamClosed(code: number, reason: Buffer, fault: SocketFault | null): void {
     if (this.#over) return;
     const { upstream } = this.#call.target;
@@ -292,7 +292,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
       this.#refuseFor(end.error, end.code);
       return;
     }
-    // Whose client has left ends as it was to end then.
+    // After the client has disconnected, the outcome is already decided.
     if (this.#leftAs === null) this.#call.error = end.error;
     this.#end(this.#leftAs ?? (end.error === null ? 'complete' : 'upstream_error'), null, '');
     this.#closeClient(code, words);
@@ -305,7 +305,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     else this.#client?.check(now, idleMs);
   }
 
-  /** Only its two sides know when a session is over. */
+  /** No-op: only the two sides know when a session is over. */
   drain(): void {}
 
   shutDown(): void {
@@ -317,20 +317,20 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     this.#refuse(error, closeCode.policy, true);
   }
 
-  /** The upstream speaks of our account there, or tells of it: a session can not go on without it. */
+  /** Ends the session with an error of the upstream, which may be about our account. */
   #refuseFor(error: GatewayError, code: number): void {
     if (isVendorAccountError(error)) this.#attempt.accountRefused(error);
     this.#refuse(error, code, false);
   }
 
-  /** A session whose state may not be what it says is ended, and its client told so. */
+  /** Ends a session whose state may be inconsistent after a fault, and tells its client. */
   override onFault(where: FaultPlace, fault: unknown): void {
     this.#services.reportFault(where, fault, this.#call);
     if (this.#over) return;
     const error = asGatewayError(fault);
     try {
       this.#call.error = error;
-      // Its request may not have become a socket yet.
+      // The request may not be upgraded yet.
       if (this.#call.exchange.alive) refuse(this.#services, this.#call, error);
       this.#client?.send(errorEvent(error, this.#call.exchange.id), false);
     } finally {
@@ -340,13 +340,13 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   }
 
   /**
-   * Ends the client's side with an error of the gateway's own; one that has ended stays as it is.
-   * @param mayHearOn the upstream has done nothing wrong, and bills what it was asked for: else its side ends, too
+   * Ends the client's side with an error of the gateway's own. No-op for a client's side that has ended.
+   * @param mayReadOn whether the upstream is not at fault, and so may be read on for its usage; else its side ends, too
    */
-  #refuse(error: GatewayError, code: number, mayHearOn: boolean): void {
+  #refuse(error: GatewayError, code: number, mayReadOn: boolean): void {
     if (this.#over) return;
     if (this.#leftAs !== null) {
-      if (!mayHearOn) this.stop();
+      if (!mayReadOn) this.stop();
       return;
     }
     const { exchange } = this.#call;
@@ -354,18 +354,18 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     if (error.limit !== null) this.#services.reportLimit(error.limit);
     this.#client?.send(errorEvent(error, exchange.id), false);
     const outcome = outcomeOf(error);
-    if (!mayHearOn || !this.#hearOn(outcome)) this.#end(outcome, closeCode.goingAway, '');
+    if (!mayReadOn || !this.#readOn(outcome)) this.#end(outcome, closeCode.goingAway, '');
     this.#closeClient(code, error.message);
   }
 
-  /** After what ends the session or hears on, since uWS tells at once that the socket has ended. */
+  /** Called last, since uWS reports the end of the socket synchronously. */
   #closeClient(code: number, reason: string): void {
     const client = this.#client;
     this.#client = null;
     client?.close(code, reason);
   }
 
-  /** @param code for the upstream, or null when its side has ended already */
+  /** @param code close code for the upstream, or null if its side has ended already */
   #end(outcome: CallOutcome, code: number | null, reason: string): void {
     if (this.#over) return;
     this.#over = true;
@@ -385,7 +385,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   }
 }
 
-// Made once: a flood of them pays for no stack traces.
+// Created once, so that a flood of them costs no stack traces.
 const tooSlow = new GatewayError('overloaded', 'The upstream reads more slowly than the client sends.');
 const tooMany = new GatewayError('invalid_request', 'Too many invalid messages.');
 const expired = new GatewayError('invalid_request', 'The session has reached its maximum duration.');
@@ -394,19 +394,19 @@ function tooBig(bytes: number): GatewayError {
   return new GatewayError('request_too_large', `A message may have ${bytes} bytes at most.`);
 }
 
-/** What it means that an upstream's side of a session has ended. */
+/** The meaning of the end of an upstream's side. */
 interface UpstreamEnd {
-  /** How the attempt has failed; null where it has not, or where the error says it as one about our account. */
+  /** How the attempt failed; null if it did not, or if the error is about our account. */
   readonly failure: AttemptFailure | null;
   /** Null for an orderly end. */
   readonly error: GatewayError | null;
-  /** With which the client is told the error; null where it gets the upstream's own code and reason. */
+  /** Close code for the client with the error; null if it gets the upstream's own code and reason. */
   readonly code: number | null;
 }
 
 const orderly: ReadonlySet<number> = new Set([closeCode.normal, closeCode.noCode, closeCode.goingAway]);
-/** They say that the server cannot go on. What any other says may be the doing of the client. */
-const ofServer: ReadonlySet<number> = new Set([
+/** Codes which say that the server cannot continue. Any other may be caused by the client. */
+const serverCodes: ReadonlySet<number> = new Set([
   closeCode.protocolError,
   closeCode.internal,
   closeCode.restart,
@@ -414,20 +414,20 @@ const ofServer: ReadonlySet<number> = new Set([
   closeCode.badGateway,
 ]);
 
-/** How an upstream ends a session of which it hears nothing. */
-const ofSilence: ReadonlySet<AttemptFailure> = new Set(['truncated', 'reset', 'idle_timeout']);
+/** How an upstream ends a session in which it gets no answers to its pings. */
+const silentFailures: ReadonlySet<AttemptFailure> = new Set(['truncated', 'reset', 'idle_timeout']);
 
 /**
- * How an attempt has failed by the end of a session; null for what may be the client's doing.
- * @param hasStalled the client has let its messages wait, and with them the upstream's pings
+ * How an attempt failed by the end of a session; null if the client may have caused it.
+ * @param hasStalled whether the client let messages wait, and with them the upstream's pings
  */
 function failureOf({ failure }: UpstreamEnd, hasStalled: boolean): AttemptFailure | null {
-  return failure !== null && hasStalled && ofSilence.has(failure) ? null : failure;
+  return failure !== null && hasStalled && silentFailures.has(failure) ? null : failure;
 }
 
 /**
- * Judges a close frame of an upstream.
- * @param isWithin a response is under way, of which the rest will not come
+ * Interprets an upstream's close frame.
+ * @param isWithin whether a response was in progress, whose rest will not arrive
  */
 function endOfClose(code: number, reason: string, isWithin: boolean, upstream: Upstream): UpstreamEnd {
   const told = vendorAccountErrorOfClose(code, reason, upstream.secrets);
@@ -436,13 +436,13 @@ function endOfClose(code: number, reason: string, isWithin: boolean, upstream: U
   if (orderly.has(code) && !isCut && told === null) return { failure: null, error: null, code: null };
   const cause = reason === '' ? `close ${code}` : `close ${code}: ${masked(reason, upstream)}`;
   return {
-    failure: isCut || ofServer.has(code) ? 'truncated' : null,
+    failure: isCut || serverCodes.has(code) ? 'truncated' : null,
     error: new GatewayError('upstream_error', told?.message ?? 'The upstream closed the session.', { cause }),
     code: told === null ? null : closeCode.internal,
   };
 }
 
-/** Judges an end without a close frame of the upstream. @param sent the code that tells of it */
+/** Interprets an end without an upstream's close frame. @param sent the code that reports it */
 function endOfFault(sent: number, { reason, detail }: SocketFault): UpstreamEnd {
   const isBroken = sent === closeCode.broken;
   const failed = (error: GatewayError, code: number | null): UpstreamEnd => ({
@@ -460,7 +460,7 @@ function endOfFault(sent: number, { reason, detail }: SocketFault): UpstreamEnd 
   return failed(error, closeCode.internal);
 }
 
-// Made once: a flood of them pays for no stack traces.
+// Created once, so that a flood of them costs no stack traces.
 const noRoom = new GatewayError(
   'overloaded',
   "There is no memory for the upstream's message: the WebSockets of this key hold as much as they may.",

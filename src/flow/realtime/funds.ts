@@ -5,27 +5,27 @@ import type { Pool } from '../../limits/pool.js';
 import type { WaitingCall } from '../../limits/waiting-line.js';
 import { type Consumption, costSoFar } from '../record/consumption.js';
 
-/** The part of `Services` that is needed here. */
+/** The part of `Services` used here. */
 interface FundingServices {
   readonly limits: Pick<LeaseHolder, 'acquire'>;
 }
 type PaidCall = Consumption & Guarded;
 
 /**
- * What a session spends of its budgets as it goes. Each response is paid when its usage is known, and the next one is
- * reserved for as much: where that is not to be had, the session has to end.
+ * Charges a session to its budgets as it runs. Each response is charged when its usage is known, and as much is reserved
+ * for the next one. If that cannot be reserved, the session has to end.
  */
 export class SessionFunds {
-  /** A budget has too little left for another response like the last. */
+  /** Whether a budget has too little left for another response like the last. */
   isSpent = false;
   readonly #services: FundingServices;
   readonly #call: PaidCall;
   readonly #pools: readonly Pool[];
-  /** What pays for the next response: at first what the session was let in with. */
+  /** The reservation for the next response: at first that with which the session was admitted. */
   #admission: Admission | null;
-  /** While more is asked for. */
+  /** The reservation being acquired, if any. */
   #pending: WaitingCall | null = null;
-  /** In nano-dollars. */
+  /** Nano-dollars charged so far. */
   #paid = 0;
   readonly #onSpent: () => void;
 
@@ -44,18 +44,18 @@ export class SessionFunds {
     this.#onSpent = onSpent;
   }
 
-  /** Pays for what the call has used since the last time, and reserves as much for what follows. */
+  /** Charges the usage since the last charge, and reserves as much for the next response. */
   pay(): void {
     const cost = costSoFar(this.#call) - this.#paid;
     if (cost <= 0 || this.#pending !== null || this.isSpent) return;
-    // Else nobody could tell the last time, and it is paid from what is reserved now.
+    // Without one, the last reservation's outcome was unknown, and the cost is charged to the one acquired now.
     if (this.#admission !== null) this.#settle(this.#admission, cost);
     const decided = this.#acquire(cost, (decision) => this.#decide(decision, true));
     if (decided.outcome === 'pending') this.#pending = decided;
     else this.#decide(decided, false);
   }
 
-  /** Pays for the rest, and gives back what was reserved; what the session was let in with is settled by its account. */
+  /** Charges the rest and releases the reservation; that of the admission is settled by `account`. */
   end(): void {
     this.#pending?.cancel();
     const rest = costSoFar(this.#call) - this.#paid;
@@ -65,7 +65,7 @@ export class SessionFunds {
       return;
     }
     if (rest <= 0) return;
-    // Of nothing, which is never denied: a budget that is empty owes the rest.
+    // Acquires zero, which is never denied: an empty budget then owes the rest.
     const pay = (decision: Decision): void => {
       if (decision.outcome === 'admitted') this.#settle(decision, rest);
     };
@@ -89,16 +89,16 @@ export class SessionFunds {
     this.#pending = null;
     if (decision.outcome === 'admitted') {
       this.#admission = decision;
-      // What was used while it was asked for.
+      // Charges what was used while it was being acquired.
       this.pay();
     }
-    // Where nobody can tell, the session goes on.
+    // If the outcome is unknown, the session continues.
     else if (decision.reason !== 'unknown') this.isSpent = true;
     if (this.isSpent && isLater) this.#onSpent();
   }
 }
 
-/** Made once: what a client is told before its session ends. */
+/** The error before a session ends; created once. */
 export const budgetSpent = new GatewayError(
   'budget_exceeded',
   'The session ends because its budget has too little left for another response.',

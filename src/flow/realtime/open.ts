@@ -30,9 +30,8 @@ const betaSubprotocol = 'openai-beta.realtime-v1';
 const betaFeature = 'realtime=v1';
 
 /**
- * Opens a realtime session: the upstream's side first, so that its refusal is an answer to the client's request, then
- * the client's.
- * @throws {GatewayError} of status 400 for a request that asks for no WebSocket, and as `findModel` does
+ * Opens a realtime session. The upstream's side is opened first, so that its refusal can answer the client's request.
+ * @throws {GatewayError} of status 400 for a request without a WebSocket upgrade, and as `findModel` does
  */
 export function openSession(services: Services, call: AuthenticatedCall): void {
   const { exchange, running } = call;
@@ -51,14 +50,14 @@ function open(services: Services, call: ResolvedCall & SessionCall): void {
   plan.start(new Opening(services, aimAt(call, plan.target), plan));
 }
 
-/** Opens the session at the target that takes it. */
+/** Opens the upstream's side at the first target that accepts it. */
 class Opening implements Asker, SocketListener, ExchangeListener {
   readonly #services: Services;
   readonly #call: RealtimeCall;
   readonly #plan: AttemptPlan;
   #attempt: Attempt | null = null;
   #upstream: UpstreamSocket | null = null;
-  /** Before the same target is asked again. */
+  /** Back-off before the same target is tried again. */
   #backoff: Wait | null = null;
   #bridge: Bridge | null = null;
 
@@ -117,7 +116,7 @@ class Opening implements Asker, SocketListener, ExchangeListener {
       return;
     }
     call.answeredAt = performance.now();
-    // It has ended: a client that leaves before it has taken the answer changes nothing any more.
+    // The attempt has ended: a client that disconnects before it has the answer changes nothing.
     call.exchange.listener = null;
     if (error !== null) {
       refuse(this.#services, call, error, isOfVendorAccount ? null : head);
@@ -130,7 +129,7 @@ class Opening implements Asker, SocketListener, ExchangeListener {
   onFailed(failure: UpstreamFailure): void {
     const { reason, headSeen, detail } = failure;
     this.#attempt?.failed(reason, headSeen, detail);
-    // An upgrade that is not answered has no effect: whatever was sent of it, the next target may be asked.
+    // An unanswered upgrade has no effect, so the next target may be tried whatever was sent.
     const error = failureError(failure);
     if (this.#goesOn({ ...harmless, reason, bytesSent: false }, error)) return;
     refuse(this.#services, this.#call, error);
@@ -163,7 +162,7 @@ class Opening implements Asker, SocketListener, ExchangeListener {
     (this.#bridge ?? this.#call).onFault(where, fault);
   }
 
-  /** The client left before its side was open. */
+  /** Called when the client disconnects before its side is open. */
   onClientGone(): void {
     this.#attempt?.withdraw();
     this.#backoff?.cancel();
@@ -171,24 +170,24 @@ class Opening implements Asker, SocketListener, ExchangeListener {
     account(this.#services, this.#call, 'client_gone');
   }
 
-  /** Of the upstream: a client cannot be stopped, so nothing waits for it but what is counted. */
+  /** Called when the upstream has taken waiting bytes. A client cannot be paused, so only the count of these changes. */
   onDrained(): void {
     this.#bridge?.onUpstreamDrained();
   }
 }
 
-/** However long an upgrade takes that is not answered with a socket, it leaves nothing behind. */
+/** An upgrade not answered with a socket has no effects, however long it took. */
 const harmless = { replayable: true, hasEffects: false, sentMs: 0 };
 
 function pathAt({ exchange }: Call, { model, upstream }: Target): string {
   const { query } = exchange.head;
   const isNamed = queryParameter(query, 'model') !== '';
-  // A session of a call, or of an intent, has its model already.
+  // A session of an existing call, or of an intent, has its model already.
   const isKnown = queryParameter(query, 'call_id') !== '' || queryParameter(query, 'intent') !== '';
   return `/realtime?${upstreamQuery(query, isKnown && !isNamed ? null : model, upstream.baseQuery)}`;
 }
 
-/** A browser can ask for the beta only by a subprotocol. */
+/** Turns the beta subprotocol into the header; browsers can only send the former. */
 function vendorHeaders({ exchange }: Call): VendorHeaders {
   const { head } = exchange;
   const isBeta = offers(head.socketProtocols, betaSubprotocol) && !head.openaiBeta.includes(betaFeature);

@@ -11,9 +11,9 @@ import type { SocketCall } from './upstream-session.js';
 const atPrevious = { param: 'previous_response_id' };
 
 /**
- * Sends an attempt of a call that came as a message: over a WebSocket where its upstream has one, else as a request.
- * @param answerHere hands an answer out that the gateway itself has made
- * @returns null when it has
+ * Sends an attempt of a call that arrived as a message: over a WebSocket if its upstream has one, else as a request.
+ * @param answerHere sends an answer made by the gateway itself
+ * @returns null if it was called
  */
 export function sendSocketCall(
   services: Services,
@@ -52,9 +52,9 @@ export function sendSocketCall(
 }
 
 /**
- * Begins a call that came as a message and is translated.
- * @returns the answer to one that has nothing generated: the gateway remembers what it held, where no upstream can
- * @throws {GatewayError} for what goes on from a response that only another upstream can know
+ * Begins a translated call that arrived as a message.
+ * @returns the answer to a warm-up, whose input only the gateway remembers; null for any other call
+ * @throws {GatewayError} for a call that continues a response which only another upstream can know
  */
 export function beginTranslatedMessage(call: RoutedCall, socketCall: SocketCall): string | null {
   socketCall.madeBy = 'gateway';

@@ -31,21 +31,21 @@ import { type SocketCall, UpstreamSession } from './upstream-session.js';
 const nothing = Buffer.alloc(0);
 
 /**
- * The newest response of a socket, with all that was said before it: a client goes on from it by its id alone, though
- * the upstream that made it may know nothing of it any more.
+ * The newest response of a socket with the conversation before it. A client continues from it by its id alone, even if
+ * the upstream that made it no longer knows it.
  */
 export class ResponseHistory {
   readonly #room: HeldPart;
   readonly #most: number;
   #id: string | null = null;
   #items: Buffer = nothing;
-  /** What the running call's answer is added to; null when it need not be kept. */
+  /** The items to which the running call's answer is added; null if it need not be kept. */
   #running: string | null = null;
   #isStored = true;
 
   /**
-   * @param room where what is kept is counted
-   * @param most bytes that are kept at most
+   * @param room counts the kept bytes
+   * @param most most bytes to keep
    */
   constructor(room: HeldPart, most: number) {
     this.#room = room;
@@ -54,8 +54,8 @@ export class ResponseHistory {
 
   /**
    * Begins a call.
-   * @param isKnown says of the newest response whether who makes the next one knows it
-   * @returns the body to send: the same, or one with the whole conversation
+   * @param isKnown whether the upstream of this call knows the newest response
+   * @returns the body to send: unchanged, or with the whole conversation
    */
   begin(body: Buffer, isKnown: boolean): { readonly body: Buffer; readonly previousId: string | null } {
     this.#running = null;
@@ -64,21 +64,21 @@ export class ResponseHistory {
     const isKept = message.previousId !== null && message.previousId === this.#id;
     const before = isKept ? this.#items.toString('utf8') : '';
     const all = joinItems(before, message.items);
-    // What cannot be gone back to is not kept: its beginning is missing.
+    // A conversation whose beginning is missing is not kept.
     if ((message.previousId === null || isKept) && all.length <= this.#most) this.#running = all;
     this.#isStored = message.store !== false;
     if (!isKept || isKnown) return { body, previousId: message.previousId };
     return { body: message.withItems(all), previousId: null };
   }
 
-  /** Says what the running call's input is, which goes on from a response that was not kept here. */
+  /** Sets the whole input of the running call, which continues a response that was not kept here. */
   resume(items: string): void {
     if (items.length <= this.#most) this.#running = items;
   }
 
   /**
-   * Hears of every event of the running call's answer.
-   * @param isUpstreams an upstream of the protocol made it, which keeps what it is to store
+   * Called with every event of the running call's answer.
+   * @param isUpstreams whether an upstream of the protocol made it, which keeps stored responses itself
    */
   onEvent(event: string, isUpstreams: boolean): void {
     const before = this.#running;
@@ -105,15 +105,14 @@ export class ResponseHistory {
 type ServeMessage = (services: Services, exchange: Exchange, socketCall: SocketCall) => void;
 
 const path = '/v1/responses';
-/** Messages that may wait for the call before them. */
-const mostWaiting = 8;
-/** Messages that are refused in a second, before the client is taken for one that does not want answers. */
-const mostRefusals = 100;
+/** Most messages that wait for the call before them. */
+const maxWaiting = 8;
+/** Refused messages per second at which the session is ended. */
+const maxRefusals = 100;
 
 /**
- * A WebSocket over which a client has responses made, one after the other: each of its messages is served as the POST
- * would be that holds the same, with the key and the limits of that moment, and the events of the stream come back as
- * messages.
+ * A client's WebSocket for responses, one at a time. Each of its messages is served like a POST with the same body, under
+ * the key and limits in force at that moment. The events of the stream are sent as messages.
  */
 export class ResponsesSocket extends Swept implements ClientSocketListener, OpenSession {
   readonly #services: Services;
@@ -121,10 +120,10 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
   readonly #serve: ServeMessage;
   readonly #upstreamSession: UpstreamSession;
   readonly #history: ResponseHistory;
-  /** Messages that wait, and events whose end has not come. */
+  /** Messages that wait, and events whose end has not arrived. */
   readonly #queued: HeldPart;
   readonly #gathered: HeldPart;
-  /** Who made the newest response. */
+  /** What made the newest response. */
   #madeBy: SocketCall['madeBy'] = 'request';
   #client: ClientSocket | null = null;
   #running: MessageClient | null = null;
@@ -133,10 +132,10 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
   #count = 0;
   #draining = false;
   #over = false;
-  /** Messages that were refused since the last sweep. */
+  /** Messages refused since the last sweep. */
   #refusals = 0;
 
-  /** @param serve serves the request that a message is made into */
+  /** @param serve serves the request made from a message */
   constructor(services: Services, call: SessionCall, serve: ServeMessage) {
     super();
     this.#services = services;
@@ -169,7 +168,7 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
     return this.#client;
   }
 
-  /** Each of its calls names its own. */
+  /** Null: each of its calls names its own model. */
   get modelName(): null {
     return null;
   }
@@ -182,7 +181,7 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
     else this.#keep(data);
   }
 
-  /** No call is under way, and the client has taken the last answer. */
+  /** Whether no call is in flight, and the client has taken the last answer. */
   get #isFree(): boolean {
     return this.#running === null && this.#client?.isBlocked !== true;
   }
@@ -190,7 +189,7 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
   #keep(data: Buffer): void {
     const { waitingBytes } = this.#call.running.snapshot.sockets;
     const bytes = this.#waitingBytes + data.length;
-    if (this.#waiting.length >= mostWaiting || bytes > waitingBytes || !this.#queued.hold(bytes)) {
+    if (this.#waiting.length >= maxWaiting || bytes > waitingBytes || !this.#queued.hold(bytes)) {
       const { memory } = this.#services.sessions;
       this.#refuse(memory.isFullBy(data.length) ? full : tooManyWaiting);
       return;
@@ -202,7 +201,7 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
   onBlocked(): void {}
 
   onDrained(): void {
-    if (this.#running === null) this.#goOn();
+    if (this.#running === null) this.#scheduleNext();
     else this.#running.drained();
   }
 
@@ -275,12 +274,12 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
         this.#onCallEnd();
       },
     });
-    // Its bytes are uWS's, and valid no longer than this callback.
+    // Its bytes belong to uWS and are valid only during this callback.
     socketCall.message = null;
     if (!isOver) this.#running = running;
   }
 
-  /** @returns the error for a message that is no JSON, with its place in it and not in the body made of it */
+  /** @returns the error for a message that is not JSON, with the position in the message, not in the body made of it */
   #begun(
     message: Buffer,
     body: Buffer,
@@ -294,7 +293,7 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
     }
   }
 
-  /** A session whose state may not be what it says is ended. */
+  /** Ends a session whose state may be inconsistent after a fault. */
   override onFault(where: FaultPlace, fault: unknown): void {
     this.#services.reportFault(where, fault, this.#call);
     if (this.#over) return;
@@ -304,7 +303,7 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
     this.#client = null;
     this.#running = null;
     try {
-      // Its request may not have become a socket yet.
+      // The request may not be upgraded yet.
       if (this.#call.exchange.alive) refuse(this.#services, this.#call, error);
       this.#end();
     } finally {
@@ -315,12 +314,12 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
 
   #onCallEnd(): void {
     this.#running = null;
-    if (this.#client !== null) this.#goOn();
+    if (this.#client !== null) this.#scheduleNext();
   }
 
-  /** Takes what waits: once the client has taken the answer before, or answers would gather that it does not read. */
-  #goOn(): void {
-    // Not from within the end of the one before, which still has to be accounted for.
+  /** Serves the next waiting message once the client has taken the last answer; otherwise unread answers would pile up. */
+  #scheduleNext(): void {
+    // Not synchronously within the end of the previous call, which is still to be accounted.
     const startNext = (): void => {
       if (this.#client === null || !this.#isFree) return;
       const next = this.#waiting[0];
@@ -330,7 +329,7 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
     setImmediate(guard('socket', this, startNext));
   }
 
-  /** Starts the first message that waits, unless those of its key have had enough of the turn: then in a later one. */
+  /** Starts the first waiting message, or defers it to a later turn if its key has used enough of this one. */
   #takeQueued(message: Buffer): void {
     const { slot } = this.#call;
     const now = performance.now();
@@ -341,13 +340,13 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
       this.#start(message);
       slot.took(performance.now() - now);
     }
-    if (this.#running === null) this.#goOn();
+    if (this.#running === null) this.#scheduleNext();
   }
 
   #refuse(error: GatewayError): void {
     const { errorFormat, exchange } = this.#call;
     if (error.limit !== null) this.#services.reportLimit(error.limit);
-    if (++this.#refusals > mostRefusals) {
+    if (++this.#refusals > maxRefusals) {
       this.#client?.refuse('Too many invalid messages.');
       return;
     }
@@ -375,7 +374,7 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
   }
 }
 
-/** The head of a message's request: what the upgrade said of its client. */
+/** The head of a message's request: the client's headers of the upgrade. */
 function headOf(upgrade: RequestHead, length: number): RequestHead {
   const head = new RequestHead();
   head.authorization = upgrade.authorization;

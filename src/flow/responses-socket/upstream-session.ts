@@ -8,7 +8,7 @@ import type { SocketRequest } from '../../upstream/socket-types.js';
 import type { Deadlines, UpstreamExchange, UpstreamHandler } from '../../upstream/types.js';
 import type { SteeringMember } from '../../wire/steering-members.js';
 
-/** A call to be sent, and what is done where its upstream has no WebSocket. */
+/** A call to be sent, with the fallback for an upstream without a WebSocket. */
 interface SessionRequest {
   readonly target: Target;
   /** Index of the upstream's key. */
@@ -18,38 +18,38 @@ interface SessionRequest {
   readonly deadlines: Deadlines;
   readonly handler: UpstreamHandler;
   readonly isWarmUp: boolean;
-  /** What a WebSocket to the target is asked for with, where one is to be opened. */
+  /** Creates the request that opens a WebSocket to the target. */
   readonly socketRequest: () => SocketRequest;
-  /** @returns null when there is nothing more to send */
+  /** Sends the call as a request instead. @returns null if nothing more is to be sent */
   readonly otherwise: () => UpstreamExchange | null;
 }
 
 /**
- * The upstream's side of a socket over which responses are made: a WebSocket, where the upstream has one, which stays
- * open between the calls, since upstreams remember the newest response of a connection.
+ * The upstream's side of a responses socket: a WebSocket if the upstream has one. It stays open between calls, since
+ * upstreams remember the newest response of a connection.
  */
 export class UpstreamSession {
   readonly #dialer: Dialer;
   readonly #unfinished: HeldPart;
   #calls: SocketCalls | null = null;
   #upstream: Upstream | null = null;
-  /** Index of the upstream's key that the socket was opened with. */
+  /** Index of the upstream key with which the socket was opened. */
   #keyIndex = 0;
-  /** Names of upstreams that turned out to have none. */
+  /** Names of upstreams that turned out to have no WebSocket. */
   readonly #without = new Set<string>();
 
-  /** @param unfinished what there is of an upstream's message whose end has not come */
+  /** @param unfinished counts the bytes of an upstream message whose end has not arrived */
   constructor(dialer: Dialer, unfinished: HeldPart) {
     this.#dialer = dialer;
     this.#unfinished = unfinished;
   }
 
-  /** The upstream of the newest call still knows what was said. */
+  /** Whether the upstream's socket is open, so that it still knows the conversation. */
   get isOpen(): boolean {
     return this.#calls?.isOpen ?? false;
   }
 
-  /** Puts the target first that the socket is open to. */
+  /** Moves the target to which the socket is open to the front. */
   arrange(targets: readonly Target[]): readonly Target[] {
     const at = this.isOpen ? targets.findIndex(({ upstream }) => isSame(upstream, this.#upstream)) : -1;
     const first = targets[at];
@@ -57,7 +57,7 @@ export class UpstreamSession {
     return [first, ...targets.filter((target) => target !== first)];
   }
 
-  /** Index of the key with which the socket to a target was opened, whose account knows what was said; null for none. */
+  /** Index of the key with which the target's socket was opened, whose account knows the conversation; null for none. */
   keyIndexFor({ upstream }: Target): number | null {
     return this.isOpen && isSame(upstream, this.#upstream) ? this.#keyIndex : null;
   }
@@ -95,7 +95,7 @@ export class UpstreamSession {
   }
 }
 
-/** A call under way, over the socket or, where there is none, by a request. */
+/** A call in flight, over the socket or as a request. */
 class SessionExchange implements UpstreamExchange {
   current: UpstreamExchange | null = null;
 
@@ -116,24 +116,24 @@ class SessionExchange implements UpstreamExchange {
   }
 }
 
-/** A reload makes the upstreams anew. */
+/** Whether two objects are the same upstream: a reload creates new objects. */
 function isSame(a: Upstream, b: Upstream | null): boolean {
   return b !== null && a.name === b.name && a.origin.identity === b.origin.identity;
 }
 
-/** What a call is told that came as a message of a WebSocket, and what it tells. */
+/** The part of a call that arrived as a message of a WebSocket. */
 export interface SocketCall {
   readonly upstreamSession: UpstreamSession;
-  /** Nothing is to be generated. */
+  /** Whether nothing is to be generated. */
   readonly isWarmUp: boolean;
-  /** Members of the message that could lead an upstream elsewhere: those of its body, and what only a message has. */
+  /** Members of the message that could steer an upstream: those of its body, and those that only messages have. */
   readonly steering: readonly SteeringMember[];
-  /** As it came, while it is read: a fault of its JSON is told by its place there. Null after that. */
+  /** The message as received, while it is being parsed, for positions in JSON errors; null afterwards. */
   message: Buffer | null;
-  /** The response that it goes on from, where only its upstream can know it. */
+  /** Id of the response that it continues, if only its upstream can know that. */
   readonly previousId: string | null;
-  /** Is told the whole input, as JSON texts of items, of a call that goes on from a response which the socket had not. */
+  /** Called with the whole input, as JSON of items, of a call that continues a response which the socket did not have. */
   readonly onRecalled: (items: string) => void;
-  /** Who made the answer: an upstream over the WebSocket or a request of the same protocol, or the gateway had a part. */
+  /** What made the answer: an upstream over the WebSocket, a request of the same protocol, or in part the gateway. */
   madeBy: 'session' | 'request' | 'gateway';
 }

@@ -3,53 +3,53 @@ import type { SocketSettings } from '../../config/types.js';
 import { GatewayError, retrySeconds } from '../../errors.js';
 import type { HeldPart, SocketRooms } from '../../http/socket.js';
 
-/** What a socket takes that is open and at rest. */
+/** Memory of an open, idle socket. */
 const socketBytes = 16 * 1024;
-/** uWS keeps what it has of a closed socket for so long where the client does not end its side. */
+/** How long uWS keeps a closed socket's buffers if the client does not end its side. */
 const lingerMs = 17_000;
-/** So much in messages is worth a look at the memory, whether timers run meanwhile or not. */
+/** Bytes of messages after which memory is measured, even if no timer has run. */
 const lookBytes = 8 * 1024 * 1024;
-/** A message takes as much of a turn as so many bytes do, however short it is. */
+/** A shorter message counts as this many bytes, since each takes time of the turn. */
 const leastMessage = 4096;
-/** A turn of the event loop that takes longer is one in which too much has come. */
+/** A longer turn of the event loop means that too much has arrived in it. */
 const longTurnMs = 500;
-/** One message counts for no more: the process may have been stopped within it. */
+/** Most time that one message counts for: the process may have been suspended during it. */
 const mostMessageMs = 100;
 
 interface KeyHold {
   sessions: number;
-  /** What has come in messages in the turn of the event loop that has this number. */
+  /** Number of the event loop turn to which the next two members belong. */
   turn: number;
   turnBytes: number;
-  /** How long its messages have kept the worker in that turn. */
+  /** Milliseconds that its messages have kept the worker busy in that turn. */
   turnMs: number;
   bytes: number;
-  /** Until when it opens no more, of `performance.now()`. */
+  /** Time of `performance.now()` until which it may open no sockets. */
   barredUntil: number;
-  /** Sessions that were closed lately whose connections may be there still. */
+  /** Recently closed sessions whose connections may still exist. */
   closing: number;
 }
 
-/** A key whose sockets were cut for what they held opens none for so long: each would be filled again at once. */
+/** How long a key whose sockets were cut for their memory opens none: it would fill each again immediately. */
 const barredMs = 30_000;
 
-/** The memory of the WebSockets of a worker: what each key has of it, and all of them. */
+/** Counts the memory of a worker's WebSockets, per key and in total. */
 export class SessionMemory {
   readonly #settings: () => SocketSettings;
   readonly #byKey = new Map<string, KeyHold>();
   #bytes = 0;
   #closing = 0;
   /**
-   * What uWS holds of unfinished messages, as far as it was measured; and whether that is so much that it matters whose
-   * it is.
+   * Measured bytes that uWS holds of unfinished messages; `isPressed` is true if they are so many that they have to be
+   * attributed to keys.
    */
   unseenBytes = 0;
   isPressed = false;
-  /** Looks at what is held when much has come, since timers may not run for a while then. */
+  /** Called when many bytes have arrived, since timers may not run for a while then. */
   onMuch: ((now: number) => void) | null = null;
   #turn = 0;
   #turnAt = performance.now();
-  /** Bytes of messages since the last look. */
+  /** Bytes of messages since the last measurement. */
   #arrivedBytes = 0;
 
   constructor(settings: () => SocketSettings) {
@@ -60,7 +60,7 @@ export class SessionMemory {
     return this.#settings();
   }
 
-  /** Bytes that are counted. */
+  /** Bytes counted in total. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -71,8 +71,8 @@ export class SessionMemory {
 
   /**
    * Takes a slot for a session that a key is about to open.
-   * @throws {GatewayError} `rate_limit_exceeded` when it has as many as it may, or holds as much; `overloaded` when the
-   * worker does
+   * @throws {GatewayError} `rate_limit_exceeded` when the key is at its bound of sessions or bytes; `overloaded` when the
+   * worker is
    */
   takeSlot(keyId: string): SessionSlot {
     const { perKey, heldBytes, heldBytesPerKey } = this.#settings();
@@ -88,7 +88,7 @@ export class SessionMemory {
     return slot;
   }
 
-  /** Lets a key open no sockets for a while: some were cut for what they held. */
+  /** Bars a key from opening sockets for a while, after some were cut for their memory. */
   bar(keyId: string): void {
     const key = this.#of(keyId);
     const isBarred = key.barredUntil > 0;
@@ -96,7 +96,7 @@ export class SessionMemory {
     if (!isBarred) this.#unbarIn(barredMs, keyId, key);
   }
 
-  /** Sockets of the key may be cut again meanwhile, which makes it longer. */
+  /** Lifts the bar after a delay. Further cuts meanwhile extend it. */
   #unbarIn(ms: number, keyId: string, key: KeyHold): void {
     const look = (): void => {
       const leftMs = key.barredUntil - performance.now();
@@ -110,17 +110,16 @@ export class SessionMemory {
     setTimeout(look, Math.ceil(ms)).unref();
   }
 
-  /** Timers run: to be called often. */
+  /** Marks a new turn of the event loop. Called by a timer, often. */
   turned(now: number): void {
     this.#turn++;
     this.#turnAt = now;
   }
 
   /**
-   * A message of a key has come, or its turn has among those that wait. uWS handles all that its sockets have to read in
-   * one turn of the event loop, and reads each again while it is full: only what is done here, and not in a timer, comes
-   * in time.
-   * @returns false when the turn is a long one, and the key has sent more in it than it may hold, or is why it is long
+   * Called when a message of a key has arrived, or a waiting one is next. uWS reads all sockets in one turn of the event
+   * loop, and each again while it is full. Only this check acts within the turn; a timer would be too late.
+   * @returns false if the turn is long, and the key has sent more in it than it may hold or is the cause of its length
    */
   arrived(key: KeyHold, bytes: number, now: number): boolean {
     if (key.turn !== this.#turn) {
@@ -138,12 +137,12 @@ export class SessionMemory {
     return now - this.#turnAt < longTurnMs || key.turnBytes <= this.#settings().heldBytesPerKey;
   }
 
-  /** @returns whether a key may hold so many bytes more */
+  /** @returns whether a key may hold this many more bytes */
   hasRoom(keyId: string, bytes: number): boolean {
     return !this.isFullBy(bytes) && this.bytesOf(keyId) + bytes <= this.#settings().heldBytesPerKey;
   }
 
-  /** Whether all keys together would hold too much with so many bytes more, whoever's they are. */
+  /** Whether this many more bytes would exceed the bound of all keys together. */
   isFullBy(bytes: number): boolean {
     return this.#bytes + bytes > this.#settings().heldBytes;
   }
@@ -156,8 +155,8 @@ export class SessionMemory {
   }
 
   /**
-   * A session of the key has ended.
-   * @param lingering bytes that stay with its connection for a while; null when that is gone
+   * Called when a session of the key has ended.
+   * @param lingering bytes that stay with its connection for a while; null if the connection is gone
    */
   end(keyId: string, lingering: number | null): void {
     const key = this.#of(keyId);
@@ -176,7 +175,7 @@ export class SessionMemory {
     this.add(keyId, kept - socketBytes);
   }
 
-  /** What uWS may hold of sockets of the key that were closed within a message: where it matters, their part of all. */
+  /** The share of the measured bytes attributed to sockets of the key that were closed within a message. */
   #unseenOf({ closing }: KeyHold): number {
     if (!this.isPressed || closing === 0) return 0;
     return closing * Math.min(this.#settings().messageBytes, this.unseenBytes / this.#closing);
@@ -197,18 +196,18 @@ export class SessionMemory {
   }
 }
 
-/** A slot for one session of a key, and what that session holds. */
+/** A slot for one session of a key, with the memory that the session holds. */
 export class SessionSlot implements SocketRooms {
   readonly #memory: SessionMemory;
   readonly #keyId: string;
   readonly #key: KeyHold;
   #parts: Part[] = [];
-  /** The connection may keep what the client has not taken. */
+  /** Bytes that the connection may keep because the client has not read them. */
   readonly unread: Part;
   readonly received: HeldPart;
-  /** The connection was cut, and nothing is left of it. */
+  /** Whether the connection was cut, so that it holds nothing any longer. */
   isCut = false;
-  /** What the upstream's connection keeps, which has yet to end. */
+  /** Bytes that the upstream's connection keeps until it ends. */
   leftBytes = 0;
   #isHeld = true;
 
@@ -228,14 +227,14 @@ export class SessionSlot implements SocketRooms {
     this.#key.turnMs += Math.min(ms, mostMessageMs);
   }
 
-  /** @returns a sum that is counted until the slot is given back */
+  /** @returns a counter of bytes that counts until the slot is released */
   part(): Part {
     const part = new Part(this.#memory, this.#keyId);
     this.#parts.push(part);
     return part;
   }
 
-  /** Gives it back, with all that is held; a second time does nothing. */
+  /** Releases the slot and all its bytes; calling it again is a no-op. */
   give(): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;
@@ -272,7 +271,7 @@ class Part implements HeldPart {
   }
 }
 
-// Made once: a flood of refusals pays for no stack traces.
+// Created once, so that a flood of refusals costs no stack traces.
 const tooMuch = new GatewayError(
   'rate_limit_exceeded',
   'The WebSockets of this key use all the memory that they may: close some, or read waiting messages.',

@@ -4,30 +4,30 @@ import type { ClientSocket } from '../../http/socket.js';
 import type { Running } from '../running.js';
 import type { SessionMemory, SessionSlot } from './session-memory.js';
 
-/** A WebSocket session that is open. */
+/** An open WebSocket session. */
 export interface OpenSession extends Guarded {
-  /** As it was when the session was opened. */
+  /** The key as it was when the session was opened. */
   readonly key: Key;
-  /** The model that the session is of; null where each of its calls names its own. */
+  /** The model of the session; null if each of its calls names its own. */
   readonly modelName: string | null;
-  /** The gateway is about to end: the session may come to its own end, and should soon. */
+  /** Called when the gateway is about to end: the session should end soon, on its own. */
   drain(): void;
-  /** Ends it because the gateway does. */
+  /** Ends the session because the gateway ends. */
   shutDown(): void;
-  /** Ends it, and what is under way on it, because its key may not go on with it. */
+  /** Ends the session and its call in flight, because its key may no longer use it. */
   expel(error: GatewayError): void;
   /** The client's side, as long as it is open. */
   readonly client: ClientSocket | null;
 }
 
-/** Refusals that wait at once, at most: their connections and requests are in memory as long. */
-const mostLate = 1024;
+/** Most refusals that wait concurrently, since their connections and requests stay in memory. */
+const maxLate = 1024;
 
 /** The open sessions of a worker. */
 export class SessionList {
   readonly memory: SessionMemory;
   readonly #open = new Set<OpenSession>();
-  /** Unix milliseconds at which the first of the keys expires that have sessions. */
+  /** Unix milliseconds of the earliest expiry among the keys with sessions. */
   #expiresAt = Number.POSITIVE_INFINITY;
   #draining = false;
   #late = 0;
@@ -36,23 +36,23 @@ export class SessionList {
     this.memory = memory;
   }
 
-  /** Sessions that are open. */
+  /** The number of open sessions. */
   get size(): number {
     return this.#open.size;
   }
 
   /**
    * Takes a slot for a session that a key is about to open.
-   * @throws {GatewayError} as `SessionMemory.takeSlot` does; `overloaded` when the gateway is about to end
+   * @throws {GatewayError} as `SessionMemory.takeSlot` does; `overloaded` while the gateway drains
    */
   takeSlot(keyId: string): SessionSlot {
     if (this.#draining) throw leaving;
     return this.memory.takeSlot(keyId);
   }
 
-  /** @returns whether a refusal may wait before it leaves; `endLate` follows it */
+  /** @returns whether a refusal may be delayed; the caller then calls `endLate` when it was sent */
   beginLate(): boolean {
-    if (this.#draining || this.#late >= mostLate) return false;
+    if (this.#draining || this.#late >= maxLate) return false;
     this.#late++;
     return true;
   }
@@ -65,7 +65,7 @@ export class SessionList {
     return this.#open;
   }
 
-  /** Takes in a session that has just been opened: it ends at once where it may not go on. */
+  /** Adds a session that was just opened. Ends it immediately if its key may no longer use it. */
   add(session: OpenSession, running: Running): void {
     this.#open.add(session);
     this.#check(session, running, Date.now());
@@ -76,7 +76,7 @@ export class SessionList {
     this.#open.delete(session);
   }
 
-  /** Tells the sessions that are open; one that is opened after it ends at once. */
+  /** Drains the open sessions. A session opened afterwards is shut down immediately. */
   drain(): void {
     this.#draining = true;
     this.each((session) => session.drain());
@@ -86,14 +86,14 @@ export class SessionList {
     this.each((session) => session.shutDown());
   }
 
-  /** Ends the sessions whose keys are none any more in what runs now, or may not use their models. */
+  /** Ends sessions whose keys no longer exist in the running config, or may no longer use their models. */
   review(running: Running): void {
     this.#expiresAt = Number.POSITIVE_INFINITY;
     const now = Date.now();
     this.each((session) => this.#check(session, running, now));
   }
 
-  /** To be called often: ends the sessions whose keys have expired. */
+  /** Ends the sessions whose keys have expired. Called often. */
   tick(running: Running): void {
     if (Date.now() >= this.#expiresAt) this.review(running);
   }
@@ -105,7 +105,7 @@ export class SessionList {
     else if (key?.expiresAt != null) this.#expiresAt = Math.min(this.#expiresAt, key.expiresAt);
   }
 
-  /** Tells each that is open now. A fault in that ends the session that it is about, and no other. */
+  /** Calls `tell` for each open session. A fault ends only the session concerned. */
   each(tell: (session: OpenSession) => void): void {
     for (const session of [...this.#open]) {
       try {
@@ -117,14 +117,14 @@ export class SessionList {
   }
 }
 
-/** @returns why a key may not go on with a session, or null */
+/** @returns why a key may no longer use a session, or null */
 function faultOf(key: Key, modelName: string | null, now: number): GatewayError | null {
   if (key.expiresAt !== null && key.expiresAt <= now) return expired;
   if (modelName === null || key.models.get(modelName)?.protocols.has('realtime')) return null;
   return modelGone;
 }
 
-// Made once: a reload may end very many sessions.
+// Created once, since a reload may end very many sessions.
 const revoked = new GatewayError('invalid_api_key', 'The API key of the session was revoked.');
 const expired = new GatewayError('invalid_api_key', 'The API key of the session has expired.');
 const modelGone = new GatewayError(

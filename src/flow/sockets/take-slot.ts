@@ -5,15 +5,14 @@ import { account } from '../record/account.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 
-/** A refusal leaves after so many milliseconds. */
+/** Bounds of a refusal's delay in milliseconds. */
 const lateMs = { least: 500, most: 1500 };
 
 /**
- * Takes a slot for the session that a call asks for, and goes on with `next`. Where its key has all that it may have,
- * the refusal leaves late, and those of many calls one by one: a client that asks again at once, with as many
- * connections as it likes, would else take the worker's time from the calls of other keys.
- * @throws {GatewayError} as `SessionList.takeSlot` does where the refusal may leave at once, and whatever `next`
- * throws
+ * Takes a slot for the session that a call requests, and continues with `next`. If the key is at its bound, the refusal is
+ * delayed by a random time. Otherwise a client that retries immediately over many connections would take the worker's
+ * time from the calls of other keys.
+ * @throws {GatewayError} as `SessionList.takeSlot` does if the refusal may not be delayed, and whatever `next` throws
  */
 export function takeSlot<Of extends AuthenticatedCall>(
   services: Services,
@@ -56,7 +55,7 @@ class LateRefusal implements ExchangeListener {
     account(this.#services, this.#call, 'client_gone');
   }
 
-  /** Nothing is written before it. */
+  /** No-op: nothing is written before the refusal. */
   onDrained(): void {}
 
   #end(): void {

@@ -9,32 +9,32 @@ import type { SessionList } from './sessions.js';
 
 const mebibyte = 1024 * 1024;
 const tickMs = 50;
-/** Every so many ticks the memory is looked at closely, whether or not it has grown. */
+/** Ticks after which memory is measured closely, whether or not it has grown. */
 const slowTicks = 20;
-/** After so many of them without a socket, uWS holds nothing of one that was closed. */
+/** Ticks without a socket after which uWS holds nothing of closed ones. */
 const lingerTicks = 400;
-/** Growth of the process that is worth a closer look. */
+/** Growth of the process that triggers a close measurement. */
 const stepBytes = 8 * mebibyte;
-/** A client that has owed a pong for so long is taken to be within a frame. */
+/** A client that has owed a pong for this long is treated as being within a frame. */
 const patienceMs = 500;
-/** A socket whose end brings so much back has held it; where there are many sockets, a part of what each may hold. */
+/** Bounds of the bytes that closing a socket has to free for it to count as a holder; with more sockets, fewer suffice. */
 const yieldBytes = { most: mebibyte, least: 64 * 1024 };
-/** Sockets of a key that may be closed in vain within so many milliseconds; more where nothing is left to be held. */
-const mostInVain = { ofShare: 2, ofAll: 16 };
-/** Of a key with many sockets, one in so many. */
-const partInVain = 12;
-const inVainMs = 30_000;
+/** Most sockets of a key that may be closed without effect per `futileMs`; more if all memory for sockets is used. */
+const maxFutileCloses = { ofShare: 2, ofAll: 16 };
+/** For a key with many sockets, one in this many instead. */
+const futileFraction = 12;
+const futileMs = 30_000;
 
-/** Part of what may be held that unfinished messages do not take. */
+/** Fraction of the bound that is kept free of unfinished messages. */
 const keptFree = 1 / 8;
 
-/** Bytes of the process: all that is resident, and those that are neither V8's nor in buffers. */
+/** Bytes of the process: resident, and native ones, which are neither in V8's heap nor in buffers. */
 interface MemoryReading {
   resident(): number;
   native(): number;
 }
 
-/** Of this process. Where the system has no descriptor left to be asked with, both are what they were the last time. */
+/** Reads the memory of this process. Without a free file descriptor, both readings stay at their last values. */
 export function ownMemory(): MemoryReading {
   let [resident, native] = [0, 0];
   return {
@@ -52,11 +52,11 @@ export function ownMemory(): MemoryReading {
 }
 
 /**
- * Bounds what uWS holds of messages that have not ended, which it tells nobody of. What the process holds beside V8's
- * heap and buffers is measured instead, against what it was when no socket was open. Where that is more than one key may
- * hold, every client is asked for a pong: one that owes it is within a frame. Sockets of a key with many of those are
- * closed, as long as their ends bring memory back, until it is down to its share. Where all that may be held is, those
- * that have answered are closed in the same way, in turn with them: their messages may come in fragments.
+ * Bounds the memory that uWS holds for unfinished messages, which it does not report. The process's memory outside V8's
+ * heap and buffers is measured instead, relative to its value when no socket was open. If that exceeds what one key may
+ * hold, every client is pinged; a client that owes the pong is within a frame. Sockets of a key with many of these are
+ * closed, as long as that frees memory, until the key is down to its share. If the bound of all keys is reached, clients
+ * that have answered are closed alternately with them, since their messages may arrive in fragments.
  */
 export class UnseenMemory {
   readonly #sessions: SessionList;
@@ -64,13 +64,13 @@ export class UnseenMemory {
   readonly #log: Logger;
   readonly #reading: MemoryReading;
   #ticks = 0;
-  /** Since the last socket was closed. */
+  /** Ticks since the last socket was closed. */
   #emptyTicks = 0;
-  /** Native bytes without any of sockets, and resident bytes up to which no closer look is worth it. */
+  /** Native bytes without sockets, and resident bytes below which no close measurement is made. */
   #base: number;
   #calmBelow = 0;
-  /** By key, sockets that were closed in vain; the keys whose sockets were not; and since when that is known. */
-  readonly #inVain = new Map<string, number>();
+  /** Sockets closed without effect, by key; keys whose closed sockets freed memory; and the start of these records. */
+  readonly #futile = new Map<string, number>();
   readonly #guilty = new Set<string>();
   #knownSince = 0;
 
@@ -95,8 +95,8 @@ export class UnseenMemory {
   }
 
   /**
-   * Much has come within one turn of the event loop, in which no tick comes. Who owes a pong is not known, since none is
-   * read either: only what all may hold counts.
+   * Called when many bytes have arrived within one turn of the event loop, in which no tick runs. No pongs are read in it
+   * either, so only the bound of all keys is enforced.
    */
   onMuch(now: number): void {
     if (this.#sessions.size === 0 || !this.#measure(false) || this.#excess <= 0) return;
@@ -104,7 +104,7 @@ export class UnseenMemory {
     this.#search(() => false);
   }
 
-  /** @returns whether there is so much that it matters whose it is */
+  /** @returns whether there is so much that it has to be attributed to keys */
   #measure(isSlow: boolean): boolean {
     const resident = this.#reading.resident();
     if (!isSlow && !this.#memory.isPressed && resident < this.#calmBelow) return false;
@@ -117,7 +117,7 @@ export class UnseenMemory {
     return this.#memory.isPressed;
   }
 
-  /** No socket is open, nor any that was closed within uWS any more. */
+  /** Takes a new base, when uWS has neither open sockets nor buffers of closed ones. */
   #settle(): void {
     this.#base = this.#reading.native();
     this.#memory.unseenBytes = 0;
@@ -131,11 +131,11 @@ export class UnseenMemory {
     return bytes;
   }
 
-  /** What is known of keys is forgotten after a while. */
+  /** Clears the records of keys after a while. */
   #renew(now: number): void {
-    if (now - this.#knownSince <= inVainMs) return;
+    if (now - this.#knownSince <= futileMs) return;
     this.#knownSince = now;
-    this.#inVain.clear();
+    this.#futile.clear();
     this.#guilty.clear();
   }
 
@@ -144,26 +144,27 @@ export class UnseenMemory {
     const isFull = this.#excess > 0;
     const isSilent = (client: ClientSocket): boolean => client.silence(now) > patienceMs;
     for (const [keyId, sockets] of this.#socketsByKey(isSilent)) {
-      if (this.#isLarge(sockets) && this.#mayTry(keyId, mostInVain.ofShare)) this.#reduce(keyId, sockets);
+      if (this.#isLarge(sockets) && this.#mayTry(keyId, maxFutileCloses.ofShare))
+        this.#reduce(keyId, sockets);
     }
     const isFound = this.#excess > 0 && this.#search(isSilent);
     if (isFull && !isFound && this.#excess > 0) this.#absolve();
   }
 
-  /** What is held beyond what may be, with some room kept for sockets to come. */
+  /** Bytes held beyond the bound, of which a fraction is kept free for new sockets. */
   get #excess(): number {
     const { unseenBytes, bytes, settings } = this.#memory;
     return unseenBytes + bytes - settings.heldBytes * (1 - keptFree);
   }
 
   #mayTry(keyId: string, most: number): boolean {
-    return this.#guilty.has(keyId) || (this.#inVain.get(keyId) ?? 0) <= most;
+    return this.#guilty.has(keyId) || (this.#futile.get(keyId) ?? 0) <= most;
   }
 
   /**
-   * Closes a socket of each key in turn, until it is known whose memory it is, and then more of that key's; with that
-   * it ends for now, since what comes back late must cost no other key its sockets.
-   * @returns whether any of them was one that held something
+   * Closes a socket of each key in turn until one frees memory, and then more of that key's. The search then ends for now,
+   * since memory that is freed with a delay must cost no other key its sockets.
+   * @returns whether any of them held memory
    */
   #search(isSilent: (client: ClientSocket) => boolean): boolean {
     const pools = [...this.#socketsByKey(isOpen)].map(([keyId, sockets]) => ({
@@ -172,14 +173,14 @@ export class UnseenMemory {
     }));
     pools.sort((a, b) => b.sockets.length - a.sockets.length);
     for (const { keyId, sockets } of pools) if (this.#guilty.has(keyId)) this.#reduce(keyId, sockets);
-    // Those that hold no more than their share come last, when it is none of the others'.
+    // Keys that can hold no more than their share are tried last, if none of the others held the memory.
     const large = pools.filter(
       ({ keyId, sockets }) => this.#isLarge(sockets) && this.#mayTry(keyId, mostOf(sockets)),
     );
     return this.#tryInTurn(large.length > 0 ? large : pools);
   }
 
-  /** @returns whether one of a socket of each in turn held something: then more of its key's are closed */
+  /** Closes a socket of each key in turn, and more of a key whose socket held memory. @returns whether one did */
   #tryInTurn(
     pools: readonly { readonly keyId: string; readonly sockets: readonly ClientSocket[] }[],
   ): boolean {
@@ -199,20 +200,20 @@ export class UnseenMemory {
     return false;
   }
 
-  /** Of fewer sockets a key holds no more than its share. */
+  /** Whether a key has enough sockets to hold more than its share. */
   #isLarge(sockets: readonly ClientSocket[]): boolean {
     const { heldBytesPerKey, messageBytes } = this.#memory.settings;
     return sockets.length > Math.floor(heldBytesPerKey / messageBytes);
   }
 
-  /** Closes sockets of a key as long as it has more than its share, or all is held, and they bring memory back. */
+  /** Closes sockets of a key while they free memory, and the key exceeds its share or all memory for sockets is used. */
   #reduce(keyId: string, sockets: readonly ClientSocket[]): void {
     const { heldBytesPerKey } = this.#memory.settings;
     let [closed, returned, tried] = [0, 0, 0];
     for (const client of sockets) {
       const rest = tried === 0 ? Number.POSITIVE_INFINITY : ((sockets.length - tried) * returned) / tried;
       if (this.#excess <= 0 && rest <= heldBytesPerKey) break;
-      if (!this.#mayTry(keyId, mostInVain.ofShare)) break;
+      if (!this.#mayTry(keyId, maxFutileCloses.ofShare)) break;
       if (!client.isOpen) continue;
       const back = this.#cut(keyId, client);
       tried++;
@@ -226,7 +227,7 @@ export class UnseenMemory {
       );
   }
 
-  /** @returns bytes that came back, which they do at once; 0 when they were not worth it */
+  /** Closes a socket. @returns the bytes freed, which happens synchronously; 0 if too few to count */
   #cut(keyId: string, client: ClientSocket): number {
     const { most, least } = yieldBytes;
     const worth = Math.max(least, Math.min(most, this.#memory.unseenBytes / (4 * this.#sessions.size)));
@@ -238,7 +239,7 @@ export class UnseenMemory {
     }
     const back = before - this.#reading.native();
     if (back < worth) {
-      this.#inVain.set(keyId, (this.#inVain.get(keyId) ?? 0) + 1);
+      this.#futile.set(keyId, (this.#futile.get(keyId) ?? 0) + 1);
       return 0;
     }
     this.#guilty.add(keyId);
@@ -247,7 +248,7 @@ export class UnseenMemory {
     return back;
   }
 
-  /** Something else has grown: half of it is left out of account from now on. */
+  /** Called when no socket held the growth: adds half of it to the base. */
   #absolve(): void {
     const { unseenBytes } = this.#memory;
     this.#log.warn({ bytes: unseenBytes }, 'memory has grown by more than the sockets account for');
@@ -267,7 +268,7 @@ export class UnseenMemory {
   }
 }
 
-/** One for which it holds, then one for which it does not, and so on: a client decides which of them it is. */
+/** Alternates sockets for which a condition holds with others, since clients decide whether it holds. */
 function alternating(
   sockets: readonly ClientSocket[],
   holds: (client: ClientSocket) => boolean,
@@ -279,7 +280,7 @@ function alternating(
   return all;
 }
 
-/** So that nobody can tell which is tried first. */
+/** Shuffled, so that nobody can predict which is tried first. */
 function shuffled(sockets: readonly ClientSocket[]): ClientSocket[] {
   return sockets
     .map((client) => ({ client, order: Math.random() }))
@@ -288,14 +289,14 @@ function shuffled(sockets: readonly ClientSocket[]): ClientSocket[] {
 }
 
 function mostOf(sockets: readonly ClientSocket[]): number {
-  return Math.max(mostInVain.ofAll, Math.floor(sockets.length / partInVain));
+  return Math.max(maxFutileCloses.ofAll, Math.floor(sockets.length / futileFraction));
 }
 
 function isOpen(client: ClientSocket): boolean {
   return client.isOpen;
 }
 
-/** Watches over the sockets of a worker until it is closed. */
+/** Starts bounding the memory of a worker's sockets, until closed. */
 export function watchUnseen(sessions: SessionList, log: Logger): { close(): void } {
   const unseen = new UnseenMemory(sessions, log);
   const { memory } = sessions;
