@@ -6,35 +6,35 @@ import { parseObject } from '../wire/json.js';
 import type { ManagedKey } from './managed-key.js';
 
 /**
- * Which keys were changed lately: one small record that everybody reads often. Each announcement in it has a mark of
- * its own, drawn by lot, by which a reader knows where it stopped. A count would not do: a store that lost its latest
- * changes counts the same numbers again for others.
+ * The recently changed keys: one small record that every process reads often. Each announcement has a random mark, by
+ * which a reader remembers its position. A counter would not do: a store that lost its latest changes would assign the
+ * same numbers again to other changes.
  */
 export interface Announcements {
-  /** The mark of the newest one; null when nothing was announced yet. */
+  /** The mark of the newest announcement; null before the first. */
   readonly position: string | null;
   readonly changes: readonly Announcement[];
 }
 
-/** A mark, and the ids that it is about; null for more than are told. */
+/** A mark with the ids that changed; null if they are too many. */
 type Announcement = readonly [mark: string, ids: readonly string[] | null];
 
-/** Collection of the store. Its name is in every store that is in use. */
+/** Collection of the store. Existing stores contain this name. */
 export const announcementCollection = 'key-changes';
 const recordId = 'latest';
 
-/** Ids in the record. It is read several times a second. */
+/** Most ids in the record, since it is read several times a second. */
 const mostIds = 256;
 
-/** Reads what was announced lately. A record that cannot be read is as good as none. */
+/** Reads the recent announcements. An unreadable record counts as none. */
 export async function readAnnouncements(store: Store): Promise<Announcements> {
   const record = await store.get(announcementCollection, recordId);
   return parseAnnouncements(record?.value ?? '');
 }
 
 /**
- * @param position that of an earlier reading
- * @returns the ids that were announced after it, or null when that is not known any more
+ * @param position position of an earlier read
+ * @returns the ids announced after it, or null if the announcements no longer go back to it
  */
 export function announcedSince(
   { changes }: Announcements,
@@ -51,10 +51,10 @@ export function announcedSince(
 }
 
 /**
- * Makes the function that announces a key. What one process announces while the store is busy goes out together, so
- * that only processes ever meet each other at the record.
- * @returns a function whose promise resolves once the announcement is in the store. It rejects with the store's error,
- * or with a {@link GatewayError} `overloaded` when too many others announce at once
+ * Creates the function that announces a key. Announcements of one process are batched while the store is busy, so that
+ * conflicts at the record occur only between processes.
+ * @returns a function whose promise resolves once the announcement is in the store. It rejects with the store's error, or
+ * with a {@link GatewayError} `overloaded` if too many processes announce concurrently
  */
 export function createAnnouncer(store: Store): (id: string) => Promise<void> {
   let next: { readonly ids: Set<string>; readonly written: Promise<void> } | null = null;
@@ -89,7 +89,7 @@ async function announce(store: Store, ids: readonly string[]): Promise<void> {
   );
 }
 
-/** The newest announcements that hold few enough ids, and the last one in any case. */
+/** The newest announcements within the bound of ids, and the last one in any case. */
 function newest(changes: readonly Announcement[]): readonly Announcement[] {
   let held = 0;
   let from = changes.length;
@@ -116,14 +116,14 @@ function isAnnouncement(value: unknown): value is Announcement {
   return ids === null || (Array.isArray(ids) && ids.every((id) => typeof id === 'string'));
 }
 
-/** What has no end in a store where every record has one: a hundred years. */
+/** The life of a record without an end, in a store where every record has one: a hundred years. */
 export const foreverMs = 100 * 365 * 24 * 60 * 60 * 1000;
 
-/** A key that was revoked or has expired is still shown to operators for so long, and its id is not free. */
+/** How long a revoked or expired key is still shown to operators, and its id stays taken. */
 const endedMs = 30 * 24 * 60 * 60 * 1000;
 
 /**
- * How long the record of a key is kept from now on, in milliseconds.
+ * The remaining life of a key's record in milliseconds.
  * @param now Unix milliseconds
  */
 export function retentionMs({ expiresAt, revokedAt }: ManagedKey, now: number): number {

@@ -8,28 +8,28 @@ import { type FormerKey, type ManagedKey, writeManagedKey } from './managed-key.
 import { hashKey, newKey } from './secret.js';
 import { type FoundKey, foundKey, keyCollection } from './stored-keys.js';
 
-/** Revocations are never refused because somebody changed the key meanwhile; so often in a row, something is wrong. */
-const mostTries = 20;
-const mostListed = 1000;
-/** Former keys of one key that work at a time; the oldest ones go first. */
-const mostFormer = 4;
+/** Tries of a revocation, which is never refused for a concurrent change; more conflicts in a row mean a fault. */
+const maxTries = 20;
+const maxListed = 1000;
+/** Most former secrets of a key that still work; the oldest are dropped first. */
+const maxFormer = 4;
 
 interface KeyBookOptions {
-  /** True for an id that the config file has given away. */
+  /** Whether the config file uses an id. */
   taken(id: string): boolean | Promise<boolean>;
-  /** Records in the store, of ended keys, too; 100,000 unless said otherwise. */
+  /** Most records in the store, including those of ended keys; default 100,000. */
   readonly mostKeys?: number;
-  /** Unix milliseconds; the clock of the system unless said otherwise. */
+  /** Unix milliseconds; default the system clock. */
   readonly now?: () => number;
 }
 
-/** A key as it stands in the store. Its revision changes with each change. */
+/** A key as recorded in the store. Its revision changes with each change. */
 export interface BookedKey {
   readonly record: ManagedKey;
   readonly revision: number;
 }
 
-/** A key that was just made: nobody can show it again. */
+/** A new key with its secret, which cannot be shown again. */
 export interface IssuedKey {
   readonly key: string;
   readonly record: ManagedKey;
@@ -37,19 +37,20 @@ export interface IssuedKey {
 
 export interface KeyPage {
   readonly keys: readonly BookedKey[];
-  /** Ids of records that cannot be read, which are no keys to anybody. */
+  /** Ids of unreadable records, which are not keys. */
   readonly damaged: readonly string[];
-  /** Where the next page begins; null at the end. */
+  /** Start of the next page; null at the end. */
   readonly next: string | null;
 }
 
 /**
- * The keys in the store, which operators make, change and revoke at run time. Inputs are taken as checked by `key-input.ts`.
- * Every promise rejects with the store's error when it cannot be reached, and then nobody knows whether the change was
- * made; with a {@link GatewayError} `not_found` where there is no such key, and `conflict` where the state of the key
- * does not allow what is asked, or somebody else changed it meanwhile.
- * A change is announced before and after it is made. Who follows the keys reads what is announced at once and again
- * some time later, and so sees also the change of a process that ended in between.
+ * The keys in the store, which operators create, change and revoke at run time. Inputs have been checked by
+ * `key-input.ts`. Every promise rejects with the store's error while the store is unavailable; whether the change was made
+ * is then unknown. It rejects with a {@link GatewayError} `not_found` if there is no such key, and `conflict` if the key's
+ * state does not permit the change, or the key was changed concurrently.
+ *
+ * A change is announced before and after it is made. Followers read an announced key immediately and again some time
+ * later, so they also see the change of a process that ended in between.
  */
 export class KeyBook {
   readonly #store: Store;
@@ -73,8 +74,8 @@ export class KeyBook {
   }
 
   /**
-   * Makes a key. Others know it when the promise resolves, or, when the store was lost after it was made, some time
-   * later. An id is free again when its last key is forgotten.
+   * Creates a key. Other processes know it when the promise resolves, or some time later if the store failed after the key
+   * was created. An id is free again once the record of its last key is removed.
    */
   async create(input: NewKey): Promise<IssuedKey> {
     const id = input.id ?? `key-${randomBytes(9).toString('hex')}`;
@@ -104,12 +105,12 @@ export class KeyBook {
   }
 
   /**
-   * Lists keys, in no order that means anything, a page at a time. What changes meanwhile may come twice.
-   * @param cursor `next` of the page before; null for the first one
-   * @param limit keys on the page; 100 unless said otherwise, 1000 at most
+   * Lists keys in no particular order, a page at a time. A key that changes meanwhile may be listed twice.
+   * @param cursor `next` of the previous page; null for the first
+   * @param limit most keys of the page; default 100, at most 1000
    */
   async list(cursor: string | null, limit = 100): Promise<KeyPage> {
-    const page = await this.#store.list(keyCollection, Math.min(Math.max(limit, 1), mostListed), cursor);
+    const page = await this.#store.list(keyCollection, Math.min(Math.max(limit, 1), maxListed), cursor);
     const keys: BookedKey[] = [];
     const damaged: string[] = [];
     for (const { id, value, revision } of page.records) {
@@ -121,12 +122,12 @@ export class KeyBook {
   }
 
   /**
-   * Revokes a key for good; again is nothing. When the promise resolves, everybody who looks at the announcements from
-   * then on refuses the key.
-   * @returns null for a record that could not be read: it is removed
+   * Revokes a key for good; no-op for a revoked key. When the promise resolves, every process that reads the announcements
+   * afterwards refuses the key.
+   * @returns null for an unreadable record, which is removed
    */
   async revoke(id: string): Promise<BookedKey | null> {
-    for (let tries = 0; tries < mostTries; tries++) {
+    for (let tries = 0; tries < maxTries; tries++) {
       const { record, revision } = await this.#find(id);
       if (record === null) {
         await this.#announce(id);
@@ -135,7 +136,7 @@ export class KeyBook {
         return null;
       }
       if (record.revokedAt !== null) {
-        // Whoever asks again may have been told that the store was lost before others heard of it.
+        // This may be a retry after the store failed before the announcement.
         await this.#announce(id);
         return { record, revision };
       }
@@ -149,10 +150,10 @@ export class KeyBook {
   }
 
   /**
-   * Puts a new key in the place of the old one, which works on for a while, as do those of rotations before whose
-   * grace has not ended: so a rotation whose answer was lost can be done again.
-   * @param graceMs milliseconds; 0 ends all of them at once
-   * @param revision the only one that may be rotated; null for whichever it has
+   * Replaces a key's secret. The old one works for a grace period, like those of earlier rotations whose grace has not
+   * ended, so that a rotation whose answer was lost can be repeated.
+   * @param graceMs milliseconds; 0 ends all former secrets immediately
+   * @param revision the revision that may be rotated; null for any
    */
   async rotate(id: string, graceMs: number, revision: number | null = null): Promise<IssuedKey> {
     const key = newKey();
@@ -167,7 +168,7 @@ export class KeyBook {
     return { key, record };
   }
 
-  /** @param revision the only one that may be changed; null for whichever it has */
+  /** @param revision the revision that may be changed; null for any */
   async update(id: string, changes: KeyUpdate, revision: number | null = null): Promise<BookedKey> {
     const booked = await this.#change(id, revision, (old) => updated(old, changes));
     await this.#announce(id);
@@ -185,7 +186,7 @@ export class KeyBook {
     return this.#store.replace(keyCollection, record.id, writeManagedKey(record), revision, ttlMs);
   }
 
-  /** Not announced yet that it is done. */
+  /** Changes a key. The caller makes the announcement after the change. */
   async #change(
     id: string,
     expected: number | null,
@@ -200,13 +201,13 @@ export class KeyBook {
     return { record: changed, revision: revision + 1 };
   }
 
-  /** Whoever is shown a key must not lose it because others hear of it later. */
+  /** Announces a new secret. A failure is ignored: the caller must get the secret even if other processes learn of it later. */
   #announceIssued(id: string): Promise<void> {
     return this.#announce(id).catch(() => undefined);
   }
 }
 
-/** What is undefined in the changes stays as it is, and so a record never lacks a field. */
+/** Applies changes. An undefined field stays unchanged, so that a record never lacks a field. */
 function updated(old: ManagedKey, changes: KeyUpdate): ManagedKey {
   return {
     ...old,
@@ -221,7 +222,7 @@ function updated(old: ManagedKey, changes: KeyUpdate): ManagedKey {
 
 function formerOf({ hash, former }: ManagedKey, graceMs: number, now: number): readonly FormerKey[] {
   const before = former.filter(({ until }) => until > now);
-  return [{ hash, until: now + graceMs }, ...before].slice(0, mostFormer);
+  return [{ hash, until: now + graceMs }, ...before].slice(0, maxFormer);
 }
 
 function hashOf(key: string): string {
@@ -239,23 +240,23 @@ function changedMeanwhile(): GatewayError {
 const recountMs = 60_000;
 const pageSize = 1000;
 
-/** Bounds how many keys there are. */
+/** Bounds the number of keys. */
 interface KeyCount {
   /**
-   * Does what makes one more key.
-   * @throws {GatewayError} `conflict` when there are as many as there may be; whatever `make` throws
+   * Runs `make`, which creates a key.
+   * @throws {GatewayError} `conflict` when the bound is reached; whatever `make` throws
    */
   add(make: () => Promise<void>): Promise<void>;
 }
 
 /**
- * Counts the keys of a store when the last count is a minute old, and adds those of this process in between. So the
- * bound holds for one process, and several may pass it by what the others make within a minute.
+ * Counts the keys of a store once the last count is a minute old, and adds this process's new keys in between. The bound is
+ * exact for one process; several may exceed it by what the others create within a minute.
  */
 function createKeyCount(store: Store, most: number): KeyCount {
   let counted: Promise<number> | null = null;
   let countedAt = Number.NEGATIVE_INFINITY;
-  /** Made since the count began. */
+  /** Keys created since the count began. */
   let made = 0;
   let making = 0;
 

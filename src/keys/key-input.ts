@@ -3,18 +3,18 @@ import { readDateTime } from '../wire/date-time.js';
 import { isObject } from '../wire/json.js';
 import { isPeriod, isPositive, isSum, keyIdPattern, type ManagedKey } from './managed-key.js';
 
-/** What an operator says of a key. */
+/** The settings of a key that operators choose. */
 type KeySettings = Pick<ManagedKey, 'label' | 'groups' | 'limits' | 'budget' | 'mayRoute' | 'expiresAt'>;
 
 export interface NewKey extends KeySettings {
-  /** Null for one that is made up. */
+  /** Null for a generated id. */
   readonly id: string | null;
 }
 
-/** Each field that is there takes the place of the old one as a whole. */
+/** Each given field replaces the old one as a whole. */
 export type KeyUpdate = Partial<KeySettings>;
 
-/** What holds at the moment of a check. */
+/** The context of a check. */
 export interface KeyRules {
   /** Names of the groups that a key may have. */
   readonly groups: ReadonlySet<string>;
@@ -23,12 +23,12 @@ export interface KeyRules {
 }
 
 interface InputProblem {
-  /** The field at fault, as operators write it: `limits.requestsPerMinute`. Empty for the input itself. */
+  /** The invalid field, as operators write it: `limits.requestsPerMinute`. Empty for the input itself. */
   readonly field: string;
   readonly message: string;
 }
 
-/** The outcome of a check: the value, or every problem that was found. */
+/** The result of a check: the value, or all problems found. */
 export type Checked<Value> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly problems: readonly InputProblem[] };
@@ -36,7 +36,7 @@ export type Checked<Value> =
 const longestLabel = 200;
 const mostGroups = 64;
 const longestGraceMs = 30 * 24 * 60 * 60 * 1000;
-/** More unknown fields than these are not told one by one. */
+/** Most unknown fields that are reported one by one. */
 const mostProblems = 20;
 const longestFieldShown = 64;
 
@@ -53,7 +53,7 @@ const settings = {
 } as const;
 
 /**
- * Checks what an operator wants a new key to be. Only `groups` must be there; null stands for what is not.
+ * Checks the input for a new key. Only `groups` is required; an absent field counts as null.
  * @param input parsed JSON
  */
 export function checkNewKey(input: unknown, rules: KeyRules): Checked<NewKey> {
@@ -76,7 +76,7 @@ export function checkNewKey(input: unknown, rules: KeyRules): Checked<NewKey> {
 }
 
 /**
- * Checks what an operator wants to change of a key: any of its settings.
+ * Checks the input for a change of a key: any of its settings.
  * @param input parsed JSON
  */
 export function checkKeyUpdate(input: unknown, rules: KeyRules): Checked<KeyUpdate> {
@@ -86,8 +86,8 @@ export function checkKeyUpdate(input: unknown, rules: KeyRules): Checked<KeyUpda
 }
 
 /**
- * Checks how long a key that is rotated goes on working.
- * @param input milliseconds; nothing for not at all
+ * Checks the grace period of a rotation.
+ * @param input milliseconds; null or undefined for no grace
  */
 export function checkGraceMs(input: unknown): Checked<number> {
   const found = new Problems();
@@ -107,7 +107,7 @@ class Problems {
     if (this.#problems.length < mostProblems) this.#problems.push({ field, message });
   }
 
-  /** @returns the fields of an object, of which only the known ones may be there; none for any other value */
+  /** Reports unknown fields. @returns the fields of an object; none for any other value */
   fields(value: unknown, path: string, known: readonly string[]): Given {
     if (!isObject(value)) {
       this.add(path, 'must be an object');

@@ -2,26 +2,26 @@ import type { Key } from '../config/types.js';
 import { WideMap } from '../wire/wide-map.js';
 import type { ActiveKey, KeyChange } from './managed-key.js';
 
-/** One hash under which a managed key is known: each has one, and more for a while after rotations. */
+/** A hash of a managed key: each key has one, and more for a while after rotations. */
 export interface KeyEntry {
   readonly key: ActiveKey;
   readonly hash: string;
-  /** Unix milliseconds, or null for never. For a former hash, no later than its grace. */
+  /** Unix milliseconds, or null for never. For a former hash, at most the end of its grace. */
   readonly expiresAt: number | null;
-  /** False as soon as the entry is not in its set any more: whoever keeps one looks here before each use. */
+  /** False once the entry was removed from its set; a holder of an entry checks this before each use. */
   readonly isLive: boolean;
 }
 
-/** The managed keys of a process, by hash. It outlives configs: what their groups mean is resolved elsewhere. */
+/** The managed keys of a process, by hash. It outlives configs; a `KeyResolver` resolves the keys' groups. */
 export interface ManagedKeySet {
-  /** Keys, not hashes. */
+  /** The number of keys, not of hashes. */
   readonly size: number;
-  /** False until everything was told once: till then a key that is not found may be there all the same. */
+  /** False until all keys were received once: until then a key that is not found may exist. */
   readonly isComplete: boolean;
   find(hash: string): KeyEntry | null;
   /**
-   * Takes over a change at once: no lookup sees a part of it. Costs no more than the change itself is long, unless it
-   * is `whole`. What has expired by then is left out.
+   * Applies a change atomically: no lookup sees a part of it. The cost is linear in the change, unless it is `whole`.
+   * Expired hashes are left out.
    */
   apply(change: KeyChange): void;
 }
@@ -29,8 +29,8 @@ export interface ManagedKeySet {
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
 /**
- * Makes an empty set. Of two keys with the same hash, which only a forged store can have, the first one counts.
- * @param now Unix milliseconds; the clock of the system unless said otherwise
+ * Creates an empty set. Of two keys with the same hash, which only a forged store can contain, the first one wins.
+ * @param now Unix milliseconds; default the system clock
  */
 export function createManagedKeySet(now: () => number = Date.now): ManagedKeySet {
   const byHash = new WideMap<Mutable<KeyEntry>>();
@@ -76,15 +76,15 @@ export function createManagedKeySet(now: () => number = Date.now): ManagedKeySet
   };
 }
 
-/** Makes the key that a call runs under from an entry. */
+/** Converts an entry to the key under which a call runs. */
 export type KeyResolver = (entry: KeyEntry) => Key;
 
-/** What keys have from their groups in one config, by the names of these. */
+/** The members that keys inherit from their groups in one config. */
 type KeyShares = (
   groups: readonly string[],
 ) => Pick<Key, 'models' | 'groupLimits' | 'groupBudgets' | 'priceFactor'>;
 
-/** Resolves keys for the config that the shares are of. */
+/** Creates the resolver for the config of `shareOf`. */
 export function createKeyResolver(shareOf: KeyShares): KeyResolver {
   return ({ key, hash, expiresAt }) => ({
     id: key.id,

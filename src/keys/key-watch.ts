@@ -7,45 +7,45 @@ import type { KeyChange, ManagedKey } from './managed-key.js';
 import { type FoundKey, readKeyPage, readKeys } from './stored-keys.js';
 
 export interface KeyWatchOptions {
-  /** Milliseconds between two looks; 250 unless said otherwise. */
+  /** Milliseconds between two looks; default 250. */
   readonly everyMs?: number;
   /**
-   * What was announced is read again so long after: its change may have been under way, and its process may have ended
-   * before it could say that it was done. 30 s unless said otherwise; longer than a call of the store can take.
+   * Milliseconds after which an announced key is read again: its change may have been in flight at the first read, and its
+   * process may have ended before the second announcement. Default 30 s, longer than any call of the store.
    */
   readonly secondLookMs?: number;
-  /** Milliseconds after which everything is read anew, changed or not; an hour unless said otherwise. */
+  /** Milliseconds after which all keys are read again, changed or not; default one hour. */
   readonly wholeEveryMs?: number;
   /**
-   * Is told every change, the first time with `whole`, and a part of many keys at a time. When it throws, everything is told
-   * again at the next look, in one change.
+   * Called with every change: first with `whole`, and with many keys in parts. If it throws, all keys are reported again at
+   * the next look, in one change.
    */
   readonly onKeys: (change: KeyChange) => void;
-  /** Is told once when looks begin to fail, with the error, and once, with null, when they work again. */
+  /** Called once with the error when looks begin to fail, and once with null when they succeed again. */
   readonly onFault?: (error: unknown) => void;
-  /** Is told of keys that are not revoked in the store any more, as after a restore. They stay revoked here. */
+  /** Called with revoked keys that are no longer revoked in the store, as after a restore. They stay revoked here. */
   readonly onRevived?: (ids: readonly string[]) => void;
-  /** Is told once of records that cannot be read: they are no keys. */
+  /** Called once per unreadable record; such records are not keys. */
   readonly onDamaged?: (ids: readonly string[]) => void;
 }
 
-/** What a look has found under an id; undefined for nothing. */
+/** The record that a look found under an id; undefined for none. */
 type Found = readonly [id: string, found: FoundKey | undefined];
 
-/** Keys that are taken over and told of at once: processes that serve calls hear of them. */
-const mostTogether = 32;
-/** Revoked keys whose records are gone are remembered up to so many, the latest. */
-const mostGone = 10_000;
-/** More announced keys than these are not looked at again one by one. */
-const mostSecondLooks = 10_000;
+/** Most keys of one change, which is sent to the processes that serve calls. */
+const maxPerChange = 32;
+/** Most revoked keys without a record that are remembered; the latest are kept. */
+const maxGone = 10_000;
+/** Most announced keys that are scheduled for a second read. */
+const maxSecondLooks = 10_000;
 
 /**
- * Follows the keys of a store: looks at the announcements, and reads the keys that these name, or all of them when the
- * announcements do not go back far enough. When the store cannot be reached, what is known stays, and nothing is lost:
- * the next look that works goes on from the last that did.
+ * Follows the keys of a store. Each look reads the announcements and the keys that they name, or all keys if the
+ * announcements do not go back far enough. While the store is unavailable, the known keys stay; the next successful look
+ * continues from the last one.
  *
  * Looks never overlap, and each reads the announcements before the keys, so a key is never older than announced. A key
- * that was seen as revoked stays so, even if its store went back in time.
+ * seen as revoked stays revoked, even if its store was reset to an earlier state.
  */
 export class KeyWatch {
   readonly #store: Store;
@@ -54,21 +54,21 @@ export class KeyWatch {
   readonly #secondLookMs: number;
   readonly #wholeEveryMs: number;
   readonly #known = new WideMap<FoundKey>();
-  /** Revoked keys without a record: while a database is restored there may be none for a moment. */
+  /** Revoked keys without a record: during a restore of the database, records may be missing for a moment. */
   readonly #gone = new Map<string, FoundKey>();
   /** Undefined before the first look. */
   #position: string | null | undefined;
   #wholeAt = Number.NEGATIVE_INFINITY;
-  /** Ids and when they are due, the first one first. */
+  /** Ids and their due times, earliest first. */
   readonly #secondLooks = new Map<string, number>();
   #isUntold = true;
-  /** What has been told is a part of all that was there at the first look. */
+  /** Whether only a part of the first look's keys has been reported. */
   #isPart = false;
   #isFaulty = false;
   #isStopped = false;
-  /** Over when every look that was asked for is. */
+  /** Settles when every requested look has ended. */
   #last: Promise<void> = Promise.resolve();
-  /** A look that has not begun: whoever asks for one meanwhile gets this one. */
+  /** A look that has not begun, which further requests share. */
   #next: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
 
@@ -82,7 +82,7 @@ export class KeyWatch {
     this.#run();
   }
 
-  /** Looks now, and from then on `everyMs` after each look has ended. */
+  /** Looks now, and then `everyMs` after the end of each look. */
   #run(): void {
     void this.refresh()
       .catch(() => undefined)
@@ -91,24 +91,24 @@ export class KeyWatch {
       });
   }
 
-  /** The keys that are not revoked, as they were at the last look: what `onKeys` was told, taken together. */
+  /** The keys not revoked at the last look: the sum of what `onKeys` received. */
   active(): readonly ManagedKey[] {
     return [...this.#known.values()].flatMap((found) => (isActive(found) ? found.record : []));
   }
 
-  /** How many these are. */
+  /** The number of these keys. */
   count(): number {
     let count = 0;
     for (const found of this.#known.values()) if (isActive(found)) count++;
     return count;
   }
 
-  /** False until all that was there at the first look has been told. */
+  /** False until all keys of the first look were reported. */
   get isWhole(): boolean {
     return !this.#isUntold && !this.#isPart;
   }
 
-  /** The ids of all that are known, revoked or not. */
+  /** The ids of all known keys, revoked or not. */
   ids(): readonly string[] {
     return [...this.#known.keys()];
   }
@@ -120,9 +120,9 @@ export class KeyWatch {
   }
 
   /**
-   * Looks at once.
-   * @returns a promise that resolves when every change that was announced before the call is known here and was told;
-   * it rejects when that look failed
+   * Looks immediately.
+   * @returns a promise that resolves when every change announced before the call is known here and was reported; it
+   * rejects if that look fails
    */
   refresh(): Promise<void> {
     if (this.#next !== null) return this.#next;
@@ -135,7 +135,7 @@ export class KeyWatch {
     return looking;
   }
 
-  /** Ends the watch. Nobody is told anything from then on; resolves when nothing is under way any more. */
+  /** Ends the watch. No callback follows; resolves when no look is in flight. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
@@ -170,7 +170,7 @@ export class KeyWatch {
     this.#position = announcements.position;
   }
 
-  /** @returns the ids that were announced since the last look, or null when everything is to be read */
+  /** @returns the ids announced since the last look, or null if all keys have to be read */
   #announcedNow(announcements: Announcements, now: number): ReadonlySet<string> | null {
     const position = this.#position;
     if (position === undefined || now >= this.#wholeAt) return null;
@@ -194,11 +194,11 @@ export class KeyWatch {
       from = page.next;
       if (this.#isStopped) return;
     } while (from !== null);
-    // A record can be on no page while its time changes: only its own absence says that it is gone.
+    // A record whose time changes may be on no page; only reading it by its id shows that it is gone.
     const missing = await inSlices(missingSteps(known.keys(), seen));
     const records = await readKeys(this.#store, missing);
     for (const id of missing) found.push([id, records.get(id)]);
-    await this.#learnAll(found);
+    await this.#applyAll(found);
   }
 
   async #readSome(announced: ReadonlySet<string>, now: number): Promise<void> {
@@ -210,36 +210,36 @@ export class KeyWatch {
     const ids = new Set([...due, ...announced]);
     if (ids.size > 0 || this.#isUntold) {
       const records = await readKeys(this.#store, ids);
-      await this.#learnAll(Array.from(ids, (id) => [id, records.get(id)]));
+      await this.#applyAll(Array.from(ids, (id) => [id, records.get(id)]));
     }
     for (const id of due) this.#secondLooks.delete(id);
     for (const id of announced) {
       this.#secondLooks.delete(id);
       this.#secondLooks.set(id, now + this.#secondLookMs);
     }
-    if (this.#secondLooks.size > mostSecondLooks) {
+    if (this.#secondLooks.size > maxSecondLooks) {
       this.#secondLooks.clear();
       this.#wholeAt = Math.min(this.#wholeAt, now + this.#secondLookMs);
     }
   }
 
-  /** Takes over what was found: some at a time, but for what is told again since somebody has failed to hear it. */
-  async #learnAll(found: readonly Found[]): Promise<void> {
+  /** Applies the found records in parts, or all in one change if an earlier report failed. */
+  async #applyAll(found: readonly Found[]): Promise<void> {
     const isAgain = this.#isUntold && this.#known.size > 0;
-    if (isAgain || found.length <= mostTogether) {
-      this.#learn(new Map(found), false);
+    if (isAgain || found.length <= maxPerChange) {
+      this.#apply(new Map(found), false);
       return;
     }
     const isFirst = this.#isUntold;
-    for (let from = 0; from < found.length && !this.#isStopped; from += mostTogether) {
+    for (let from = 0; from < found.length && !this.#isStopped; from += maxPerChange) {
       await nextSlice();
-      const isLast = from + mostTogether >= found.length;
-      this.#learn(new Map(found.slice(from, from + mostTogether)), isFirst && !isLast);
+      const isLast = from + maxPerChange >= found.length;
+      this.#apply(new Map(found.slice(from, from + maxPerChange)), isFirst && !isLast);
     }
   }
 
-  /** Takes over what was found. @param more other parts of all that was found follow */
-  #learn(found: ReadonlyMap<string, FoundKey | undefined>, more: boolean): void {
+  /** Applies found records. @param more whether further parts follow */
+  #apply(found: ReadonlyMap<string, FoundKey | undefined>, more: boolean): void {
     const put: ManagedKey[] = [];
     const removed: string[] = [];
     const damaged: string[] = [];
@@ -270,7 +270,7 @@ export class KeyWatch {
     if (old?.record == null || old.record.revokedAt === null) return;
     this.#gone.set(id, old);
     const [oldest] = this.#gone.keys();
-    if (this.#gone.size > mostGone && oldest !== undefined) this.#gone.delete(oldest);
+    if (this.#gone.size > maxGone && oldest !== undefined) this.#gone.delete(oldest);
   }
 
   #tell(change: KeyChange): void {
@@ -297,12 +297,12 @@ function isActive(found: FoundKey | undefined): found is FoundKey & { readonly r
   return found !== undefined && found.record !== null && found.record.revokedAt === null;
 }
 
-/** @returns `old` itself when nothing is new */
+/** @returns `old` itself if nothing changed */
 function merge(old: FoundKey | undefined, found: FoundKey | undefined): FoundKey | undefined {
   if (old === undefined || found === undefined) return found;
   if (old.revision === found.revision) return old;
   const isSame = old.record !== null && old.record.createdAt === found.record?.createdAt;
   const isBack = isSame && old.record?.revokedAt !== null && found.record?.revokedAt === null;
-  // The revision is taken all the same, else it would be read again and again.
+  // The revision is updated all the same; otherwise the record would be read again at every look.
   return isBack ? { revision: found.revision, record: old.record } : found;
 }

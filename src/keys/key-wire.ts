@@ -2,19 +2,19 @@ import type { Budget } from '../config/types.js';
 import type { ActiveKey, KeyChange } from './managed-key.js';
 
 /**
- * A change of the managed keys as one process tells it to another: plain JSON, a few hundred bytes for one key, and
- * about 140 for each of many.
+ * A change of the managed keys as sent between processes: plain JSON, a few hundred bytes for one key, about 140 bytes
+ * each for many.
  */
 export interface WireKeys {
   readonly whole: boolean;
-  /** Each list of groups that some key has. */
+  /** The distinct lists of groups of the keys. */
   readonly groups: readonly (readonly string[])[];
   readonly put: readonly WireKey[];
   readonly removed: readonly string[];
   readonly more?: boolean;
 }
 
-/** A key by position: a hundred thousand keys would carry a hundred thousand names of each field. */
+/** A key as a tuple: with a hundred thousand keys, each field's name would be sent a hundred thousand times. */
 type WireKey = readonly [
   id: string,
   hash: string,
@@ -33,7 +33,7 @@ type WireLimits = readonly [
   concurrent: number | null,
 ];
 
-/** A change, as large as what has changed. */
+/** Converts a change to its wire form. */
 export function toWire({ whole, put, removed, more = false }: KeyChange): WireKeys {
   const groups: (readonly string[])[] = [];
   const indices = new Map<string, number>();
@@ -48,8 +48,8 @@ export function toWire({ whole, put, removed, more = false }: KeyChange): WireKe
 }
 
 /**
- * Reads what `toWire` made, as it came from another process of the same gateway.
- * @throws {RangeError} when a key names groups that are not there, which no `toWire` makes
+ * Converts a change from its wire form, received from another process of the same gateway.
+ * @throws {RangeError} when a key refers to groups that are missing, which `toWire` never produces
  */
 export function fromWire({ whole, groups, put, removed, more = false }: WireKeys): KeyChange {
   return { whole, put: put.map((key) => keyFromWire(key, groups)), removed, more };

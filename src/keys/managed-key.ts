@@ -1,14 +1,14 @@
 import type { Budget, RateLimits } from '../config/types.js';
 import { isObject, parseObject } from '../wire/json.js';
 
-/** A key that operators made at run time, as it stands in the store. The key itself is nowhere: only its hash is. */
+/** A key created by operators at run time, as recorded in the store: only its hash, never the key itself. */
 export interface ManagedKey {
   readonly id: string;
   /** SHA-256 of the key, lower-case hex. */
   readonly hash: string;
-  /** Keys that rotations replaced and that work all the same for a while, the latest first. Few. */
+  /** Secrets replaced by rotations that still work for a while, latest first. Few. */
   readonly former: readonly FormerKey[];
-  /** What operators call it; may be empty. */
+  /** The operators' name for it; may be empty. */
   readonly label: string;
   readonly groups: readonly string[];
   readonly limits: RateLimits | null;
@@ -18,7 +18,7 @@ export interface ManagedKey {
   readonly expiresAt: number | null;
   /** Unix milliseconds. */
   readonly createdAt: number;
-  /** Unix milliseconds, or null. What is revoked stays so. */
+  /** Unix milliseconds, or null. A revocation is final. */
   readonly revokedAt: number | null;
 }
 
@@ -28,27 +28,27 @@ export interface FormerKey {
   readonly until: number;
 }
 
-/** What those who let calls in need to know of a key that is not revoked. */
+/** The members of a key, not revoked, that are needed to admit calls. */
 export type ActiveKey = Omit<ManagedKey, 'label' | 'createdAt' | 'revokedAt'>;
 
-/** How the keys that are not revoked have changed. */
+/** A change of the keys that are not revoked. */
 export interface KeyChange {
-  /** What is not in `put` is gone. */
+  /** Whether `put` replaces all keys. */
   readonly whole: boolean;
-  /** New ones, and those that are not as they were. No id comes twice. */
+  /** New and changed keys, each id once. */
   readonly put: readonly ActiveKey[];
-  /** Ids of those that were revoked or are gone. None of them is in `put`. */
+  /** Ids of keys that were revoked or no longer exist. None of them is in `put`. */
   readonly removed: readonly string[];
-  /** All keys are told in several changes, the first of them `whole`: others follow, and till then nobody knows them all. */
+  /** Whether further changes follow, of which the first was `whole`; the keys are incomplete until then. */
   readonly more?: boolean;
 }
 
-/** Ids that operators may choose: they stand in paths, logs and tables as they are. */
+/** Ids that operators may choose: they appear unescaped in paths, logs and tables. */
 export const keyIdPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 const hashPattern = /^[0-9a-f]{64}$/;
 
-/** The record of a key. Nothing but its known fields is written, whatever else the object carries. */
+/** Serializes a key for the store. Only its known fields are written. */
 export function writeManagedKey(key: ManagedKey): string {
   const { id, hash, former, label, groups, limits, budget, mayRoute, expiresAt, createdAt, revokedAt } = key;
   return JSON.stringify({
@@ -68,7 +68,7 @@ export function writeManagedKey(key: ManagedKey): string {
 }
 
 /**
- * Reads what `writeManagedKey` wrote.
+ * Parses the output of `writeManagedKey`.
  * @returns null for any other text, such as a damaged record or one of another version
  */
 export function readManagedKey(text: string): ManagedKey | null {
@@ -83,17 +83,17 @@ export function readManagedKey(text: string): ManagedKey | null {
   return { id, hash, former, label, groups, limits, budget, mayRoute, expiresAt, createdAt, revokedAt };
 }
 
-/** True for a whole number above zero that a double holds exactly. */
+/** Whether a value is a whole number above zero that a double holds exactly. */
 export function isPositive(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) > 0;
 }
 
-/** True for a period of a budget. */
+/** Whether a value is a period of a budget. */
 export function isPeriod(value: unknown): value is Budget['per'] {
   return value === 'day' || value === 'week' || value === 'month';
 }
 
-/** True for a sum that a budget may have. */
+/** Whether a value is a valid amount of a budget. */
 export function isSum(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value) && value > 0;
 }

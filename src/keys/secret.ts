@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-/** Makes a new key: 256 random bits, so that a fast hash of it is safe to keep. */
+/** Generates a key of 256 random bits, so that storing a fast hash of it is safe. */
 export function newKey(): string {
   return `sk-${randomBytes(32).toString('base64url')}`;
 }

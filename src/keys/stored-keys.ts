@@ -1,15 +1,15 @@
 import type { Store } from '../store/store.js';
 import { type ManagedKey, readManagedKey } from './managed-key.js';
 
-/** Collection of the store. Its name is in every store that is in use. */
+/** Collection of the store. Existing stores contain this name. */
 export const keyCollection = 'managed-keys';
 
-/** Records that are read at once. */
-const mostAtOnce = 100;
-/** A page is parsed in one piece. */
+/** Records read concurrently. */
+const maxConcurrent = 100;
+/** Records of a page, which is parsed in one step. */
 const pageSize = 200;
 
-/** A record of the store: the key, or null when it cannot be read. */
+/** A record of the store: the key, or null if it is unreadable. */
 export interface FoundKey {
   readonly revision: number;
   readonly record: ManagedKey | null;
@@ -19,15 +19,15 @@ export interface FoundKey {
 interface FoundPage {
   /** Ids of all records of the page. */
   readonly ids: readonly string[];
-  /** The records among them that the reader did not know yet. */
+  /** The records among them that the reader does not know yet. */
   readonly fresh: readonly (readonly [id: string, found: FoundKey])[];
-  /** Where the next page begins; null at the end. */
+  /** Start of the next page; null at the end. */
   readonly next: string | null;
 }
 
 /**
- * Reads the records of ids, without those that are not there.
- * @throws what the store throws
+ * Reads the records of ids; missing ones are left out.
+ * @throws the store's error
  */
 export async function readKeys(
   store: Pick<Store, 'get'>,
@@ -35,9 +35,9 @@ export async function readKeys(
 ): Promise<ReadonlyMap<string, FoundKey>> {
   const all = [...ids];
   const found = new Map<string, FoundKey>();
-  for (let at = 0; at < all.length; at += mostAtOnce) {
+  for (let at = 0; at < all.length; at += maxConcurrent) {
     await Promise.all(
-      all.slice(at, at + mostAtOnce).map(async (id) => {
+      all.slice(at, at + maxConcurrent).map(async (id) => {
         const stored = await store.get(keyCollection, id);
         if (stored !== null) found.set(id, foundKey(id, stored.value, stored.revision));
       }),
@@ -47,10 +47,10 @@ export async function readKeys(
 }
 
 /**
- * Reads one page of all records. A record whose time changes while pages are read may be on two of them, or on none.
- * @param from `next` of the page before; null for the first one
- * @param isKnown true for a record that need not be told again
- * @throws what the store throws
+ * Reads one page of all records. A record whose time changes between pages may be on two pages, or on none.
+ * @param from `next` of the previous page; null for the first
+ * @param isKnown whether the reader already has a record in this revision
+ * @throws the store's error
  */
 export async function readKeyPage(
   store: Pick<Store, 'list'>,
@@ -64,7 +64,7 @@ export async function readKeyPage(
   return { ids: records.map(({ id }) => id), fresh, next };
 }
 
-/** A record under an id that is not its own is as damaged as one that cannot be parsed. */
+/** Parses a record. One under another id than its own counts as damaged. */
 export function foundKey(id: string, value: string, revision: number): FoundKey {
   const record = readManagedKey(value);
   return { revision, record: record?.id === id ? record : null };

@@ -3,46 +3,46 @@ import type { Key, KeysByName } from '../config/types.js';
 import { shardOfEnd, WideMap } from '../wire/wide-map.js';
 import type { KeyEntry, KeyResolver, ManagedKeySet } from './key-set.js';
 
-/** No key of ours is longer; a longer text is not worth a hash. */
+/** The gateway's keys are never longer; a longer text is not hashed. */
 const longestPresented = 512;
 /**
- * Callers that are remembered in each of two generations: 12 MB when one is full. As many as there may be managed keys, so
- * that none of them is hashed again when all take turns.
+ * Callers remembered in each of two generations; 12 MB when one is full. Equals the bound of managed keys, so that none is
+ * hashed again when all keys take turns.
  */
 const recentCallers = 100_000;
 
 export interface KeyTable {
   /**
-   * Finds the key that a caller presents, expired or not: `expiresAt` is for the caller to look at, at every call.
-   * @returns null when there is none
+   * Finds the key that a caller presents, expired or not. The user of the table checks `expiresAt` at every call.
+   * @returns null if there is none
    */
   find(presented: string): Key | null;
-  /** False while managed keys are not known yet: a key that is not found may be there all the same. */
+  /** False while managed keys are still being loaded: a key that is not found may exist. */
   readonly isComplete: boolean;
   /**
-   * What a key is here that was found earlier, in this table or in one before it: its hash and its id are the same, and
-   * all else is as it is now. Expired or not, as with `find`.
-   * @returns null when there is no such key any more
+   * Returns the current state of a key found earlier, in this table or a previous one: same hash and id, all else current.
+   * Expired or not, as with `find`.
+   * @returns null if the key no longer exists
    */
   current(key: Key): Key | null;
 }
 
-/** Managed keys, and what their groups mean in the config that the table belongs to. */
+/** Managed keys, and the meaning of their groups in the table's config. */
 interface ManagedKeys {
   readonly set: ManagedKeySet;
   readonly resolve: KeyResolver;
-  /** Ids of the keys of the config, where somebody has them already. */
+  /** Ids of the config's keys, if the caller has them already. */
   readonly configIds?: { has(id: string): boolean };
 }
 
-/** A key that was presented lately. */
+/** A recently presented key. */
 interface Recent {
   readonly key: Key;
-  /** Null for one of the config file, which stays as long as the table. */
+  /** Null for a key of the config file, which lives as long as the table. */
   readonly entry: KeyEntry | null;
 }
 
-/** Keys by the text that was presented. Who has not called since the other half of those remembered did is forgotten. */
+/** Keys by the presented text, in two generations. A caller is forgotten after a whole generation without a call. */
 class RecentCallers {
   #young = noCallers();
   #old = noCallers();
@@ -73,7 +73,7 @@ function noCallers(): WideMap<Recent> {
   return new WideMap(shardOfEnd);
 }
 
-/** A copy: a part of a header's value would keep the whole of it in memory. */
+/** Copies a text: a slice of a header value would keep the whole value in memory. */
 function ownText(presented: string): string {
   return Buffer.from(presented).toString();
 }
@@ -85,22 +85,22 @@ const sha256: (text: string) => string =
     : (text) => crypto.createHash('sha256').update(text).digest('hex');
 
 /**
- * Makes the lookup of presented keys. Only hashes are held at rest; the map is asked with the SHA-256 of what came,
- * which a caller cannot steer toward a stored one, and the match is confirmed in constant time.
+ * Creates the lookup of presented keys. Only hashes are stored. The map is queried with the SHA-256 of the presented text,
+ * which a caller cannot steer toward a stored one, and a match is confirmed in constant time.
  *
- * Callers who were right lately are remembered by the text itself, which spares the hash. Only right texts are: a
- * guess always takes the long way, so the cache cannot be used to test one, nor filled by a stranger. It lives in
- * memory, in a process that sees every presented key anyway, and ends with the table.
+ * Recent valid callers are remembered by the text itself, which saves the hash. Only valid texts are: a guess always takes
+ * the slow path, so the cache cannot be used to test guesses, nor be filled by strangers. It lives in memory, in a process
+ * that sees every presented key anyway, and ends with the table.
  *
- * A change of the managed keys holds from the very next lookup on: what was remembered of them is asked whether it is
- * still there. Where a managed key has the id or the hash of a key of the config file, the one of the file counts.
- * @param keys by SHA-256, lower-case hex
- * @param managed those that come and go while the table is in use; null for none
+ * A change of the managed keys takes effect with the next lookup: a remembered entry is checked for whether it still
+ * exists. If a managed key has the id or hash of a key of the config file, the key of the file wins.
+ * @param keys keys of the config by SHA-256, lower-case hex
+ * @param managed keys that change while the table is in use; null for none
  */
 export function createKeyTable(keys: KeysByName, managed: ManagedKeys | null = null): KeyTable {
   const recent = new RecentCallers();
   const ids = managed?.configIds ?? new Set([...keys.values()].map(({ id }) => id));
-  /** So that a key stays the same object however often it is looked up. */
+  /** Keeps a key the same object across lookups. */
   const resolved = new WeakMap<KeyEntry, Key>();
 
   const findManaged = (digest: string): Recent | null => {

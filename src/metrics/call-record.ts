@@ -12,7 +12,7 @@ export const outcomes = [
 ] as const;
 export type CallOutcome = (typeof outcomes)[number];
 
-/** How calls end, as the manual says it. The last two are no calls. */
+/** The outcomes of calls, in the words of the manual. The last two are not calls. */
 export const outcomeMeanings: Readonly<Record<CallOutcome, string>> = {
   complete: 'The whole answer was sent, or the session was closed in order.',
   incomplete: 'A session or task that did not come to its end.',
@@ -31,84 +31,84 @@ export function isCall(outcome: CallOutcome): boolean {
   return outcome !== 'attempt' && outcome !== 'correction';
 }
 
-/** An attempt of a call that was sent, and is not the one that the call ended with. */
+/** An attempt that was sent, other than the one with which the call ended. */
 export interface OtherAttempt {
-  /** As `CallRecord.target`. */
+  /** Like `CallRecord.target`. */
   readonly target: string;
-  /** What it is thought to have used; null for one that has failed. */
+  /** Its estimated usage; null for a failed attempt. */
   readonly usage: Usage | null;
-  /** As `CallRecord.paidNanoUsd`, of what it is thought to have used. */
+  /** Like `CallRecord.paidNanoUsd`, for the estimated usage. */
   readonly paidNanoUsd: number;
 }
 
-/** Stands for a cost that nobody knows. */
+/** An unknown cost. */
 export const unknownCost = -Number.MAX_VALUE;
 
-/** Stands for a time that is not known. */
+/** An unknown time. */
 export const none = -1;
 
 /**
- * A call that has ended: words and numbers that do not change any more, for all who count, keep or show calls. Names of
- * models, targets and keys are those of the config, whatever a client has said. It is made once, and not frozen by
- * `Object.freeze`, which takes 0.3 µs, a hundredth of a small call.
+ * An ended call: immutable texts and numbers for everything that counts, keeps or shows calls. Names of models, targets
+ * and keys are those of the config, not the client's. It is created once, and not frozen by `Object.freeze`, which takes
+ * 0.3 µs, a hundredth of a small call.
  */
 export interface CallRecord {
   readonly id: string;
-  /** Of its id, see `requestIdOf`; below zero where that has none. */
+  /** Number of its id, see `requestIdOf`; negative if the id has none. */
   readonly number: number;
-  /** As the client has sent them, which is free to choose both. */
+  /** As sent by the client, which is free to choose both. */
   readonly method: string;
   readonly path: string;
-  /** The client's address; null where nobody wants to know it. */
+  /** The client's address; null if it is not recorded. */
   readonly client: string | null;
   readonly keyId: string | null;
   readonly groups: readonly string[];
   readonly protocol: string | null;
   readonly model: string | null;
-  /** Upstream and model there, of the last one that was asked. */
+  /** Upstream and model of the last target that the call was sent to. */
   readonly target: string | null;
-  /** HTTP status of the answer; 0 where there was none. */
+  /** HTTP status of the answer; 0 without one. */
   readonly status: number;
   readonly outcome: CallOutcome;
-  /** The kind of error that the client was told, and what its cause was as far as a log may have it. */
+  /** The kind of error sent to the client, and its cause as far as logs may contain it. */
   readonly error: string | null;
   readonly cause: string | null;
-  /** Null where no tokens are counted. */
+  /** Null if no tokens are counted. */
   readonly usage: Usage | null;
-  /** Estimated tokens of attempts that were cancelled for another one, which the call does not pay; null for none. */
+  /** Estimated tokens of attempts cancelled in favor of another, which the call is not charged for; null for none. */
   readonly givenUp: { readonly input: number; readonly output: number } | null;
-  /** Its attempts that others have taken the place of; null for none. */
+  /** Its attempts that were replaced by others; null for none. */
   readonly otherAttempts: readonly OtherAttempt[] | null;
   readonly bytesIn: number;
   readonly bytesOut: number;
-  /** Of audio or video that was served. */
+  /** Seconds of audio or video served. */
   readonly mediaSeconds: number;
   /** Names of members that a translation did not pass on; see `LeftOut`. */
   readonly leftOut: readonly string[];
   /** The same of the answer. */
   readonly lostInAnswer: readonly string[];
-  /** Attempts after the first one. */
+  /** Attempts after the first. */
   readonly retries: number;
-  /** How many times a price per call counts: the number of its images or videos, else 1; 0 where it was not served. */
+  /** Multiplier of a price per call: the number of images or videos, else 1; 0 for a call not served. */
   readonly units: number;
-  /** What it is charged, in whole nano-dollars (1e-9 USD); 0 where nothing is, and below zero for what is given back. */
+  /** The charge in whole nano-dollars (1e-9 USD); 0 for none, negative for a refund. */
   readonly costNanoUsd: number;
-  /** What it has cost whoever runs the gateway, or `unknownCost`; below zero for what is given back. */
+  /** The operator's cost, or `unknownCost`; negative for a refund. */
   readonly paidNanoUsd: number;
-  /** It has a line in the ledger. */
+  /** Whether it gets a line in the ledger. */
   readonly isMetered: boolean;
-  /** Its line, and its place in the metrics, come later, with a record of their own: what it uses is not known yet. */
+  /** Whether its ledger line and metrics follow later, in a record of their own, since its usage is not known yet. */
   readonly endsLater: boolean;
   /** Milliseconds of `performance.now()`. */
   readonly endedAt: number;
   readonly durationMs: number;
-  /** From the start of the call to the head of the upstream's answer, of a session to its first message; or `none`. */
+  /** From the start of the call to the head of the upstream's answer, or to a session's first message; or `none`. */
   readonly firstByteMs: number;
-  /** Up to the leaving of the request, since what comes after is the upstream's time and the client's; or `none`. */
+  /** From the start until the request was sent, since later time is the upstream's and the client's; or `none`. */
   readonly ownMs: number;
 }
 
-/** The line of an attempt of a call that has ended. */
+/** The record of another attempt of an ended call. */
 export function attemptRecord(call: CallRecord, { target, usage, paidNanoUsd }: OtherAttempt): CallRecord {
   return {
     ...call,

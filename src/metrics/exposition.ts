@@ -7,43 +7,42 @@ import {
 } from './families.js';
 import type { HistogramRows, MetricsSnapshot, NumberRows } from './snapshot.js';
 
-/** What only the primary process knows. */
+/** The values of the primary process. */
 interface PrimaryFacts {
-  /** Of the gateway, and of Node. */
+  /** Versions of the gateway and of Node. */
   readonly version: string;
   readonly node: string;
-  /** Workers that serve at this moment. */
+  /** Workers that serve now. */
   readonly workers: number;
-  /** Workers that were started in the place of others. */
+  /** Workers started to replace others. */
   readonly workerRestarts: number;
-  /** How many times a config came into use, the first one included. */
+  /** The number of configs put into use, including the first. */
   readonly configGeneration: number;
   /** Unix milliseconds. */
   readonly startedAt: number;
-  /** Numbers of the moment of its parts. */
+  /** Current values of its parts. */
   readonly gauges: readonly PrimaryGauge[];
-  /** Its own mistakes, by where they were caught. */
+  /** Its internal faults, by where they were caught. */
   readonly faults?: readonly (readonly [where: string, count: number])[];
 }
 
-/** Numbers of the moment, as a part of the primary tells them. */
+/** Current values of a part of the primary. */
 export interface PrimaryGauge {
   readonly name: PrimaryName;
-  /** Those of the first series, then those of the next. */
+  /** Label values of all series in sequence. */
   readonly labelValues: readonly string[];
   /** One for each series. */
   readonly values: readonly number[];
 }
 
-/** One that has a single number. */
+/** A gauge with a single value. */
 export function primaryGauge(name: PrimaryName, value: number): PrimaryGauge {
   return { name, labelValues: [], values: [value] };
 }
 
 /**
- * Everything in the text format of Prometheus, in short texts, one after the other: of 2,000 series all of it takes tens
- * of milliseconds.
- * @param merged of all workers
+ * Writes all metrics in the text format of Prometheus, in short pieces: 2,000 series take tens of milliseconds in total.
+ * @param merged the snapshot of all workers
  */
 export function* expositionTexts(merged: MetricsSnapshot, primary: PrimaryFacts): Texts {
   yield primaryText(primary);
@@ -54,7 +53,7 @@ export function* expositionTexts(merged: MetricsSnapshot, primary: PrimaryFacts)
 
 type Texts = Generator<string, void, undefined>;
 
-/** Adds the mistakes of the primary to those of the workers. */
+/** Adds the faults of the primary to those of the workers. */
 function withFaults(
   all: readonly NumberRows[],
   faults: readonly (readonly [where: string, count: number])[],
@@ -102,9 +101,9 @@ function primaryText(primary: PrimaryFacts): string {
  * The text exposition format of Prometheus, version 0.0.4:
  * https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
  *
- * Written by hand, since it is written on the primary's time, which decides limits: 20,000 series of a counter take 35 ms
- * here and 150 ms with prom-client 15, 2,000 histograms of 20 buckets 30 ms and 360 ms, and loading that takes 0.1 s of a
- * start. It is the judge of the tests.
+ * Written by hand, since it runs in the primary, which decides limits. 20,000 series of a counter take 35 ms here and
+ * 150 ms with prom-client 15; 2,000 histograms of 20 buckets take 30 ms and 360 ms. Loading prom-client takes 0.1 s at
+ * start. The tests check this output against prom-client's.
  */
 
 /** Content type of the format. */
@@ -114,7 +113,7 @@ interface TextFamily {
   readonly name: string;
   readonly help: string;
   readonly labels: readonly string[];
-  /** Label values of the series, one after the other. */
+  /** Label values of all series in sequence. */
   readonly labelValues: readonly string[];
 }
 
@@ -127,9 +126,9 @@ interface NumberTextFamily extends TextFamily {
 
 /** Histograms by series. */
 interface HistogramTextFamily extends TextFamily {
-  /** Upper bounds of the buckets but for the last, which has none. */
+  /** Upper bounds of the buckets, except the last, which has none. */
   readonly bounds: readonly number[];
-  /** What is in each bucket and in none before it, of all series one after the other. */
+  /** Counts of the buckets, not cumulative, of all series in sequence. */
   readonly counts: readonly number[];
   /** One for each series. */
   readonly sums: readonly number[];
@@ -139,8 +138,8 @@ const metricName = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
 const labelName = /^(?!__)[a-zA-Z_][a-zA-Z0-9_]*$/;
 
 /**
- * The lines of a family.
- * @throws TypeError when a name is none of the format, or label values are missing or too many
+ * Writes the lines of a family.
+ * @throws TypeError when a name is invalid in the format, or the number of label values is wrong
  */
 export function numberText(family: NumberTextFamily): string {
   return [...numberTexts(family)].join('');
@@ -153,7 +152,7 @@ function* numberTexts(family: NumberTextFamily): Texts {
   for (const [row, value] of values.entries()) yield sample(name, pairsOf(row), value);
 }
 
-/** The same for histograms, a series at a time. The label `le` is not to be one of the family's own. */
+/** Writes the lines of histograms, a series at a time. The family must not have a label `le` of its own. */
 export function* histogramTexts(family: HistogramTextFamily): Texts {
   const { name, bounds, counts, sums } = family;
   if (family.labels.includes('le')) throw new TypeError(`${name} has a label le`);
@@ -183,7 +182,7 @@ function sample(name: string, pairs: string, value: number): string {
   return pairs === '' ? `${name} ${numberOf(value)}\n` : `${name}{${pairs}} ${numberOf(value)}\n`;
 }
 
-/** Gives the labels of the series of a row as they stand between the braces. */
+/** Returns a function that writes the labels of a series as they appear between the braces. */
 function labelPairs({ name, labels, labelValues }: TextFamily, rows: number): (row: number) => string {
   if (labelValues.length !== rows * labels.length) throw new TypeError(`${name} lacks label values`);
   for (const label of labels) {
@@ -206,7 +205,7 @@ function escapeLabelValue(text: string): string {
   return special.test(text) ? escapeHelp(text).replaceAll('"', '\\"') : text;
 }
 
-/** A number as Go's `ParseFloat` reads it. */
+/** Writes a number in the form of Go's `ParseFloat`. */
 function numberOf(value: number): string {
   if (value === Number.POSITIVE_INFINITY) return '+Inf';
   return value === Number.NEGATIVE_INFINITY ? '-Inf' : String(value);

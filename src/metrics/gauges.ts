@@ -4,39 +4,39 @@ import type { ProcessGauges } from './process-gauges.js';
 import { SeriesTable } from './series.js';
 import { mapValues, NumberTable, type SeriesCaps } from './tables.js';
 
-/** Every state of a target; it is in one of them at a time. */
+/** The states of a target, which is in one of them at a time. */
 export const targetStates = ['closed', 'cooling', 'open', 'half-open'] as const;
 
 /** A target at one worker. */
 interface TargetGauge {
-  /** The upstream's name, and the model's name there. */
+  /** The upstream's name, and its name of the model. */
   readonly upstream: string;
   readonly model: string;
   readonly state: (typeof targetStates)[number];
-  /** Requests under way, and those that have ended of late. */
+  /** Requests in flight, and those that ended recently. */
   readonly inFlight: number;
   readonly calls: number;
 }
 
-/** Gauges of several series. */
+/** Gauges with labels. */
 type Labelled =
   | 'gateway_event_loop_delay_seconds'
   | 'gateway_targets'
   | 'gateway_target_state'
   | 'gateway_target_in_flight';
 
-/** The numbers of a moment. */
+/** A reading of all gauges. */
 export interface GaugeReadings {
-  /** Those of gauges without labels. */
+  /** Values of the gauges without labels. */
   readonly numbers: Readonly<Record<Exclude<GaugeName, Labelled>, number>>;
   readonly loopDelay: ProcessGauges['loopDelay'];
-  /** Those of thousands of models are looked at one by one. */
+  /** Iterated in steps, since there may be thousands. */
   readonly targets: Iterable<TargetGauge>;
 }
 
 export type GaugeTables = Readonly<Record<GaugeName, NumberTable>>;
 
-/** Empty tables of every gauge. */
+/** Creates empty tables for every gauge. */
 export function createGaugeTables(caps: Pick<SeriesCaps, 'numbers'>): GaugeTables {
   return mapValues<GaugeName, GaugeFamily, NumberTable>(
     gaugeFamilies,
@@ -45,8 +45,8 @@ export function createGaugeTables(caps: Pick<SeriesCaps, 'numbers'>): GaugeTable
 }
 
 /**
- * Joins a gauge with what its series has already, as its family says. What is no finite number is left out.
- * @param number of the series
+ * Combines a value with that of its series, as its family specifies. NaN and infinities are ignored.
+ * @param number number of the series
  */
 export function joinGauge(tables: GaugeTables, name: GaugeName, number: number, value: number): void {
   if (!Number.isFinite(value)) return;
@@ -55,7 +55,7 @@ export function joinGauge(tables: GaugeTables, name: GaugeName, number: number, 
   values[number] = gaugeFamilies[name].merge === 'sum' ? before + value : Math.max(before, value);
 }
 
-/** Tables of what was read. */
+/** Fills tables from a reading. */
 export function* gaugeSteps(
   { numbers, loopDelay, targets }: GaugeReadings,
   caps: SeriesCaps,
@@ -79,17 +79,17 @@ export function* gaugeSteps(
   return tables;
 }
 
-/** A target has a series for each state; a part of a family's room is not for series of their own. */
+/** Series per target: one for each state, plus the family's reserve for `other`. */
 const seriesOfTarget = targetStates.length + 1;
 
 interface NotableTargets {
   readonly told: readonly TargetGauge[];
-  /** How many of all targets are in each state. */
+  /** The number of all targets in each state. */
   readonly states: Readonly<Record<TargetGauge['state'], number>>;
 }
 
 /**
- * As many targets as are told: all, or those that are ill first, then the busiest. What is told of a target is of it alone.
+ * Selects the targets to report: all, or up to a bound those that are not closed first, then the busiest.
  */
 function* notable(targets: Iterable<TargetGauge>, most: number): Steps<NotableTargets> {
   const states = { closed: 0, cooling: 0, open: 0, 'half-open': 0 };
@@ -113,8 +113,8 @@ function busiest(targets: readonly TargetGauge[], most: number): TargetGauge[] {
 }
 
 /**
- * What a target is called in labels, lines and pages. Names of models have slashes; one in that of an upstream is written
- * as in URLs, so that no two targets have one name.
+ * The name of a target in labels, ledger lines and pages. Model names contain slashes; a slash in an upstream's name is
+ * percent-encoded, so that names are unique.
  */
 export function targetLabel(upstream: string, model: string): string {
   return `${upstream.replaceAll('%', '%25').replaceAll('/', '%2F')}/${model}`;

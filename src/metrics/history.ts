@@ -8,22 +8,22 @@ export const historyStepMs = 5000;
 /** Points of an hour. */
 export const historyLength = 720;
 
-/** A call that comes so much too early is on time: timers are never quite even. */
+/** A call that is early by less than this counts as on time, since timers are not exact. */
 const earlyMs = historyStepMs / 10;
 
 type Sums = ReturnType<typeof sumsOf>;
 
-/** The last hour in steps of five seconds: `historyLength` points, of which the oldest is forgotten for each new one. */
+/** Creates the history of the last hour in steps of five seconds: `historyLength` points, oldest replaced first. */
 export function createHistory() {
   const points: HistoryView[] = [];
   let last: Sums | null = null;
 
   return {
     /**
-     * Takes note of what all workers have counted until now. The first call only sets the beginning, and one that comes
-     * too early after another is passed over; one that comes late makes one point of a longer time.
-     * @param now Unix milliseconds; where the clock was set back, points of the time to come are forgotten
-     * @returns the point that it made, or null
+     * Records the counts of all workers. The first call only sets the start. A call too early after another is ignored; a
+     * late one makes one point of a longer time.
+     * @param now Unix milliseconds; if the clock was set back, points in the future are dropped
+     * @returns the new point, or null
      */
     add(merged: MetricsSnapshot, now: number): HistoryView | null {
       const before = last;
@@ -39,7 +39,7 @@ export function createHistory() {
       if (points.push(point) > historyLength) points.shift();
       return point;
     },
-    /** The oldest first. */
+    /** The points, oldest first. */
     points(): HistoryView[] {
       return [...points];
     },
@@ -71,7 +71,7 @@ function latencyBetween(name: HistogramName, before: readonly number[], now: rea
   );
 }
 
-/** Sums of a merged snapshot, of which two make a point. */
+/** Sums of a merged snapshot; the difference of two is a point. */
 function sumsOf({ counters, histograms }: MetricsSnapshot, at: number) {
   const sums = { requests: 0, errors: 0, inputTokens: 0, outputTokens: 0 };
   eachSeries(counters, 'gateway_requests_total', ([, , status = '', outcome = ''], count) => {

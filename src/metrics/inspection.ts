@@ -2,16 +2,16 @@ import type { FailureView, RecentRequestView, TargetStateView } from '../admin/l
 import { type Steps, sortSteps } from '../wire/steps.js';
 import { targetLabel } from './gauges.js';
 
-/** What one worker tells while somebody looks at the console. */
+/** A worker's report while the console is open. */
 export interface Inspection {
   /** Its last calls, newest first. */
   readonly requests: readonly RecentRequestView[];
   readonly targets: readonly InspectedTarget[];
-  /** Of the limits of which it has used anything within the last minute, or does now; those of most units first. */
+  /** The limits that it uses or has used within the last minute, those with the most units first. */
   readonly limits: readonly UsedLimit[];
 }
 
-/** What one worker uses of a limit. */
+/** A worker's use of a limit. */
 interface UsedLimit {
   /** `key:team-a:requests` */
   readonly name: string;
@@ -19,10 +19,10 @@ interface UsedLimit {
   readonly used: number;
 }
 
-/** Limits that a worker tells of. */
+/** Most limits in a report. */
 const mostLimits = 1000;
 
-/** What a worker tells of its limits, of which there may be several hundred thousand. */
+/** Selects the limits to report, of which there may be several hundred thousand. */
 export function* inspectLimits(limits: Iterable<UsedLimit>): Steps<UsedLimit[]> {
   let told: UsedLimit[] = [];
   for (const limit of limits) {
@@ -38,28 +38,28 @@ function* mostUsed(limits: readonly UsedLimit[]): Steps<UsedLimit[]> {
 
 /** A target as one worker sees it. */
 export interface InspectedTarget {
-  /** As in labels. */
+  /** The target's name, as in labels. */
   readonly name: string;
   readonly state: TargetStateView;
   readonly lastFailure: FailureView | null;
 }
 
-/** Targets that a worker tells of; those with something to tell come first. */
+/** Most targets in a report; those with a failure or a state other than closed come first. */
 const mostTargets = 500;
 
-/** What is known of a target at a worker. */
+/** The state of a target at a worker. */
 export interface TargetFacts {
   readonly upstream: string;
   readonly model: string;
   readonly state: TargetStateView;
   readonly lastError: string | null;
-  /** Milliseconds since then, or null. */
+  /** Milliseconds since the last error, or null. */
   readonly lastErrorAgoMs: number | null;
 }
 
 /**
- * What a worker tells of its targets.
- * @param unixTime of so many milliseconds before the moment at which they were asked
+ * Selects the targets to report.
+ * @param unixTime converts an age in milliseconds, at the time of the reading, to Unix time
  */
 export function inspectTargets(
   targets: readonly TargetFacts[],

@@ -2,23 +2,23 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 
 /**
- * What a process knows of itself at this moment. By hand, since prom-client's gauges are of the process that is asked,
- * with all its event loop's delay since the start or since whoever asked before: these are told to the primary and added.
+ * The current state of a process. Not by prom-client, whose gauges are those of the process that serves the request, with
+ * the event loop delay since the start or the previous read. These are sent to the primary and combined there.
  */
 export interface ProcessGauges {
   readonly residentBytes: number;
   readonly heapBytes: number;
-  /** Seconds by which timers came late, in the last half minute at least and one at most. */
+  /** Delay of timers in seconds, over at least the last half minute and at most the last minute. */
   readonly loopDelay: { readonly p50: number; readonly p99: number; readonly max: number };
 }
 
-/** Milliseconds between two looks at the event loop. */
+/** Milliseconds between two samples of the event loop delay. */
 const resolutionMs = 20;
 const nanosPerSecond = 1e9;
-/** A period of the event loop's delay is read this long while the next one is under way. */
+/** Length of a period of the event loop delay; each period is read while the next one is recorded. */
 const periodMs = 30_000;
 
-/** Resident memory of this process, in bytes; null where it has no descriptor left to ask the system with. */
+/** Resident memory of this process in bytes; null if no file descriptor is free to read it. */
 export function residentMemory(): number | null {
   try {
     return process.memoryUsage.rss();
@@ -27,7 +27,7 @@ export function residentMemory(): number | null {
   }
 }
 
-/** Watches this process until it is closed. It does not keep the process alive. */
+/** Starts measuring this process, until closed. Does not keep the process alive. */
 export function watchProcess() {
   let current = monitorEventLoopDelay({ resolution: resolutionMs });
   let next = monitorEventLoopDelay({ resolution: resolutionMs });
@@ -35,11 +35,11 @@ export function watchProcess() {
   next.enable();
   let turnedAt = performance.now();
   let residentBytes = 0;
-  // What is recorded is the time from one look to the next.
+  // The recorded value is the time between two samples.
   const late = (nanos: number): number => Math.max(0, nanos / nanosPerSecond - resolutionMs / 1000);
   return {
     /**
-     * Reads everything. Whoever asks takes nothing from others who ask.
+     * Reads everything. Concurrent readers do not affect each other.
      * @param now milliseconds of `performance.now()`
      */
     read(now = performance.now()): ProcessGauges {

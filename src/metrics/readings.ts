@@ -37,12 +37,12 @@ export function eachHistogram(
   }
 }
 
-/** Counts of the buckets of a family, all zero. */
+/** Zero counts for the buckets of a family. */
 export function emptyBuckets(name: HistogramName): number[] {
   return new Array<number>(histogramFamilies[name].bounds.length + 1).fill(0);
 }
 
-/** Adds to counts those of another series of the same family. */
+/** Adds the counts of another series of the same family. */
 export function addBuckets(sum: number[], counts: readonly number[]): void {
   for (const [bucket, count] of counts.entries()) (sum[bucket] as number) += count;
 }
@@ -54,7 +54,7 @@ export function bucketsOf(rows: readonly HistogramRows[], name: HistogramName): 
   return sum;
 }
 
-/** What the counts of a family's buckets say. */
+/** The latency view of a family's bucket counts. */
 export function latencyOf(name: HistogramName, counts: readonly number[]): LatencyView {
   const { bounds } = histogramFamilies[name];
   return {
@@ -65,9 +65,9 @@ export function latencyOf(name: HistogramName, counts: readonly number[]): Laten
 }
 
 /**
- * Whether a request is counted as an error. One that was refused behind a good status is a stream that broke off by
- * the gateway's own doing.
- * @param status as a label says it
+ * Whether a request counts as an error. A request that was refused after a success status is a stream that the gateway
+ * itself broke off.
+ * @param status value of the label
  */
 export function isError(status: string, outcome: string): boolean {
   if (status.startsWith('5') || outcome === 'upstream_error' || outcome === 'interrupted') return true;

@@ -18,8 +18,8 @@ import {
 } from './tables.js';
 
 /**
- * Members whose loss is counted by name, the last name of a path alone; all others are one. A client is free to invent
- * names, and these are the ones that clients of the text protocols send, and that their upstreams answer with.
+ * Members whose loss is counted by name (the last name of a path); all others share one label. Clients are free to invent
+ * names; these are the ones that clients of the text protocols send, and their upstreams return.
  */
 const counted: ReadonlySet<string> = new Set([
   ...['cache_control', 'citations', 'context_management', 'defer_loading', 'eager_input_streaming', 'name'],
@@ -42,7 +42,7 @@ const counted: ReadonlySet<string> = new Set([
   ...['anyOf', 'oneOf', 'allOf', 'additionalProperties', 'pattern', 'format', 'multipleOf'],
   ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
   ...['minLength', 'maxLength', 'minItems', 'maxItems', 'uniqueItems'],
-  // Of answers.
+  // Members of answers.
   ...['web_search_call', 'annotations', 'logprobs', 'stop_sequence', 'groundingChunks', 'groundingSupports'],
   ...['inlineData', 'executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse', 'audio'],
   ...['code_execution_tool_result', 'bash_code_execution_tool_result', 'web_fetch_tool_result'],
@@ -65,10 +65,10 @@ function leftOutLabel(name: string): string {
   return counted.has(last) ? last : otherLabel;
 }
 
-/** A target is another object after each reload, and its name then the same. */
+/** Names by target object; a reload creates new objects with the same names. */
 const targetNames = new WeakMap<Target, string>();
 
-/** Upstream and model there, as people read it; made once for each target. */
+/** The readable name of a target: its upstream and model. Built once per target. */
 export function targetName(target: Target): string {
   let name = targetNames.get(target);
   if (name === undefined) {
@@ -78,55 +78,55 @@ export function targetName(target: Target): string {
   return name;
 }
 
-/** What is counted of calls that have ended alike, but for their times: of each, and the sums of them all. */
+/** Ended calls with the same labels, as counted without their times: the common members, and the sums over all. */
 export interface CountedCalls
   extends Pick<
     CallRecord,
     'keyId' | 'protocol' | 'model' | 'status' | 'bytesIn' | 'bytesOut' | 'costNanoUsd' | 'outcome'
   > {
-  /** Null where no tokens are counted. */
+  /** Null if no tokens are counted. */
   readonly usage: TokenCounts | null;
 }
 
 export type TokenCounts = Pick<Usage, 'input' | 'output' | 'cached' | 'reasoning'>;
 
-/** What one worker counts. Only `snapshot` costs more than some look-ups. */
+/** The metrics of one worker. Only snapshots cost more than a few lookups. */
 export interface Recorder {
-  /** Counts a call that has ended, once. */
+  /** Counts an ended call, once. */
   record(call: CallRecord): void;
   /** Counts the members of a request or an answer that its translation left out. @param names see `LeftOut` */
   recordLeftOut(names: readonly string[], direction: 'request' | 'answer'): void;
-  /** Counts calls that have ended alike, once, and keeps nothing of what it is told. @returns what counts their times */
+  /** Counts ended calls with the same labels, once, without keeping `sums`. @returns a counter of their times */
   recordSums(sums: CountedCalls, calls: number): CallTimes;
-  /** Counts an attempt at a target that has ended. */
+  /** Counts an ended attempt at a target. */
   recordAttempt(target: Target, result: AttemptResult): void;
-  /** Counts the time from the beginning of an attempt to the head of its answer. @param ms milliseconds */
+  /** Counts the time from the start of an attempt to the head of its answer. @param ms milliseconds */
   recordFirstByte(target: Target, ms: number): void;
-  /** Counts an attempt at a target that follows another one of the same call. */
+  /** Counts an attempt at a target that follows another attempt of the same call. */
   recordRetry(target: Target): void;
-  /** Adds to what is counted of anything else. @param a label of the family, as is `b`; none where it has none */
+  /** Adds to any other counter. @param a first label of the family; `b` is the second. Omit what it does not have. */
   count(family: CounterName, amount: number, a?: string, b?: string): void;
-  /** All that was counted since it was last taken, as plain data. */
+  /** Everything counted since the last `take`, as plain data. */
   snapshot(): MetricsSnapshot;
-  /** The same for another process that adds up what it is told: it is forgotten here, and busy series get a place. */
+  /** The same for a process that adds up snapshots: clears the counts here, and lets busy series get numbers. */
   take(): MetricsSnapshot;
-  /** Does that in steps: what is counted between two of them is in this snapshot or in the next one. One at a time. */
+  /** `take` in steps: counts between two steps are in this snapshot or in the next. Runs one at a time. */
   takeSteps(): Steps<MetricsSnapshot>;
 }
 
-/** Of what is no call. */
+/** For records that are not calls. */
 const noTimes: CallTimes = { observe: () => {} };
 
 /** For calls that are counted elsewhere. */
 export const uncounted: Recorder['recordSums'] = () => noTimes;
 
-/** What is known of a target once it was counted. */
+/** The cached places of a target's series. */
 class KnownTarget {
   readonly name: string;
-  /** Place of the series of its attempts that went well, as nearly all do, and of that of their times. */
+  /** Places of the series of its successful attempts, which nearly all are, and of their first-byte times. */
   ok = noPlace;
   firstByte = noPlace;
-  /** Of the series that are counted in, when the places were noted. */
+  /** `renewals` of the series when the places were cached. */
   #renewals = 0;
   #firstByteRenewals = 0;
 
@@ -134,7 +134,7 @@ class KnownTarget {
     this.name = name;
   }
 
-  /** Forgets places that hold no more, for the series that are counted in have been renewed. */
+  /** Clears places that a renewal of the series has made invalid. */
   forgetPlaces(renewals: number, firstByteRenewals: number): void {
     if (renewals !== this.#renewals) this.ok = noPlace;
     if (firstByteRenewals !== this.#firstByteRenewals) this.firstByte = noPlace;
@@ -144,9 +144,9 @@ class KnownTarget {
 }
 
 /**
- * Counts from zero.
- * @param read is asked for the gauges with each snapshot
- * @param caps most series of a family; more share the label value `other`
+ * Creates a recorder with all counts at zero.
+ * @param read reads the gauges for each snapshot
+ * @param caps most series of a family; further ones share the label value `other`
  */
 export function createRecorder(read: () => GaugeReadings, caps: SeriesCaps = defaultCaps): Recorder {
   const tables = createTables(caps);
@@ -200,7 +200,7 @@ export function createRecorder(read: () => GaugeReadings, caps: SeriesCaps = def
   function* takeSteps(): Steps<MetricsSnapshot> {
     const gauges = yield* gaugeSteps(read(), caps);
     noteOverflow(tables);
-    // What overflows from here on is told with the next one.
+    // Overflows from here on are reported with the next snapshot.
     for (const { series } of [...Object.values(counters), ...Object.values(histograms)])
       series.overflowed = 0;
     return yield* snapshotSteps(tables, gauges, undefined, (table) => {
@@ -228,7 +228,7 @@ export function createRecorder(read: () => GaugeReadings, caps: SeriesCaps = def
   };
 }
 
-/** What counts attempts at targets. */
+/** Creates the functions that count attempts at targets. */
 function targetRecorder({
   counters,
   histograms,
@@ -236,7 +236,7 @@ function targetRecorder({
   const attempts = counters.gateway_upstream_attempts_total;
   const retries = counters.gateway_retries_total;
   const firstBytes = histograms.gateway_target_first_byte_seconds;
-  // A target is another object after each reload, and its name then the same.
+  // A reload creates new target objects with the same names.
   const knownTargets = new WeakMap<Target, KnownTarget>();
   const knownOf = (target: Target): KnownTarget => {
     let known = knownTargets.get(target);
@@ -263,7 +263,7 @@ function targetRecorder({
   };
 }
 
-/** Counts what puts the price of earlier calls right: counters never fall. */
+/** Counts a correction of earlier calls' prices. Counters never fall, so a reduction has a counter of its own. */
 function correctCost(
   { gateway_cost_usd_total: cost, gateway_cost_given_back_usd_total: givenBack }: Tables['counters'],
   model: string,
@@ -274,7 +274,7 @@ function correctCost(
   return noTimes;
 }
 
-/** Brings the counter of what had no series of its own up to date. */
+/** Updates the counter of uses that had no series of their own. */
 function noteOverflow({ counters, histograms }: Tables): void {
   const { series: families, values } = counters.gateway_metrics_overflow_total;
   for (const [name, { series }] of [...Object.entries(counters), ...Object.entries(histograms)]) {
@@ -282,26 +282,26 @@ function noteOverflow({ counters, histograms }: Tables): void {
   }
 }
 
-/** A status as it is looked up. There are never more than 501 of them, whatever an upstream answers. */
+/** The label of a status. There are at most 501 values, whatever an upstream answers. */
 function statusLabel(status: number): number | string {
   return status >= 100 && status < 600 && Number.isInteger(status) ? status : noLabel;
 }
 
-/** By the first digit of a status. */
+/** Status classes by the first digit of a status. */
 const classes = [noLabel, '1xx', '2xx', '3xx', '4xx', '5xx'];
 
-/** Status and outcome of most calls are among the first few of their model. */
-const mostEndings = 8;
+/** Cached pairs of status and outcome per model: the first few cover most calls. */
+const maxEndings = 8;
 /** Classes of a status: none, and 1xx to 5xx. */
 const classCount = 6;
-/** How calls for a model by a protocol have ended, with the place of the series of those. */
+/** A status and outcome of calls of one protocol and model, with the place of their series. */
 interface Ending {
   readonly status: number | string;
   readonly outcome: string;
   readonly place: number;
 }
 
-/** The places of the series that calls for one model by one protocol count in, once they are known. */
+/** The cached places of the series of one protocol and model. */
 class CallShortcut {
   readonly endings: Ending[] = [];
   input = noPlace;
@@ -311,7 +311,7 @@ class CallShortcut {
   cost = noPlace;
   times: CallHistograms | null = null;
 
-  /** The place of a series of requests, or `noPlace`. */
+  /** The cached place of a series of requests, or `noPlace`. */
   placeOf(status: number | string, outcome: string): number {
     const { endings } = this;
     for (let i = 0; i < endings.length; i++) {
@@ -321,12 +321,12 @@ class CallShortcut {
     return noPlace;
   }
 
-  /** Notes the place that goes with them, for as long as there is room. */
+  /** Caches a place, if there is room. */
   remember(status: number | string, outcome: string, place: number): void {
-    if (this.endings.length < mostEndings) this.endings.push({ status, outcome, place });
+    if (this.endings.length < maxEndings) this.endings.push({ status, outcome, place });
   }
 
-  /** Makes it as new. */
+  /** Clears all places. */
   forget(): void {
     this.endings.length = 0;
     this.input = noPlace;
@@ -338,12 +338,12 @@ class CallShortcut {
   }
 }
 
-/** Pairs of protocol and model whose places are remembered, about 400 bytes each. */
-const mostPairs = 8192;
+/** Most cached pairs of protocol and model, about 400 bytes each. */
+const maxPairs = 8192;
 
 /**
- * Spares most calls most look-ups: a dozen of them, one for each label of each family, cost three times as much. Holds
- * no counts. A pair of protocol and model that comes when there are many finds nothing known, each time anew.
+ * Caches places, so that most calls need few lookups: a dozen of them, one per label of each family, cost three times as
+ * much. Holds no counts. Pairs of protocol and model beyond the bound are never cached.
  */
 class Shortcuts {
   readonly #mostKeys: number;
@@ -351,26 +351,26 @@ class Shortcuts {
   #callCount = 0;
   readonly #keys = new Map<string, Int32Array>();
   readonly #noCall = new CallShortcut();
-  /** Of any key for which there is no more room: it finds nothing known, each time anew. */
+  /** For keys beyond the bound: always empty. */
   readonly #noKey = new Int32Array(classCount);
 
-  /** @param mostSeries of the family of keys */
+  /** @param mostSeries bound of the family with the key label */
   constructor(mostSeries: number) {
     this.#mostKeys = mostSeries;
   }
 
-  /** Good until the next one is asked for. */
+  /** Returns the places of a protocol and model; valid until the next call of this method. */
   ofCall(protocol: string, model: string): CallShortcut {
     return this.#calls.get(protocol)?.get(model) ?? this.#addCall(protocol, model);
   }
 
-  /** The places of the series of a key by the class of a status. */
+  /** Returns the places of a key's series by status class. */
   ofKey(key: string): Int32Array {
     return this.#keys.get(key) ?? this.#addKey(key);
   }
 
   #addCall(protocol: string, model: string): CallShortcut {
-    if (this.#callCount >= mostPairs) {
+    if (this.#callCount >= maxPairs) {
       this.#noCall.forget();
       return this.#noCall;
     }

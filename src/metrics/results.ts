@@ -1,6 +1,6 @@
 import type { AttemptFailure } from '../errors.js';
 
-/** How an attempt at an upstream ended, as it is counted. */
+/** The result of an attempt at an upstream, as counted. */
 export type AttemptResult =
   | 'ok'
   | 'refused'
@@ -37,12 +37,12 @@ const resultOfReason: Readonly<Record<AttemptFailure, AttemptResult>> = {
   gateway_fault: 'canceled',
 };
 
-/** The result of an attempt that came to no answer, or to no whole or usable one. */
+/** The result of an attempt without an answer, or without a whole or usable one. */
 export function resultOfFailure(reason: AttemptFailure): AttemptResult {
   return resultOfReason[reason];
 }
 
-/** The result of an attempt that was answered whole. */
+/** The result of an attempt with a whole answer. */
 export function resultOfStatus(status: number): AttemptResult {
   if (status === 429) return 'status_429';
   if (status >= 500) return 'status_5xx';

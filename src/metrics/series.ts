@@ -1,83 +1,83 @@
 import { openLabels, otherLabel } from './families.js';
 
-/** A status is looked up as the number that it is; what is shown is always text. */
+/** A label value. A status is looked up as a number; output is always text. */
 export type LabelValue = string | number;
 
-/** Stands for the place of a series that was not looked up yet. */
+/** The place of a series that was not looked up yet. */
 export const noPlace = -1;
-/** The first place of those that have no number of their own: from here on downwards. */
+/** The first place of series without a number of their own; further ones count downwards. */
 const firstShared = -2;
 
-/** The way to a series, one level for each label; at the last one its number. */
+/** The lookup tree of series: one level per label, with numbers at the last. */
 type Level = Map<LabelValue, Level | number>;
 
-/** Part of the room of a family that is kept for series with `other` in them. */
+/** Fraction of a family's series reserved for those with `other` labels. */
 const shareForOther = 1 / 8;
 
-/** What a use of a series counts for later, after each renewal: half of it after three minutes of renewals by the way. */
-const lasting = 0.98;
-/** A series gives way to one that is used more than so many times as much. */
-const timesBusier = 2;
-/** Series that give way at once, at most: it takes time in which nothing else is done. */
-const mostReplaced = 256;
+/** Decay of a series' use count per renewal: it halves in three minutes of renewals. */
+const usesDecay = 0.98;
+/** A series is replaced by one that is used more than this many times as much. */
+const busierFactor = 2;
+/** Most series replaced in one renewal, since it blocks the event loop. */
+const maxReplaced = 256;
 
-/** A series that shares the number of others. */
+/** A series that shares a number with others. */
 interface Sharing {
-  /** Null for those that are not told apart, since there are too many. */
+  /** Null for series that are too many to be told apart. */
   readonly labels: readonly LabelValue[] | null;
   readonly number: number;
   uses: number;
 }
 
-/** A series that has given way: what was counted under its number belongs to others from now on. */
+/** A replaced series: its number belongs to another series from now on. */
 interface Replaced {
   readonly number: number;
-  /** The number that it shares with others now: the same one where a series of `other` has taken it. */
+  /** The number that it shares with others now; the same one if a series of `other` has taken it. */
   readonly shared: number;
 }
 
 /**
- * Numbers the series of a family, from 0 on in the order in which they were first seen, and never more than `limit`
- * of them. Series for which there is no room share others: first those that differ only in the labels whose values
- * come from a config, which then are `other`, and when even these are too many one whose labels are all `other`.
+ * Numbers the series of a family from 0 in the order of their first use, at most `limit` of them. Series beyond that share
+ * a number: first those that differ only in labels with values from a config, which become `other`. If even these are too
+ * many, one whose labels are all `other`.
  *
- * A series keeps its number until `renew`, where those that were used least give way to those that were used most without
- * a number of their own.
+ * A series keeps its number until `renew` replaces the least used series by the most used ones without a number of their
+ * own.
  */
 export class SeriesTable {
-  /** Labels of a series. */
+  /** The number of labels. */
   readonly width: number;
   readonly limit: number;
-  /** Label values, series after series. */
+  /** Label values of all series in sequence. */
   readonly labels: string[] = [];
-  /** How often something was found to have no series of its own. */
+  /** The number of uses that had no series of their own. */
   overflowed = 0;
-  /** How often places that were told before have ceased to be those of their series. */
+  /** The number of times that earlier places became invalid. */
   renewals = 0;
   readonly #names: readonly string[];
   readonly #limitOfOwn: number;
   readonly #root: Level = new Map();
-  /** As `labels`, as they are looked up. */
+  /** Like `labels`, in the form used for lookups. */
   readonly #values: LabelValue[] = [];
-  /** How much each series was used of late. */
+  /** The decayed use count of each series. */
   readonly #uses: Float64Array;
-  /** Numbers that series share: they never give way. */
+  /** Shared numbers, which are never replaced. */
   readonly #shared = new Set<number>();
-  /** What places from `firstShared` on downwards stand for. */
+  /** The series at places from `firstShared` downwards. */
   #sharing: Sharing[] = [];
   #sharingRoot: Level = new Map();
-  /** Places of those that are not told apart, by the number that they share. */
-  readonly #untold = new Map<number, number>();
+  /** Places of the series that are not told apart, by the number that they share. */
+  readonly #merged = new Map<number, number>();
   #size: number;
 
   /**
-   * @param names of the labels, at most four
+   * @param names names of the labels, at most four
    * @param limit at least 1
    */
   constructor(names: readonly string[], limit: number) {
     this.#names = names;
     this.width = names.length;
-    // The only series of a family without labels is there from the start.
+    // The only series of a family without labels exists from the start.
     this.limit = names.length === 0 ? 1 : limit;
     this.#size = names.length === 0 ? 1 : 0;
     this.#limitOfOwn = limit - 1 - Math.floor(limit * shareForOther);
@@ -88,14 +88,14 @@ export class SeriesTable {
     return this.#size;
   }
 
-  /** The number of a series. Takes as many values as there are labels, and allocates nothing for one that is known. */
+  /** Returns the number of a series, from as many values as there are labels. Allocates nothing for a known series. */
   find(a: LabelValue = '', b: LabelValue = '', c: LabelValue = '', d: LabelValue = ''): number {
     return this.numberAt(this.placeOf(a, b, c, d));
   }
 
   /**
-   * The place of a series, which stays the same until `renewals` grows, so that nobody need look it up again: its
-   * number, or what stands for the number that it shares with others.
+   * Returns the place of a series: its number, or a stand-in for the number that it shares. It stays valid until
+   * `renewals` grows, so callers may cache it.
    */
   placeOf(a: LabelValue = '', b: LabelValue = '', c: LabelValue = '', d: LabelValue = ''): number {
     if (this.width === 0) return 0;
@@ -106,8 +106,8 @@ export class SeriesTable {
   }
 
   /**
-   * The number at a place. That of others is counted as found to be.
-   * @param uses how much it is used: calls, tokens or whatever the family counts
+   * Returns the number at a place, and counts its use.
+   * @param uses the amount of use: calls, tokens or whatever the family counts
    */
   numberAt(place: number, uses = 1): number {
     if (place >= 0) {
@@ -121,14 +121,15 @@ export class SeriesTable {
   }
 
   /**
-   * Lets the series that were used least of late give way to those that were used most without a number of their own.
-   * @returns which have; their numbers are those of other series by then, but for one that makes room for what it shares
+   * Replaces the recently least used series by the most used ones without a number of their own.
+   * @returns the replaced series; their numbers belong to other series by then, except one that made room for the series
+   * that it shares
    */
   renew(): Replaced[] {
     const replaced = this.#giveWay();
     if (replaced.length > 0 || this.#sharing.length >= this.limit) this.#forgetSharing();
-    for (let number = 0; number < this.#size; number++) (this.#uses[number] as number) *= lasting;
-    for (const sharing of this.#sharing) sharing.uses *= lasting;
+    for (let number = 0; number < this.#size; number++) (this.#uses[number] as number) *= usesDecay;
+    for (const sharing of this.#sharing) sharing.uses *= usesDecay;
     return replaced;
   }
 
@@ -148,19 +149,19 @@ export class SeriesTable {
     const most = eager[0]?.uses ?? 0;
     const idle: number[] = [];
     for (let number = 0; number < this.#size; number++)
-      if (most > timesBusier * (uses[number] as number) && !this.#shared.has(number)) idle.push(number);
+      if (most > busierFactor * (uses[number] as number) && !this.#shared.has(number)) idle.push(number);
     idle.sort((a, b) => (uses[a] as number) - (uses[b] as number));
     const replaced: Replaced[] = [];
-    for (const number of idle.slice(0, mostReplaced)) {
+    for (const number of idle.slice(0, maxReplaced)) {
       const busier = eager[replaced.length];
-      if (busier === undefined || busier.uses <= timesBusier * (uses[number] as number)) break;
-      // One that has given way before it may share this number.
+      if (busier === undefined || busier.uses <= busierFactor * (uses[number] as number)) break;
+      // A series replaced just before may share this number.
       if (!this.#shared.has(number)) replaced.push({ number, shared: this.#replace(number, busier) });
     }
     return replaced;
   }
 
-  /** Gives a number to a series that had none. @returns the one that the series before it shares now */
+  /** Gives a number to a series that had none. @returns the number that the replaced series shares now */
   #replace(number: number, { labels, uses }: Sharing): number {
     const at = number * this.width;
     const before = this.#values.slice(at, at + this.width);
@@ -175,7 +176,7 @@ export class SeriesTable {
     return this.#share(a, b, c, d);
   }
 
-  /** Keeps the busier half of the series that share numbers: all have other places from now on. */
+  /** Keeps the busier half of the series that share numbers. The places of all of them change. */
   #forgetSharing(): void {
     const kept = this.#sharing
       .filter(({ labels }) => labels !== null && typeof seek(this.#root, ...labels) !== 'number')
@@ -183,21 +184,21 @@ export class SeriesTable {
       .slice(0, Math.floor(this.limit / 2));
     this.#sharing = [];
     this.#sharingRoot = new Map();
-    this.#untold.clear();
+    this.#merged.clear();
     for (const { labels, number, uses } of kept) this.#addSharing(labels, number, uses);
     this.renewals++;
   }
 
-  /** @returns the place of a series that is to share a number */
+  /** @returns the place of a series that has to share a number */
   #let(...all: [LabelValue, LabelValue, LabelValue, LabelValue]): number {
     const number = this.#share(...all);
-    // It may be one of those that others share: so another process tells of its own.
+    // It may itself be a shared series, as received from another process.
     if (seek(this.#root, ...all) !== undefined) return number;
     if (this.#sharing.length < this.limit) return this.#addSharing(all.slice(0, this.width), number, 0);
-    const known = this.#untold.get(number);
+    const known = this.#merged.get(number);
     if (known !== undefined) return known;
     const place = this.#addSharing(null, number, 0);
-    this.#untold.set(number, place);
+    this.#merged.set(number, place);
     return place;
   }
 
@@ -207,7 +208,7 @@ export class SeriesTable {
     return place;
   }
 
-  /** The number that a series shares for which there is no room. */
+  /** The number that a series without room shares. */
   #share(a: LabelValue, b: LabelValue, c: LabelValue, d: LabelValue): number {
     const number = this.#sharedNumber(a, b, c, d);
     this.#shared.add(number);
@@ -239,7 +240,7 @@ export class SeriesTable {
   }
 }
 
-/** What stands at the end of a way of up to four labels; those behind its end are not looked at. */
+/** Looks up a series by up to four labels. Stops at the number, and ignores further labels. */
 function seek(
   root: Level,
   a: LabelValue = '',
@@ -267,7 +268,7 @@ function setLeaf(root: Level, values: readonly LabelValue[], leaf: number): void
   level.set(values.at(-1) as LabelValue, leaf);
 }
 
-/** Takes a way out, with the levels of which nothing else is left. */
+/** Removes a series from the tree, with the levels that become empty. */
 function removeLeaf(root: Level, values: readonly LabelValue[]): void {
   const [value = '', ...more] = values;
   const below = root.get(value);

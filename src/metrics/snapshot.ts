@@ -3,12 +3,12 @@ import type { GaugeTables } from './gauges.js';
 import type { SeriesTable } from './series.js';
 import type { HistogramTable, NumberTable, Tables } from './tables.js';
 
-/** A family, the label values of its series one after the other, and a number for each series. */
+/** A family, the label values of its series in sequence, and a number for each series. */
 export type NumberRows = readonly [family: string, labels: readonly string[], values: readonly number[]];
 
 /**
- * A family, the label values of its series one after the other, the counts of all buckets of each series one after the
- * other, and the sum of each series in seconds.
+ * A family, the label values of its series in sequence, the bucket counts of its series in sequence, and the sum of each
+ * series in seconds.
  */
 export type HistogramRows = readonly [
   family: string,
@@ -17,7 +17,7 @@ export type HistogramRows = readonly [
   sums: readonly number[],
 ];
 
-/** Everything that a table has counted, and the gauges of that moment: plain data for JSON. */
+/** The counts of all tables, and the gauges at that time: plain data for JSON. */
 export interface MetricsSnapshot {
   readonly counters: readonly NumberRows[];
   readonly histograms: readonly HistogramRows[];
@@ -29,9 +29,8 @@ type Table = NumberTable | HistogramTable;
 const leaveAsIs = (): void => {};
 
 /**
- * A copy of the tables that shares nothing with them, one table with each step. Series with labels that have counted nothing
- * are left out.
- * @param before is done to a table before it is copied, in the same step, and `after` behind that
+ * Copies the tables, one per step. Series with labels and without counts are left out.
+ * @param before called for a table before it is copied, in the same step; `after` is called after that
  */
 export function* snapshotSteps(
   { counters, histograms }: Tables,
@@ -65,7 +64,7 @@ export function* snapshotSteps(
   return copied;
 }
 
-/** A snapshot in parts of one family each; the gauges are all in the last one. */
+/** Splits a snapshot into parts of one family each; all gauges are in the last part. */
 export function* snapshotParts({
   counters,
   histograms,

@@ -2,15 +2,15 @@ import { type CounterName, counterFamilies, type HistogramName, histogramFamilie
 import { type LabelValue, noPlace, SeriesTable } from './series.js';
 
 /**
- * Counts of durations in fixed buckets: `counts[i]` holds those up to and with `bounds[i]` that are above the bound
- * before, and the last one those above every bound.
+ * Counts of durations in fixed buckets: `counts[i]` counts those above the previous bound and at most `bounds[i]`; the
+ * last one counts those above every bound.
  *
- * The counts are doubles, which are exact to 2^53: a 32-bit bucket is full after a day at 50,000 a second.
+ * The counts are doubles, which are exact to 2^53: a 32-bit bucket overflows after a day at 50,000 per second.
  */
 export class Histogram {
   readonly bounds: readonly number[];
   readonly counts: Float64Array;
-  /** Of all durations, in seconds. */
+  /** Sum of all durations in seconds. */
   sum = 0;
 
   /** @param bounds in seconds, ascending, at least one */
@@ -19,7 +19,7 @@ export class Histogram {
     this.counts = new Float64Array(bounds.length + 1);
   }
 
-  /** Counts a duration. One below zero is taken for zero, and what is no finite number is not counted. */
+  /** Counts a duration. A negative one counts as zero; NaN and infinities are not counted. */
   observe(seconds: number): void {
     if (!Number.isFinite(seconds)) return;
     const { bounds } = this;
@@ -34,19 +34,19 @@ export class Histogram {
     if (seconds > 0) this.sum += seconds;
   }
 
-  /** Adds what another one with the same bounds has counted. */
+  /** Adds the counts of another histogram with the same bounds. */
   add(other: Histogram): void {
     this.addCounts(other.counts, 0, other.sum);
   }
 
-  /** The same for counts that stand in a longer list, from `offset` on. */
+  /** The same for counts in a longer list, starting at `offset`. */
   addCounts(counts: ArrayLike<number>, offset: number, sum: number): void {
     const own = this.counts;
     for (let i = 0; i < own.length; i++) (own[i] as number) += counts[offset + i] as number;
     this.sum += sum;
   }
 
-  /** Forgets everything. */
+  /** Sets all counts to zero. */
   clear(): void {
     this.counts.fill(0);
     this.sum = 0;
@@ -54,9 +54,9 @@ export class Histogram {
 }
 
 /**
- * Estimates a percentile: the duration that `share` of all (0 to 1) do not exceed, by the nearest rank. It is within
- * the bucket of the true one, so it is off by less than that bucket's width.
- * @returns seconds, at most the last bound, above which nothing is known; null where nothing was counted
+ * Estimates a percentile by the nearest rank: the duration that `share` of all (0 to 1) do not exceed. The result is in the
+ * same bucket as the true value, so the error is less than the width of that bucket.
+ * @returns seconds, at most the last bound, above which nothing is known; null without counts
  */
 export function percentile(
   bounds: readonly number[],
@@ -79,18 +79,18 @@ export function percentile(
   return lower;
 }
 
-/** More than this at once is no count but a mistake, and would end exact sums. */
+/** A larger amount is a fault, not a count, and would make sums inexact. */
 export const mostAdded = Number.MAX_SAFE_INTEGER;
 
-/** Most series of a family. */
+/** Bounds of the number of series of a family. */
 export interface SeriesCaps {
-  /** Of one with a number each. */
+  /** For counters and gauges. */
   readonly numbers: number;
-  /** Of histograms, each of which is as large as twenty numbers. */
+  /** For histograms, each of which is as large as twenty numbers. */
   readonly histograms: number;
 }
 
-/** Series of about 16 KB for a family of counters, and 100 KB for one of histograms. */
+/** About 16 KB for a family of counters, and 100 KB for one of histograms. */
 export const defaultCaps: SeriesCaps = { numbers: 2000, histograms: 500 };
 
 /** Numbers by series. */
@@ -103,7 +103,7 @@ export class NumberTable {
     this.values = new Float64Array(series.limit);
   }
 
-  /** Adds to a counter. Amounts that are not above zero, and those that cannot be meant, are left out. */
+  /** Adds to a counter. Amounts not above zero and those above `mostAdded` are ignored. */
   add(amount: number, a?: LabelValue, b?: LabelValue, c?: LabelValue, d?: LabelValue): void {
     if (amount > 0 && amount <= mostAdded) {
       this.addAt(noPlace, amount, a, b, c, d);
@@ -111,9 +111,9 @@ export class NumberTable {
   }
 
   /**
-   * The same for a series whose place may be known.
-   * @param place `noPlace` where it is not
-   * @returns the place for the next time
+   * The same for a series whose place may be cached.
+   * @param place `noPlace` if it is not
+   * @returns the place to cache
    */
   addAt(
     place: number,
@@ -129,14 +129,14 @@ export class NumberTable {
     return known;
   }
 
-  /** Forgets all counts, and no series. */
+  /** Sets all counts to zero; keeps the series. */
   clear(): void {
     this.values.fill(0);
   }
 
   /**
-   * Lets the least used series give way: what they have counted passes on to the series that they share from now on, so that
-   * the sum over the family stays as it is.
+   * Replaces the least used series. Their counts are added to the series that they share from now on, so that the sum over
+   * the family stays the same.
    * @returns whether any places have changed
    */
   renew(): boolean {
@@ -152,7 +152,7 @@ export class NumberTable {
 export class HistogramTable {
   readonly bounds: readonly number[];
   readonly series: SeriesTable;
-  /** Made when they are first asked for. */
+  /** Created at first use. */
   readonly #histograms: (Histogram | undefined)[] = [];
 
   constructor(series: SeriesTable, bounds: readonly number[]) {
@@ -160,7 +160,7 @@ export class HistogramTable {
     this.series = series;
   }
 
-  /** The histogram of a series, by its number, which is below the table's count. */
+  /** The histogram of a series by its number, which has to be below the number of series. */
   numbered(number: number): Histogram {
     const known = this.#histograms[number];
     if (known !== undefined) return known;
@@ -169,7 +169,7 @@ export class HistogramTable {
     return made;
   }
 
-  /** As those of `NumberTable`. */
+  /** Like `NumberTable.clear`. */
   clear(): void {
     for (let number = 0; number < this.series.size; number++) this.numbered(number).clear();
   }
@@ -182,13 +182,13 @@ export class HistogramTable {
   }
 }
 
-/** Everything that only grows. */
+/** The tables of all counters and histograms. */
 export interface Tables {
   readonly counters: Readonly<Record<CounterName, NumberTable>>;
   readonly histograms: Readonly<Record<HistogramName, HistogramTable>>;
 }
 
-/** Empty tables of every family. */
+/** Creates empty tables for every family. */
 export function createTables(caps: SeriesCaps): Tables {
   return {
     counters: mapValues(
@@ -202,7 +202,7 @@ export function createTables(caps: SeriesCaps): Tables {
   };
 }
 
-/** The same names with other values. */
+/** Maps the values of a record. */
 export function mapValues<Name extends string, From, To>(
   record: Readonly<Record<Name, From>>,
   map: (value: From) => To,
@@ -211,7 +211,7 @@ export function mapValues<Name extends string, From, To>(
   return Object.fromEntries(entries) as Record<Name, To>;
 }
 
-/** What times of calls are counted in. */
+/** The histograms of call times. */
 export interface TimeTables {
   /** By protocol. */
   readonly duration: HistogramTable;
@@ -222,16 +222,16 @@ export interface TimeTables {
 
 /** Counts times of calls. */
 export interface CallTimes {
-  /** Counts those of a call, as they are in `CallRecord`. */
+  /** Counts the times of a call, as in `CallRecord`. */
   observe(durationMs: number, firstByteMs: number, ownMs: number): void;
 }
 
-/** Counts the times of calls for one model by one protocol. */
+/** Counts the times of calls of one protocol and model. */
 export class CallHistograms implements CallTimes {
   readonly #tables: TimeTables;
   readonly #protocol: string;
   readonly #model: string;
-  /** Of its histograms. */
+  /** Cached places of its series. */
   #duration = noPlace;
   #firstByte = noPlace;
 

@@ -5,30 +5,29 @@ import type { SeriesTable } from './series.js';
 import { type MetricsSnapshot, snapshotSteps } from './snapshot.js';
 import { createTables, defaultCaps, type SeriesCaps, type Tables } from './tables.js';
 
-/** What all workers have counted together, those that are gone included. Kept by the primary process. */
+/** The sums over all workers, including ended ones. Kept by the primary process. */
 export interface Totals {
   /**
-   * Takes what a worker has counted since it told the last time, and its gauges in place of those that were known, unless
-   * it tells none, as a part of a snapshot does.
-   * @param worker its process id; not to be used again after `retire` but for another worker
+   * Adds a worker's counts since its last report. Replaces its gauges, unless the snapshot has none, as a partial one.
+   * @param worker its process id; after `retire`, the id stands for a new worker
    */
   update(worker: number, snapshot: MetricsSnapshot): void;
-  /** Does that in steps. */
+  /** `update` in steps. */
   updateSteps(worker: number, snapshot: MetricsSnapshot): Steps<void>;
-  /** A worker is gone: what it has told counts on, but for its gauges. Does nothing for one that told nothing. */
+  /** Called when a worker has ended: keeps its counts, drops its gauges. No-op for a worker without a report. */
   retire(worker: number): void;
   /**
-   * The sum: counters and histograms never go down from one call to the next, but those of a series that has given way
-   * to busier ones are found among `other` from then on. Gauges are those that living workers told last.
+   * The sums. Counters and histograms never fall between two calls, except that the counts of a replaced series move to
+   * `other`. Gauges are the last ones of living workers.
    */
   merged(): MetricsSnapshot;
-  /** Does that in steps. */
+  /** `merged` in steps. */
   mergedSteps(): Steps<MetricsSnapshot>;
 }
 
 /**
- * Adds workers up. A worker that does not answer is not forgotten: its gauges stand until it tells more. Families that
- * this process does not know, or knows in another form, are left out.
+ * Creates the sums over workers. The gauges of a worker that does not answer stay until its next report. Families that
+ * this process does not know, or knows in another form, are ignored.
  * @param caps most series of a family; the least used share the label value `other`
  */
 export function createTotals(caps: SeriesCaps = defaultCaps): Totals {
@@ -53,14 +52,14 @@ export function createTotals(caps: SeriesCaps = defaultCaps): Totals {
   };
 }
 
-/** The number of the series of a row. @param uses of it */
+/** Returns the number of a row's series. @param uses the amount of use to count */
 function numberOf(series: SeriesTable, labels: readonly string[], row: number, uses: number): number {
   const at = row * series.width;
-  // What stands behind the labels of the row is not looked at.
+  // Values after the labels of the row are ignored.
   return series.numberAt(series.placeOf(labels[at], labels[at + 1], labels[at + 2], labels[at + 3]), uses);
 }
 
-/** Rows that are not of the form of their family are left out. The next step may find a series under another number. */
+/** Adds a snapshot. Rows not in the form of their family are ignored. Between steps a series' number may change. */
 function* addSteps(tables: Tables, snapshot: MetricsSnapshot): Steps<void> {
   for (const [name, labels, values] of snapshot.counters) {
     if (!Object.hasOwn(tables.counters, name)) continue;
@@ -91,7 +90,7 @@ function totalOf(counts: readonly number[], from: number, length: number): numbe
   return total;
 }
 
-/** Rows of all workers, for which there is always room: each has told of few, and what is of this moment is not merged. */
+/** Joins the gauges of all workers, without a bound: each worker reports few series, and gauges do not accumulate. */
 function* mergedGauges(all: readonly MetricsSnapshot['gauges'][]): Steps<GaugeTables> {
   const rows = all.map((gauges) => Math.max(0, ...gauges.map(([, , values]) => values.length)));
   const tables = createGaugeTables({ numbers: roomFor(rows.reduce((sum, each) => sum + each, 0)) });
@@ -109,7 +108,7 @@ function* mergedGauges(all: readonly MetricsSnapshot['gauges'][]): Steps<GaugeTa
   return tables;
 }
 
-/** The limit of a table in which so many series have numbers of their own. */
+/** The limit of a table that has room for this many series. */
 function roomFor(rows: number): number {
   return Math.ceil((rows + 2) * 1.25);
 }

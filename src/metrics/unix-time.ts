@@ -1,14 +1,14 @@
 import { performance } from 'node:perf_hooks';
 
-/** A clock that differs by more has been set. */
+/** A larger difference means that the clock was set. */
 const mostDriftMs = 5;
-/** Whoever reads two clocks may be held up in between: then they are read again, so often at most. */
+/** Most readings of the two clocks: they are read again if the process was delayed in between. */
 const mostReadings = 5;
 const longestReadingMs = 1;
 
-/** Turns times of `performance.now()` into Unix milliseconds, a time into the same ones again and again. */
+/** Converts times of `performance.now()` to Unix milliseconds, always the same for the same time. */
 export class UnixTime {
-  /** Kept: the clock's whole milliseconds alone would have a time differ by one from one question to the next. */
+  /** Cached: the clock has whole milliseconds, so a time could otherwise differ by one between conversions. */
   #offset = offsetNow();
 
   /** @returns whole Unix milliseconds */
@@ -16,14 +16,14 @@ export class UnixTime {
     return Math.round(time + this.#offset);
   }
 
-  /** Looks whether the host's clock was set. To be called now and then: nobody has to look at it for each time. */
+  /** Checks whether the host's clock was set. Called now and then, not for each conversion. */
   check(): void {
     const offset = offsetNow();
     if (Math.abs(offset - this.#offset) > mostDriftMs) this.#offset = offset;
   }
 }
 
-/** How far Unix time is ahead of `performance.now()`, within a millisecond. */
+/** The offset from `performance.now()` to Unix time, accurate to a millisecond. */
 function offsetNow(): number {
   let offset = 0;
   for (let reading = 0; reading < mostReadings; reading++) {
