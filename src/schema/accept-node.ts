@@ -2,17 +2,17 @@ import type { MemberGuard } from '../wire/member-guard.js';
 import { isType, type SchemaNode } from './node.js';
 
 /*
- * A schema as the acceptor walks it: what is allowed of each kind of JSON value, one field a kind, so that the first
- * byte of a value leads to its rule. Every object of a kind has all its fields from the start, in one order.
+ * A schema in the form that the acceptor walks: the rules for each kind of JSON value, one field per kind, so that the
+ * first byte of a value selects its rule. Every object of a kind has all its fields from the start, in one order.
  */
 
-/** What a value may be. */
+/** The rules for a value. */
 export interface AcceptNode {
-  /** Whatever is JSON. */
+  /** Accepts any JSON. */
   readonly anything: boolean;
   readonly text: TextRule | null;
   readonly number: NumberRule | null;
-  /** Never empty. Tried in order; the first that fits wins. */
+  /** Never empty. Tried in order; the first match wins. */
   readonly objects: readonly ObjectRule[] | null;
   readonly arrays: readonly ArrayRule[] | null;
   readonly yes: boolean;
@@ -24,7 +24,7 @@ export interface TextRule {
   readonly nonEmpty: boolean;
   /** Null for any text. */
   readonly constants: readonly Uint8Array[] | null;
-  /** The constants are what the text must not be. */
+  /** Whether the text must not be one of the constants. */
   readonly excluded: boolean;
 }
 
@@ -43,16 +43,16 @@ export interface ArrayRule {
 }
 
 export interface ObjectRule {
-  /** Any object: nothing of it needs a look. */
+  /** Accepts any object unseen. */
   readonly open: boolean;
   /** Properties by the length of their names, chained by `next`. */
   readonly byLength: readonly (Property | null)[];
-  /** The bits of the properties that must be there. */
+  /** The bits of the required properties. */
   readonly required: number;
   readonly most: number;
-  /** For properties that are not named; null when there may be none. */
+  /** The rules for unnamed properties; null if there may be none. */
   readonly rest: AcceptNode | null;
-  /** Tells of properties that are not named whether they could be taken for one that is; null where none must be clear. */
+  /** Finds unnamed properties that could be read as a named one; null if ambiguity does not matter. */
   readonly guard: MemberGuard | null;
 }
 
@@ -61,15 +61,15 @@ export interface Property {
   readonly node: AcceptNode;
   /** Its bit in `required`, or 0. */
   readonly bit: number;
-  /** Position in `guardedKeys`, from 1, for a top-level key whose place is asked for; or 0. */
+  /** Position in `guardedKeys`, from 1, for a top-level key whose span is recorded; or 0. */
   readonly guard: number;
-  /** Its bits among those of properties that may come but once, which have no room in one number; or 0. */
+  /** Its bits among the properties that must not be repeated, in two numbers; or 0. */
   readonly low: number;
   readonly high: number;
   readonly next: Property | null;
 }
 
-/** The only maker of nodes: one shape for all, or each step of the walk would first have to tell shapes apart. */
+/** Creates all nodes, so that they have one object shape, which keeps each step of the walk monomorphic. */
 function nodeOf({
   anything = false,
   text = null,
@@ -86,11 +86,11 @@ function nodeOf({
 const nothing = nodeOf({});
 const anything = nodeOf({ anything: true });
 
-/** As many as the bits of a small integer. */
-const mostRequired = 30;
+/** The bits of a small integer. */
+const maxRequired = 30;
 const smallBits = 30;
 
-/** What a name or a constant may be made of, to be the same in bytes and in a body: no escapes, no UTF-8. */
+/** Names and constants that are the same as bytes in a body: no escapes, no UTF-8. */
 const plainText = /^[\x20-\x7e]*$/;
 
 const annotations = ['title', 'description'];
@@ -116,8 +116,8 @@ const ofTypes = [
  * Compiles the schema of a body.
  * @param own A key that the body must have besides what the schema requires, or null.
  * @param guardedKeys Top-level keys to mark, whether the schema has them or not.
- * @param guard What has to be clear among the body's members.
- * @returns The rule of the body, or null for a schema that cannot be one.
+ * @param guard Finds ambiguous members of the body.
+ * @returns The rule of the body, or null for a schema that cannot be compiled to one.
  */
 export function compileBody(
   schema: SchemaNode,
@@ -133,7 +133,7 @@ export function compileBody(
   );
 }
 
-/** What is not understood becomes `nothing`: a value for it is left to the full check. */
+/** Compiles a schema. An unsupported one becomes `nothing`, so that its values are left to the full check. */
 function compileNode(schema: SchemaNode | boolean, guard: MemberGuard | null): AcceptNode {
   if (typeof schema === 'boolean') return schema ? anything : nothing;
   if (hasOnly(schema, [])) return anything;
@@ -189,11 +189,11 @@ function typeNode(type: string, schema: SchemaNode, guard: MemberGuard | null): 
 }
 
 function textRule({ minLength = 0, not }: SchemaNode): TextRule | null {
-  // Beyond one, a length is counted in characters, and long strings have been cut.
+  // A length above one is counted in characters, and long strings are truncated here.
   if (minLength > 1) return null;
   if (not === undefined) return { nonEmpty: minLength === 1, constants: null, excluded: false };
   if (Object.keys(not).length !== 1 || not.enum === undefined) return null;
-  // All must be known: one left out would be accepted.
+  // All constants must be supported: one left out would be accepted.
   const constants = bytesOf(not.enum);
   return constants.length === not.enum.length
     ? { nonEmpty: minLength === 1, constants, excluded: true }
@@ -237,14 +237,14 @@ function objectRule(
   const rest = additionalProperties === false ? null : compileNode(additionalProperties, null);
   const read = guard?.spec.reads ?? [];
   const names = [...new Set([...Object.keys(properties), ...required, ...guardedKeys, ...read])];
-  // What every object inherits is there without being sent; and the required ones need a bit each.
+  // Inherited names exist on every object without being sent. Required names need a bit each.
   if (!names.every((name) => isPlain(name) && !(name in Object.prototype))) return null;
   const bits = [...new Set(required)];
-  if (bits.length > mostRequired) return null;
+  if (bits.length > maxRequired) return null;
   const byLength = new Array<Property | null>(Math.max(0, ...names.map((name) => name.length)) + 1).fill(
     null,
   );
-  // Backwards, so that of equally long names the first comes first.
+  // Backwards, so that names of equal length keep their order in the chain.
   for (const name of names.reverse()) {
     const own = properties[name];
     const entry = guard?.entryOf(name) ?? null;
@@ -273,7 +273,7 @@ function objectRule(
   };
 }
 
-/** Whatever is JSON, but an object only if its members are clear. */
+/** Accepts any JSON, but an object only without ambiguous members. */
 function guardedNode(node: AcceptNode, guard: MemberGuard | null): AcceptNode {
   if (guard === null || !node.anything) return node;
   const rule = objectRule({}, [], guard);
@@ -288,7 +288,7 @@ function guardedNode(node: AcceptNode, guard: MemberGuard | null): AcceptNode {
   });
 }
 
-/** Of two rules for a string or a number that cannot be made one, the second is left to the full check. */
+/** Merges two nodes. If two rules for strings or numbers cannot be merged, values of the second are left to the full check. */
 function either(one: AcceptNode, other: AcceptNode): AcceptNode {
   return nodeOf({
     anything: one.anything || other.anything,

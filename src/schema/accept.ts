@@ -33,26 +33,26 @@ import {
 } from './accept-node.js';
 import { asSchema } from './node.js';
 
-/** What is known of a body that was accepted. */
+/** The findings of an accepted body. */
 export interface Accepted {
   readonly scan: BodySpans;
-  /** Empty where the body names none. */
+  /** Empty if the body names none. */
   readonly model: string;
   readonly stream: boolean;
-  /** True when the client itself asked for the usage chunk. */
+  /** Whether the client itself requested the usage chunk. */
   readonly includeUsage: boolean;
   readonly output: OutputSpans;
-  /** It has a member of `goingOnMembers` that is not null. */
+  /** Whether it has a member of `goingOnMembers` that is not null. */
   readonly goesOn: boolean;
-  /** Its `background` is neither null nor false. */
+  /** Whether its `background` is neither null nor false. */
   readonly inBackground: boolean;
-  /** Where the value of `tools` stands; null where it has none. */
+  /** Span of the value of `tools`; null without one. */
   readonly tools: Span | null;
-  /** What the body has beside what is read of it. */
+  /** Members found besides those that are read. */
   readonly members: FoundMembers;
 }
 
-/** Where the values of `outputMembers` stand in a body. */
+/** Spans of the values of `outputMembers` in a body. */
 export interface OutputSpans {
   readonly maxTokens: readonly Span[];
   readonly choices: Span | null;
@@ -81,9 +81,9 @@ const guardedKeys = [
   backgroundMember,
   toolsMember,
 ];
-/** Positions among these, from 1: up to this one a key may come only once. */
-const lastSingle = 3;
-const lastMaxTokens = lastSingle + outputMembers.maxTokens.length;
+/** Positions among these, from 1. Keys up to this position must not be repeated. */
+const lastUnique = 3;
+const lastMaxTokens = lastUnique + outputMembers.maxTokens.length;
 const choicesGuard = lastMaxTokens + 1;
 const lastConfig = choicesGuard + outputMembers.configs.length;
 const noSpans: readonly Span[] = [];
@@ -91,23 +91,23 @@ const noOutputSpans: OutputSpans = { maxTokens: noSpans, choices: null, config: 
 const usageKey = Uint8Array.from(Buffer.from('include_usage', 'latin1'));
 
 /**
- * How often over a body may be read for branches of unions that fail. Without a bound, nested unions whose
- * discriminators come last would multiply the work; histories that put the content before the role stay within.
+ * Most bytes walked for failed branches of unions, as a multiple of the body. Without a bound, nested unions whose
+ * discriminators come last would multiply the work. Histories with the content before the role stay within it.
  */
 const mostWaste = 2;
 
-/** Within so many digits every decimal number is a quotient of two exact doubles: one rounding, as `JSON.parse`. */
+/** Up to this many digits, a decimal number is a quotient of two exact doubles: one rounding, like `JSON.parse`. */
 const exactDigits = 15;
 const powers = Array.from({ length: exactDigits + 1 }, (_, exponent) => 10 ** exponent);
 
 /**
- * Makes a check of a schema that reads a body's bytes once, without parsing it. It is compiled when the first body comes.
+ * Creates a check of a schema that reads a body's bytes once, without parsing it. It is compiled at the first body.
  * @param schema Request body of an endpoint.
- * @param guard What has to be clear among the members of the body.
+ * @param guard Finds ambiguous members of the body.
  * @param own A key without which a body is left to the full check, or null.
- * @returns A function that takes a whole body and says yes or does not know (null): what it accepts, `scanBody`,
- * `parseBody` and the schema accept too, with the same findings. It keeps the state of the walk between its calls in
- * one object, so it must not be called from within itself, which nothing does: it is synchronous.
+ * @returns A function that accepts a whole body, or returns null if it cannot decide. What it accepts, `scanBody`,
+ * `parseBody` and the schema accept, too, with the same findings. It is synchronous and must not be called from within
+ * itself, since all calls share one object for the state of the walk.
  */
 export function acceptorOf(
   schema: unknown,
@@ -124,19 +124,19 @@ export function acceptorOf(
   };
 }
 
-/** Where the walk would have to note members of its own: it does so of the guarded keys alone. */
+/** Whether a guard notes further members, which the walk cannot: it notes the guarded keys only. */
 function isNoting({ notes = [], within = {} }: GuardSpec): boolean {
   return notes.length > 0 || Object.values(within).some(isNoting);
 }
 
 const noBody: Buffer = Buffer.alloc(0);
 
-/** One walk over a body. Each step takes the offset where something begins and gives that after it, or -1. */
+/** A walk over a body. Each step takes the offset of an element's start, and returns the offset after it, or -1. */
 class Walk {
   readonly #rule: ObjectRule;
   readonly #models = new NameTable();
   #body = noBody;
-  /** Where the guarded keys' values stand; -1 for one that has not come. */
+  /** Bounds of the guarded keys' values; -1 if a key was not found. */
   #modelStart = -1;
   #modelEnd = -1;
   #streamStart = -1;
@@ -144,7 +144,7 @@ class Walk {
   #optionsEnd = -1;
   #usageStart = -1;
   #usageEnd = -1;
-  /** Null where nothing limits the output. */
+  /** Null without a limit of the output. */
   #maxTokens: Span[] | null = null;
   #choicesStart = -1;
   #choicesEnd = -1;
@@ -154,9 +154,9 @@ class Walk {
   #inBackground = false;
   #toolsStart = -1;
   #toolsEnd = -1;
-  /** Members by which an upstream would be led elsewhere. */
+  /** Members that would steer an upstream. */
   #steering: SteeringMember[] = [];
-  /** How far the current branch of a union got. */
+  /** The offset that the current branch of a union has reached. */
   #reached = 0;
   /** Bytes walked for branches that failed. */
   #wasted = 0;
@@ -244,7 +244,7 @@ class Walk {
 
   #anything(at: number, levels: number): number {
     const end = endOfValue(this.#body, at, levels);
-    // No other branch of a union will get past this either.
+    // No other branch of a union can get past this either.
     if (end === -1) this.#reached = Number.MAX_SAFE_INTEGER;
     return end;
   }
@@ -295,7 +295,7 @@ class Walk {
 
   #array(rules: readonly ArrayRule[], open: number, levels: number): number {
     for (let i = 0; i < rules.length; i++) {
-      if (i > 0 && !this.#another(open)) return -1;
+      if (i > 0 && !this.#mayTryNext(open)) return -1;
       const end = this.#items(rules[i] as ArrayRule, open, levels);
       if (end !== -1) return end;
     }
@@ -320,7 +320,7 @@ class Walk {
 
   #object(rules: readonly ObjectRule[], open: number, levels: number): number {
     for (let i = 0; i < rules.length; i++) {
-      if (i > 0 && !this.#another(open)) return -1;
+      if (i > 0 && !this.#mayTryNext(open)) return -1;
       const rule = rules[i] as ObjectRule;
       const end = rule.open ? this.#anything(open, levels + 1) : this.#members(rule, open, levels);
       if (end !== -1) return end;
@@ -328,8 +328,8 @@ class Walk {
     return -1;
   }
 
-  /** Whether another branch may be tried after one that failed. */
-  #another(open: number): boolean {
+  /** Whether another branch may be tried after a failed one. */
+  #mayTryNext(open: number): boolean {
     this.#wasted += this.#reached - open;
     return this.#wasted <= mostWaste * this.#body.length;
   }
@@ -372,7 +372,7 @@ class Walk {
     return -1;
   }
 
-  /** Whether a name that is not clear is one that steers, which is noted. */
+  /** Records an ambiguous name if it is a steering one. @returns whether it is */
   #steers(guard: MemberGuard, start: number, end: number): boolean {
     const entry = guard.entryOf(this.#body.toString('latin1', start, end));
     if (entry?.kind !== 'steering' || entry.within !== null) return false;
@@ -380,7 +380,7 @@ class Walk {
     return true;
   }
 
-  /** Notes where the value of a guarded key stands. @returns false for one that has come before and must not */
+  /** Records the span of a guarded key's value. @returns false for a repeated key that must be unique */
   #note(guard: number, start: number, end: number): boolean {
     if (guard === 1) {
       if (this.#modelStart !== -1) return false;
@@ -389,7 +389,7 @@ class Walk {
     } else if (guard === 2) {
       if (this.#streamStart !== -1) return false;
       this.#streamStart = start;
-    } else if (guard === lastSingle) {
+    } else if (guard === lastUnique) {
       if (this.#optionsStart !== -1) return false;
       this.#optionsStart = start;
       this.#optionsEnd = end;
@@ -415,14 +415,14 @@ class Walk {
     } else if (this.#body[start] !== LOWER_N) this.#goesOn = true;
   }
 
-  /** The model's name, empty when there is none; null for one that is not read here. */
+  /** The model's name; empty without one, null for one that is left to the full check. */
   #modelName(): string | null {
     const start = this.#modelStart;
     if (start === -1 || this.#body[start] !== QUOTE) return '';
     return this.#models.read(this.#body, start + 1, this.#modelEnd - 1);
   }
 
-  /** Looks for `include_usage` in the options, which have been walked and are good. */
+  /** Finds `include_usage` in the options, which the walk has already accepted. */
   #findUsage(): boolean {
     const body = this.#body;
     let at = skipSpace(body, this.#optionsStart + 1);
@@ -471,15 +471,15 @@ const longestName = 128;
 const BACKSLASH = 0x5c;
 
 /**
- * Strings for names that come again and again, such as those of models. A name that is remembered costs a comparison
- * of its bytes; a new one takes the place of another, so the table stays bounded whatever clients send.
+ * Caches strings of recurring names, such as those of models. A cached name costs a comparison of its bytes; a new one
+ * replaces another, so the table stays bounded whatever clients send.
  */
 class NameTable {
   readonly #names = new Array<string>(buckets).fill('');
 
   /**
    * Reads the inside of a JSON string.
-   * @returns The text, or null when it is not plain ASCII or long, and so not read here.
+   * @returns The text, or null if it is long or not plain ASCII, which is left to the full check.
    */
   read(body: Buffer, start: number, end: number): string | null {
     const length = end - start;
@@ -508,35 +508,35 @@ function holdsText(body: Buffer, start: number, text: string): boolean {
 
 /** A check that is built once and run for every request. */
 export interface CompiledSchema {
-  /** Says yes to a body from its bytes alone, or does not know (null); then `check` decides on the parsed value. */
+  /** Accepts a body from its bytes alone, or returns null; `check` then decides on the parsed value. */
   readonly accept: (body: Buffer) => Accepted | null;
-  /** True when the value is of the schema and not one of another endpoint. */
+  /** Whether a value satisfies the schema and is not a body of another endpoint. */
   check(value: unknown): boolean;
-  /** Why `check` said no. Slow; for a value that passed, the answer is a general refusal. */
+  /** Explains why `check` refused a value. Slow; for a value that passed, the result is a general refusal. */
   explain(value: unknown): GatewayError;
-  /** What has to be clear among the members of a body; `accept` says yes only to one that it finds nothing in. */
+  /** Finds ambiguous members of a body; `accept` accepts only bodies in which it finds none. */
   readonly guard: MemberGuard;
 }
 
-/** What the later phases need to know of a request body that has passed its endpoint's schema. */
+/** The findings of a valid request body that later phases need. */
 export interface ValidatedBody extends Omit<Accepted, 'output'> {
-  /** Null where nobody has looked for it. */
+  /** Null if not searched for. */
   readonly output: OutputSpans | null;
 }
 
-/** A list of numbers takes so many bytes a value: that many are walked through in some milliseconds, whatever they are. */
+/** Bytes per value of a list of numbers, the densest body. A body with fewer bytes takes milliseconds to walk. */
 const walkedPerValue = 2;
 
 /**
- * Validates the body of a request that is passed through as it came.
+ * Validates the body of a request that is passed through unchanged.
  * @param body The whole body, decoded from any content coding. Not changed, not kept.
  * @param schema The endpoint's check.
  * @param mostValues `limits.bodyValues`
- * @returns What the later phases need to know of the body.
+ * @returns The findings that later phases need.
  * @throws {GatewayError} Of status 400, saying what is wrong and where.
  */
 export function validateBody(body: Buffer, schema: CompiledSchema, mostValues: number): ValidatedBody {
-  // What it costs to parse is a walk of its own, which as a rule is not worth its time: nearly no body is parsed.
+  // Estimating the cost of parsing takes a walk of its own, which short bodies do not need.
   const isShort = body.length <= mostValues * walkedPerValue;
   if (!isShort) requireCheapBody(body, mostValues);
   const accepted = schema.accept(body);
@@ -547,7 +547,7 @@ export function validateBody(body: Buffer, schema: CompiledSchema, mostValues: n
 
 const noBodySpans: BodySpans = { open: 0, model: null, streamOptions: null, includeUsage: null };
 
-/** What the later phases need to know of a form, or of another body that is not passed on as it came. */
+/** The findings of a form, or of another body that is not passed on unchanged. */
 export function readValidated(model: string, stream: boolean): ValidatedBody {
   return {
     scan: noBodySpans,
@@ -562,7 +562,7 @@ export function readValidated(model: string, stream: boolean): ValidatedBody {
   };
 }
 
-/** The verdict on what `accept` does not know, and the reason of every refusal. */
+/** Decides on a body that `accept` did not, and explains a refusal. */
 function parseAndCheck(body: Buffer, schema: CompiledSchema): ValidatedBody {
   const scan = scanBody(body);
   const value = parseBody(body, scan);
@@ -578,7 +578,7 @@ function parseAndCheck(body: Buffer, schema: CompiledSchema): ValidatedBody {
     output: null,
     goesOn: goingOnMembers.some((name) => (value[name] ?? null) !== null),
     inBackground: background !== false,
-    // They are somewhere in it.
+    // The exact span is unknown here.
     tools: (value[toolsMember] ?? null) === null ? null : { start: 0, end: body.length },
     members,
   };

@@ -9,9 +9,9 @@ import { asSchema, keywords, type SchemaNode } from './node.js';
 import { compileValidator } from './validator.js';
 
 /**
- * The same check, which asks of a body that it has something besides.
- * @param checked says yes from bytes alone only to bodies that have it
- * @param refuse makes the error of a body that lacks nothing else
+ * Adds a requirement to a check.
+ * @param checked its `accept` accepts only bodies that meet the requirement
+ * @param refuse creates the error for a body that is otherwise valid
  */
 export function requiring(
   checked: CompiledSchema,
@@ -26,20 +26,20 @@ export function requiring(
   };
 }
 
-/** Bodies of other endpoints that come to this one by mistake. */
+/** Detects bodies of other endpoints sent to this one by mistake. */
 export interface MixedBody {
-  /** A body that has this key is taken for one of this endpoint, whatever else it has. */
+  /** A body with this key is treated as one of this endpoint, whatever else it has. */
   readonly own: string;
-  /** Keys that tell where the body belongs; the first one present is named. */
+  /** Keys that identify the right endpoint; the first one present is reported. */
   readonly foreign: readonly { readonly key: string; readonly endpoint: string }[];
 }
 
 /**
  * Compiles a TypeBox schema to a fast check with a readable refusal.
- * @param schema Request body of an endpoint. Where skeletons are checked (`parseBody`), it may ask of a string only
- * its type, that it is not empty, and equality with constants.
+ * @param schema Request body of an endpoint. If skeletons are checked (`parseBody`), it may constrain strings only by type,
+ * by being non-empty, and by equality with constants.
  * @param mixed The endpoint's table of keys that belong elsewhere, or null.
- * @param guarded What of the body has to be clear besides the members of the schema.
+ * @param guarded Members that must be unambiguous besides those of the schema.
  * @returns A check without state, safe to share.
  */
 export function compileSchema(
@@ -48,12 +48,12 @@ export function compileSchema(
   guarded: Guarded = {},
 ): CompiledSchema {
   const guard = new MemberGuard(guardSpec(asSchema(schema), guarded));
-  // Made when the first body comes that needs it: all together would take a good part of a worker's start.
+  // Compiled at the first body that needs it: all of them would take a good part of a worker's start.
   let validator: ReturnType<typeof compiled> | null = null;
   const strayIn = (value: unknown) => (mixed === null ? null : strayKey(mixed, value));
   return {
     guard,
-    // A body that has the endpoint's own key is not taken for one of another.
+    // A body with the endpoint's own key is not treated as one of another endpoint.
     accept: acceptorOf(schema, guard, mixed?.own ?? null),
     check(value) {
       validator ??= compiled(schema);
@@ -66,15 +66,15 @@ export function compileSchema(
   };
 }
 
-/** What of a body has to be clear besides the members that its schema knows. */
+/** Members that must be unambiguous besides those of the schema. */
 export interface Guarded {
-  /** More members that are read. */
+  /** Further members that are read. */
   readonly reads?: readonly string[];
-  /** Objects whose members have to be clear, too, and what the schema does not know of those. */
+  /** Objects whose members must also be unambiguous, with members that the schema does not have. */
   readonly within?: Readonly<Record<string, Partial<GuardSpec>>>;
 }
 
-/** The gateway reads what an endpoint's schema knows, and of every body what calls are routed and counted by. */
+/** The members that the gateway reads: those of the endpoint's schema, and those by which any call is routed and counted. */
 function guardSpec(schema: SchemaNode, { reads = [], within = {} }: Guarded): GuardSpec {
   const inner: Readonly<Record<string, Partial<GuardSpec>>> = {
     stream_options: { reads: ['include_usage'] },
@@ -104,7 +104,7 @@ function propertyNames(schema: SchemaNode | boolean): string[] {
   return propertiesOf(schema).flatMap((properties) => Object.keys(properties));
 }
 
-/** @throws {Error} for a schema keyword that `explain` cannot put into words */
+/** @throws {Error} for a schema keyword that `explain` does not support */
 function compiled(schema: TSchema): ReturnType<typeof compileValidator> {
   requireExplainable(schema);
   return compileValidator(withShared(asSchema(schema)));
@@ -124,15 +124,15 @@ function belongsElsewhere(mixed: MixedBody, stray: MixedBody['foreign'][number])
   );
 }
 
-/** What a subschema that is shared is replaced by (JSON Schema 2020-12, section 8.2.3.1). */
+/** A schema with references to shared subschemas (JSON Schema 2020-12, section 8.2.3.1). */
 interface SharedSchema {
   readonly $defs: Readonly<Record<string, unknown>>;
 }
 
 /**
- * The same schema, in which objects that stand at several places are defined once. A check is compiled of it whose parts
- * are functions: as one expression that holds each of them at every place, that of a generateContent request is larger
- * than what V8 optimises, and takes 20 times as long.
+ * The same schema, with objects that occur several times defined once. Its check is then compiled to several functions. As
+ * a single expression with every occurrence inlined, the check of a generateContent request exceeds what V8 optimizes,
+ * and takes 20 times as long.
  */
 export function withShared(schema: SchemaNode): SharedSchema {
   const times = new Map<SchemaNode, number>();

@@ -4,24 +4,24 @@ import { asSchema, isType, keywords, type SchemaNode } from './node.js';
 
 type Path = readonly (string | number)[];
 
-/** Where a value and its schema part, in the union branch that the value was most likely meant for. */
+/** The place where a value violates its schema, in the union branch that it was most likely meant for. */
 interface Problem {
   readonly path: Path;
   readonly kind: 'missing_parameter' | 'invalid_value' | 'invalid_request';
-  /** What was wanted there and what stood there; put into words only for the problem that is told. */
+  /** The schema and the value at that place; described only for the problem that is reported. */
   readonly schema: SchemaNode | boolean;
   readonly value: unknown;
 }
 
-/** Members that say which branch of a union an object is meant for. */
+/** Members that select the branch of a union. */
 const discriminators = ['role', 'type'];
 
 /**
- * Puts into words why a value is not of a schema. It reads the schema itself rather than TypeBox's error list: the
- * list stops after eight entries, which one union of messages fills, and it does not say which branch was meant.
+ * Explains why a value violates a schema. It reads the schema itself rather than TypeBox's error list: the list stops after
+ * eight entries, which one union of messages fills, and does not show which branch was meant.
  * @param schema The schema that refused the value.
  * @param value The refused value. Only numbers, booleans and short strings in place of constants are quoted.
- * @returns An error whose `param` and message name the place as a caller writes it: `messages[2].content`.
+ * @returns An error whose `param` and message name the place in the caller's notation: `messages[2].content`.
  */
 export function explain(schema: unknown, value: unknown): GatewayError {
   const problem = findProblem(asSchema(schema), value, []);
@@ -41,19 +41,19 @@ export function explain(schema: unknown, value: unknown): GatewayError {
   });
 }
 
-/** Whether any value is as good. */
+/** Whether a schema accepts any value. */
 function asksNothing(schema: SchemaNode | boolean): boolean {
   return schema === true || (typeof schema === 'object' && Object.keys(schema).every((key) => key === 'not'));
 }
 
-/** Where nothing stands yet, what it must not be is of no interest. */
+/** The schema to describe: for a missing member without its `not`, which would only confuse. */
 function wantedOf({ kind, schema }: Problem): SchemaNode | boolean {
   return kind === 'missing_parameter' && typeof schema === 'object' ? { ...schema, not: undefined } : schema;
 }
 
 /**
- * Refuses a schema that `explain` could not speak for.
- * @param at Where the schema stands, for the message.
+ * Refuses a schema that `explain` does not support.
+ * @param at The schema's place, for the message.
  * @throws {Error} Naming the first unknown keyword and its place.
  */
 export function requireExplainable(schema: unknown, at = '#'): void {
@@ -68,7 +68,7 @@ export function requireExplainable(schema: unknown, at = '#'): void {
   }
 }
 
-/** The first problem in the order of the schema, or null: the same verdict as TypeBox's check. */
+/** Finds the first problem in the order of the schema, or returns null. The verdict is the same as of TypeBox's check. */
 function findProblem(schema: SchemaNode | boolean, value: unknown, path: Path): Problem | null {
   if (typeof schema === 'boolean') return schema ? null : { path, kind: 'invalid_value', schema, value };
   const own = ownProblem(schema, value);
@@ -85,7 +85,7 @@ function findProblem(schema: SchemaNode | boolean, value: unknown, path: Path): 
   return schema.anyOf === undefined ? null : findUnionProblem(schema, schema.anyOf, value, path);
 }
 
-/** What is wrong with the value itself, its members and items aside. */
+/** The problem of the value itself, without its members and items. */
 function ownProblem(schema: SchemaNode, value: unknown): Problem['kind'] | null {
   if (schema.type !== undefined && !isType(schema.type, value)) return 'invalid_request';
   const constants = 'const' in schema ? [schema.const] : schema.enum;
@@ -151,9 +151,9 @@ function findMemberProblem(schema: SchemaNode, value: Record<string, unknown>, p
 }
 
 /**
- * Of a union, the branch whose `role` or `type` is the value's speaks. Without one, the branch that got deepest into
- * the value does, the last among equals, which is the general one by custom. When no branch got past the value
- * itself, the union speaks for all of them.
+ * Selects the problem to report for a union: that of the branch whose `role` or `type` is the value's. Without one, that of
+ * the branch which got deepest into the value, the last among equals, which by convention is the general one. If no branch
+ * got past the value itself, that of the union.
  */
 function findUnionProblem(
   schema: SchemaNode,
@@ -177,7 +177,7 @@ function findUnionProblem(
   return { path, kind: chosenRank === 1 ? 'invalid_value' : 'invalid_request', schema, value };
 }
 
-/** How likely a branch was meant: by its discriminator, by depth, by a type that fits (1), or not at all (0). */
+/** Ranks how likely a branch was meant: by its discriminator, by depth, by a matching type (1), or not at all (0). */
 function rankOf(branch: SchemaNode, value: unknown, problem: Problem, path: Path): number {
   const match = matchOf(branch, value);
   if (match === 'this') return Number.MAX_SAFE_INTEGER;
@@ -213,7 +213,7 @@ function writePath(path: Path): string {
 }
 
 /**
- * What a schema wants, in a few words: `a number between 0 and 2`, `a string, an array or null`.
+ * Describes a schema in a few words: `a number between 0 and 2`, `a string, an array or null`.
  * @returns Words that fit after "expected".
  */
 function describe(schema: SchemaNode | boolean): string {
@@ -231,9 +231,9 @@ function describe(schema: SchemaNode | boolean): string {
 }
 
 /**
- * What a value is: its type, and for numbers, booleans and short texts where asked, the value itself.
+ * Describes a value: by its type, or for numbers, booleans and, if `quote` is set, short strings, by the value itself.
  * @param value A parsed JSON value.
- * @param quote True where the value of a string matters, as with constants. Long strings are never quoted.
+ * @param quote Whether the value of a string matters, as with constants. Long strings are never quoted.
  * @returns Words that fit after "found".
  */
 function nameFound(value: unknown, quote: boolean): string {
@@ -261,7 +261,7 @@ function count(items: readonly unknown[]): string {
   return items.length === 1 ? '1 item' : `${items.length} items`;
 }
 
-/** Every branch in words; in such a list the length of an array would only confuse. */
+/** Describes every branch; in such a list the length of an array would only confuse. */
 function alternatives(branches: readonly SchemaNode[]): string[] {
   return branches.flatMap((branch) => {
     if (branch.anyOf !== undefined) return alternatives(branch.anyOf);

@@ -9,28 +9,28 @@ import { asSchema, type SchemaNode } from './node.js';
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** What a form must be like. */
+/** The description of a form. */
 interface FormParts {
-  /** Its text fields, as members of an object. One that is an array may come several times. */
+  /** Its text fields, as members of an object. An array may be sent as several fields. */
   readonly fields: TObject;
-  /** Names of the files that must be there. */
+  /** Names of the required files. */
   readonly files: readonly string[];
-  /** Names of fields that may come in parts, with brackets behind the name. */
+  /** Names of fields that may be sent in parts, with brackets after the name. */
   readonly split?: readonly string[];
 }
 
-/** A check of forms that is built once and run for every one. */
+/** A check of forms that is built once and run for every form. */
 export interface FormSchema {
-  /** What has to be clear among the names of its parts. */
+  /** Rules against ambiguous names of parts. */
   readonly names: PartRules;
   readonly files: readonly string[];
   readonly kinds: ReadonlyMap<string, FieldKind>;
   readonly whole: CompiledSchema;
-  /** The same where nothing is required. */
+  /** The same check without required members. */
   readonly begun: CompiledSchema;
 }
 
-/** What a field may be. */
+/** The types that a field may have. */
 interface FieldKind {
   /** Types of its value, or of the items of its list. */
   readonly types: ReadonlySet<string>;
@@ -49,7 +49,7 @@ interface File {
 
 /**
  * Compiles the check of a form.
- * @throws {Error} At start, for a schema that a refusal could not be put into words for.
+ * @throws {Error} At start, for a schema that `explain` does not support.
  */
 export function compileForm({ fields, files, split = [] }: FormParts): FormSchema {
   const properties = Object.entries(asSchema(fields).properties ?? {});
@@ -91,11 +91,10 @@ function typesOf(schema: SchemaNode): readonly string[] {
 
 /**
  * Checks a whole form.
- * @param fields its parts without a filename, in their order
- * @param files its parts with one
- * @returns its fields as an object: numbers and booleans where the schema has them, a list for each array of the
- * schema, for a name that ends in `[]` (which it loses), and for an unknown name that came more than once. Fields that
- * the schema does not know are texts.
+ * @param fields its parts without a filename, in order
+ * @param files its parts with a filename
+ * @returns its fields as an object. Values are numbers or booleans where the schema has these, and strings for unknown
+ * fields. Arrays of the schema, names that end in `[]` (which is removed), and repeated unknown names become lists.
  * @throws {GatewayError} of status 400, naming the field or file
  */
 export function checkForm(schema: FormSchema, fields: readonly Field[], files: readonly File[]): Values {
@@ -108,9 +107,9 @@ export function checkForm(schema: FormSchema, fields: readonly Field[], files: r
 }
 
 /**
- * Checks what has come of a form whose rest is still to come: its values, and not what is missing or must fit together.
+ * Checks the beginning of a form whose rest has not arrived: its values, but not missing fields or combinations.
  * @returns as `checkForm`
- * @throws {GatewayError} of status 400, for what no rest could make good
+ * @throws {GatewayError} of status 400, for a fault that the rest cannot correct
  */
 export function checkFormStart(schema: FormSchema, fields: readonly Field[], files: readonly File[]): Values {
   return checkParts(schema, fields, files, schema.begun);
@@ -128,7 +127,7 @@ function checkParts(
   return values;
 }
 
-/** What is a file must come as one, and once, and what is a field must not. */
+/** Requires that files are sent as files, and only once, and that fields are not. */
 function requireFiles(
   { files: wanted, kinds }: FormSchema,
   fields: readonly Field[],
@@ -161,19 +160,19 @@ function readFields({ kinds }: FormSchema, fields: readonly Field[]): Values {
       const kind = kinds.get(name);
       const read = kind === undefined ? values : values.map((text) => convert(text, kind.types));
       const many = bracketed || values.length > 1;
-      // Parsers differ on which of them counts.
+      // Parsers differ in which occurrence they use.
       if (values.length > 1 && kind !== undefined && !kind.isList) throw repeated(name);
       return [name, many || (kind?.isList === true && !kind.isSingle) ? read : read[0]];
     }),
   );
 }
 
-/** A digit has one place in it: a client's text of a million digits is looked at once. */
+/** Unambiguous, so that a text of a million digits is matched in one pass. */
 const number = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 const yes = /^true$/i;
 const no = /^false$/i;
 
-/** The value that a text stands for, or the text where it stands for none of the types. */
+/** Converts a text to one of the types; returns the text if it fits none. */
 function convert(text: string, types: ReadonlySet<string>): unknown {
   if (types.has('string')) return text;
   if ((types.has('number') || types.has('integer')) && number.test(text)) return Number(text);
@@ -181,7 +180,7 @@ function convert(text: string, types: ReadonlySet<string>): unknown {
   return types.has('boolean') && no.test(text) ? false : text;
 }
 
-/** `include` of `include[]`, as clients write the items of a list. */
+/** Removes the brackets with which clients mark list items: `include[]` to `include`. */
 function baseOf(name: string): string {
   return name.length > 2 && name.endsWith('[]') ? name.slice(0, -2) : name;
 }

@@ -1,4 +1,4 @@
-/** The part of JSON Schema that request bodies are described with. */
+/** The subset of JSON Schema that describes request bodies. */
 export interface SchemaNode {
   readonly type?: string | readonly string[];
   readonly const?: unknown;
@@ -22,7 +22,7 @@ export interface SchemaNode {
   readonly description?: string;
 }
 
-/** Every keyword above, and what its value is made of. */
+/** Every keyword above, with the form of its value. */
 export const keywords: Readonly<Record<string, 'plain' | 'schema' | 'schemas'>> = {
   type: 'plain',
   const: 'plain',
@@ -47,7 +47,7 @@ export const keywords: Readonly<Record<string, 'plain' | 'schema' | 'schemas'>> 
 };
 
 /**
- * Reads a TypeBox schema as the JSON Schema that it is.
+ * Views a TypeBox schema as JSON Schema.
  * @throws {Error} For anything but an object.
  */
 export function asSchema(schema: unknown): SchemaNode {
@@ -57,7 +57,7 @@ export function asSchema(schema: unknown): SchemaNode {
   return schema as SchemaNode;
 }
 
-/** Whether a parsed JSON value is of a schema type, or of one of several. */
+/** Whether a parsed JSON value has a schema type, or one of several. */
 export function isType(type: string | readonly string[], value: unknown): boolean {
   if (typeof type !== 'string') return type.some((one) => isType(one, value));
   switch (type) {

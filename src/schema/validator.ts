@@ -8,8 +8,8 @@ const require = createRequire(import.meta.url);
 let compiler: Compiler | null = null;
 
 /**
- * Compiles a TypeBox schema to a check. Unless `useCompiler` was called, the compiler is loaded by the first call: it is
- * many files, which would take a third of a process's start, and most processes get by for long without it.
+ * Compiles a TypeBox schema to a check. Unless `useCompiler` was called, the first call loads the compiler: its many files
+ * would take a third of a process's start, and most processes do not need it for a long time.
  */
 export function compileValidator<Schema extends TSchema>(schema: Schema): Validator<Schema, Static<Schema>> {
   compiler ??= require('typebox/schema') as Compiler;
@@ -17,8 +17,8 @@ export function compileValidator<Schema extends TSchema>(schema: Schema): Valida
 }
 
 /**
- * Takes the compiler from a process that has it from its start, so that the first call of `compileValidator` need not
- * stop the process for a tenth of a second.
+ * Sets a compiler that the process loaded at its start, so that the first call of `compileValidator` does not block the
+ * process for a tenth of a second.
  */
 export function useCompiler(loaded: Compiler): void {
   compiler = loaded;
