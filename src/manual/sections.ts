@@ -237,7 +237,7 @@ function errorsTable(): string {
 
 function outcomesTable(): string {
   const rows = Object.entries(outcomeMeanings).map(([outcome, meaning]) => [code(outcome), meaning]);
-  return table(['outcome', 'what it says'], rows);
+  return table(['outcome', 'meaning'], rows);
 }
 
 function metricsTable(): string {

@@ -14,17 +14,17 @@ export type CallOutcome = (typeof outcomes)[number];
 
 /** The outcomes of calls, in the words of the manual. The last two are not calls. */
 export const outcomeMeanings: Readonly<Record<CallOutcome, string>> = {
-  complete: 'The whole answer was sent, or the session was closed in order.',
-  incomplete: 'A session or task that did not come to its end.',
+  complete: 'The whole answer was sent, or the session was closed normally.',
+  incomplete: 'A session or task that did not reach its end.',
   refused:
-    'An error that no upstream has told: of the caller (400, 401, 429), or of the gateway (no memory, a fault), also in the middle of an answer.',
-  client_gone: 'The client left before its answer was whole.',
-  upstream_error: 'An error or a broken answer of the upstream.',
-  interrupted: 'It went on when its process ended, and is told by another process. In the ledger alone.',
+    'An error that does not come from an upstream: of the client (400, 401, 429) or of the gateway (no memory, a fault), also within an answer.',
+  client_gone: 'The client disconnected before its answer was complete.',
+  upstream_error: 'An error or an incomplete answer of the upstream.',
+  interrupted: 'Still running when its process ended; another process writes its line. Only in the ledger.',
   attempt:
-    'No call: an attempt of one that another attempt has answered, which its client does not pay. In the ledger alone.',
+    'Not a call: an attempt of a call that another attempt answered. The client does not pay for it. Only in the ledger.',
   correction:
-    'No call: puts right what an earlier one was charged; its cost may be below zero. In the ledger alone.',
+    'Not a call: corrects the charge of an earlier one; its cost may be below zero. Only in the ledger.',
 };
 
 export function isCall(outcome: CallOutcome): boolean {
