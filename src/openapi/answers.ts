@@ -3,8 +3,8 @@ import type { VideoFormat } from '../video/task.js';
 import { type NamedSchema, named } from './schemas.js';
 
 /*
- * What the gateway itself answers. Answers of upstreams are not described: they are of their protocol, whatever its
- * newest version adds.
+ * Answers of the gateway itself. Upstreams' answers are not described: they follow their protocol, whatever its newest
+ * version adds.
  */
 
 const optional = (schema: TSchema) => Type.Optional(schema);
@@ -135,7 +135,7 @@ const vendorjTask = Type.Object({
   time_elapsed: text,
 });
 
-/** One model and a list of them, as each format of the lists writes them. */
+/** One model and a list of models, in each format of model lists. */
 export const modelAnswers = {
   chat: { one: named('ChatModel', chatModel), list: named('ChatModelList', chatModelList) },
   messages: {
@@ -148,7 +148,7 @@ export const modelAnswers = {
   },
 } as const;
 
-/** A video task, made or shown, in each format. */
+/** A video task, as created or shown, in each format. */
 export const taskAnswers: Readonly<Record<VideoFormat, NamedSchema>> = {
   compat: named('VideoTask', compatTask),
   generic: named('GenericVideoTask', Type.Object(genericMembers)),

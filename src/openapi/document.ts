@@ -18,19 +18,18 @@ import { type NamedSchema, schemaReference, writeSchemas } from './schemas.js';
 import type { Content, JsonSchema, Reference, Response } from './types.js';
 
 interface OpenApiOptions {
-  /** Of the gateway. */
+  /** Version of the gateway. */
   readonly version: string;
-  /** Where clients reach the gateway, without a trailing slash; null for wherever they have the document from. */
+  /** Base URL for clients, without a trailing slash; null for the URL from which they got the document. */
   readonly publicUrl: string | null;
-  /** Real vendor words, whose paths and headers stand beside the neutral ones. */
+  /** Real vendor words, whose paths and headers are listed beside the neutral ones. */
   readonly words: VendorWords;
 }
 
 /**
- * Describes the gateway's whole HTTP surface, from its table of routes and the schemas that check its requests.
- * @returns an OpenAPI 3.1 document: plain JSON that shares nothing with anything, the same for the same options
- * @throws {Error} for a route that is not described; which routes there are does not depend on the config, so that
- * the first call shows it
+ * Describes the gateway's whole HTTP API, from its table of routes and the schemas that check its requests.
+ * @returns an OpenAPI 3.1 document: a new object of plain JSON, the same for the same options
+ * @throws {Error} for a route without a description; routes do not depend on the config, so the first call shows it
  */
 export function createOpenApi({ version, publicUrl, words }: OpenApiOptions) {
   const shared = describeParameters(words);
@@ -81,7 +80,7 @@ export function createOpenApi({ version, publicUrl, words }: OpenApiOptions) {
       securitySchemes: security.schemes,
     },
   };
-  // Pieces that stand in several places are one object each: whoever changes one must not change the others.
+  // A copy, since parts used in several places are one object: changing one must not change the others.
   return JSON.parse(JSON.stringify(document)) as typeof document;
 }
 
@@ -124,8 +123,8 @@ function described({ more }: OperationWords): { readonly description?: string } 
 }
 
 /**
- * Where keys may sit: the schemes, and which of them each style of signing in takes.
- * @param words real vendor words, each of which makes another header name
+ * The security schemes by where keys are sent, and the schemes of each auth style.
+ * @param words real vendor words, each of which adds a header name
  */
 function describeSecurity(words: VendorWords) {
   const vendorgHeaders = [...new Set(['vendorg', ...words.vendorg])].map((word) => `x-${word}-api-key`);
@@ -170,12 +169,12 @@ const events: JsonSchema = {
   type: 'string',
   description: 'Server-sent events of the protocol. One that fails midway ends with an error event.',
 };
-/** OpenAPI 3.1 describes bytes by no schema at all. */
+/** OpenAPI 3.1 describes binary content by an empty schema. */
 const bytes = { schema: {} };
 
 /**
- * Every answer of an operation, by status.
- * @param errors gets the error answers that are not in it yet
+ * All answers of an operation, by status.
+ * @param errors error answers so far; new ones are added
  */
 function responsesOf(
   route: Route,
@@ -203,7 +202,7 @@ function headersOf({ endpoint }: Route): Readonly<Record<string, Reference>> {
   return endpoint === null ? headerReferences() : headerReferences('x-gateway-path', 'x-gateway-left-out');
 }
 
-/** @throws {Error} for an operation that has no JSON answer */
+/** @throws {Error} for an operation without a JSON answer */
 function contentOf(route: Route): Content {
   switch (route.operation) {
     case 'call':
@@ -232,7 +231,7 @@ function contentOf(route: Route): Content {
   }
 }
 
-/** What a call of a model is answered with. */
+/** The answer to a call of a model. */
 function answerOf({ operation, endpoint, stream, image }: Route): Content {
   const mayStream = stream !== 'never' || image !== null || endpoint?.streamsUnasked === true;
   return {

@@ -64,7 +64,7 @@ const byWriter: ReadonlyMap<ErrorFormat['errorBody'], NamedSchema> = new Map([
   [jimeng.errorBody, jimengBody],
 ]);
 
-/** The body of an error where the headers of a request choose the format of a model list. */
+/** The error body of the model list, whose format is chosen by the request's headers. */
 export const modelListError: NamedSchema = named(
   'ModelListError',
   Type.Union([chatBody, messagesBody, googleBody].map(({ schema }) => schema as TSchema)),
@@ -74,11 +74,11 @@ export const modelListError: NamedSchema = named(
 export const errorBodies: readonly NamedSchema[] = [...byWriter.values(), modelListError];
 
 /**
- * What the error bodies of an error format are like.
- * @throws {Error} for an error format that is described nowhere
+ * The schema of an error format's bodies.
+ * @throws {Error} for an error format without a schema
  */
 export function errorBodyOf({ name, errorBody }: ErrorFormat): NamedSchema {
-  // Error formats that differ in their streams alone write one and the same body.
+  // Error formats that differ only in streams write the same body.
   const body = byWriter.get(errorBody);
   if (body === undefined) throw new Error(`The error body of the error format ${name} has no schema.`);
   return body;

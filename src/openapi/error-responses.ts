@@ -28,7 +28,7 @@ export const responseHeaders = {
   etag: { description: 'Tells one file from another.', schema: { type: 'string' } },
 };
 
-/** References to headers that every answer has, and to some more. */
+/** References to the headers of every answer, and to further ones. */
 export function headerReferences(...more: readonly string[]): Readonly<Record<string, Reference>> {
   return Object.fromEntries(
     ['x-request-id', 'server-timing', ...more].map((name) => [
@@ -44,17 +44,17 @@ const withBody: readonly ErrorKind[] = ['request_timeout', 'request_too_large', 
 const fromUpstream: readonly ErrorKind[] = ['upstream_error', 'upstream_timeout', 'overloaded'];
 const ofKeyAndModel: readonly ErrorKind[] = ['permission_denied', 'rate_limit_exceeded', 'model_not_found'];
 const called = [...everywhere, ...fromUpstream, ...ofKeyAndModel];
-/** Of what was made before, a task or a response. */
+/** For a task or response created before. */
 const ofMade = [...everywhere, ...fromUpstream, 'rate_limit_exceeded', 'not_found'] as const;
 
-/** What a request of an operation may be refused with. */
+/** The errors with which an operation may be refused. */
 const refusals: Readonly<Record<Route['operation'], readonly ErrorKind[]>> = {
   call: [...called, ...withBody],
   upload: [...called, ...withBody],
   image: [...called, ...withBody],
   videoCreate: [...called, ...withBody, 'conflict'],
   videoAction: [...called, ...withBody, 'conflict'],
-  // As often as one likes.
+  // Not rate limited.
   videoShow: [...everywhere, ...fromUpstream, 'not_found'],
   videoContent: [...ofMade, 'range_not_satisfiable'],
   modelList: everywhere,
@@ -70,7 +70,7 @@ const refusals: Readonly<Record<Route['operation'], readonly ErrorKind[]>> = {
   unimplemented: ['invalid_api_key', 'not_implemented', 'internal_error'],
 };
 
-/** Calls whose upstream's own error keeps its status. */
+/** Operations that pass on the status of an upstream's error. */
 const relaying: ReadonlySet<Route['operation']> = new Set([
   'call',
   'upload',
@@ -84,7 +84,7 @@ const relaying: ReadonlySet<Route['operation']> = new Set([
   'realtime',
 ]);
 
-/** Headers of an error beside those of every answer. */
+/** Headers of an error besides those of every answer. */
 const ownHeaders: Readonly<Partial<Record<ErrorKind, string>>> = {
   rate_limit_exceeded: 'retry-after',
   overloaded: 'retry-after',
@@ -94,12 +94,12 @@ const ownHeaders: Readonly<Partial<Record<ErrorKind, string>>> = {
   range_not_satisfiable: 'content-range',
 };
 
-/** Error answers by the name under which operations refer to them. */
+/** Error answers, by the name under which operations refer to them. */
 export type ErrorResponses = Map<string, Response>;
 
 /**
  * References to the error answers of an operation, by status.
- * @param known gets the answers that are not in it yet
+ * @param known error answers so far; new ones are added
  */
 export function errorResponsesOf(route: Route, known: ErrorResponses): Readonly<Record<string, Reference>> {
   const body = bodyOf(route);
@@ -113,7 +113,7 @@ export function errorResponsesOf(route: Route, known: ErrorResponses): Readonly<
   return Object.fromEntries(byStatus);
 }
 
-/** What an error of a route has in its body; null where the method allows none. */
+/** The error body of a route; null if the method permits none. */
 function bodyOf({ method, auth, errorFormat }: Route): NamedSchema | null {
   if (method === 'HEAD') return null;
   return auth === 'modelList' ? modelListError : errorBodyOf(errorFormat);

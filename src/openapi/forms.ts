@@ -6,7 +6,7 @@ import { name } from '../schema/members.js';
 import { withoutNull } from './json-schema.js';
 import type { NamedSchema } from './schemas.js';
 
-/** A file of a form, whatever it holds: its bytes as they are. */
+/** A file of a form: arbitrary bytes. */
 export const file = Type.Unsafe<string>({
   type: 'string',
   format: 'binary',
@@ -53,13 +53,13 @@ const transcription: NamedSchema = {
   }),
 };
 
-/** The forms that are passed on while they arrive, by the check of each. */
+/** The forms that are passed on while they arrive, by their schema. */
 export const uploadForms: ReadonlyMap<FormSchema, NamedSchema> = new Map([
   [transcriptionForm, transcription],
   [translationForm, translation],
 ]);
 
-/** A form says nothing for null, so its fields are not nullable. */
+/** The fields of a form, which cannot express null. */
 const imageFields: Readonly<Record<string, TSchema>> = Object.fromEntries(
   Object.entries(formFieldsType.properties).map(([field, schema]) => {
     const other = withoutNull(schema) as TSchema;

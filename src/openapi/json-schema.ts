@@ -1,22 +1,22 @@
 import { keywords as bodyKeywords } from '../schema/node.js';
 import type { JsonSchema } from './types.js';
 
-/** A schema as it is found in code: of TypeBox, or written by hand. */
+/** A schema in code: of TypeBox, or written by hand. */
 export type SourceSchema = object | boolean;
 
-/** Gives what stands for a schema inside another one. */
+/** Writes a schema nested in another one. */
 type WriteSchema = (schema: SourceSchema, at: Step) => unknown;
 
-/** How a schema is reached from the one around it. */
+/** The step from a schema to one nested in it. */
 export type Step =
   | { readonly kind: 'property'; readonly name: string }
   | { readonly kind: 'items' }
   | { readonly kind: 'branch' };
 
-/** What a keyword of JSON Schema 2020-12 holds: a plain value, a schema, a list of schemas, or schemas by name. */
+/** The form of a keyword's value in JSON Schema 2020-12: a plain value, a schema, a list of schemas, or schemas by name. */
 type Holds = 'plain' | 'schema' | 'list' | 'named';
 
-/** Every keyword that is written; whatever else a schema object carries belongs to a library and is left out. */
+/** Every keyword that is written. Other members of schema objects belong to a library and are left out. */
 const keywords: ReadonlyMap<string, Holds> = new Map<string, Holds>([
   ...Object.keys(bodyKeywords).map((keyword): [string, Holds] => [keyword, 'plain']),
   ['not', 'schema'],
@@ -43,8 +43,8 @@ const keywords: ReadonlyMap<string, Holds> = new Map<string, Holds>([
   ['deprecated', 'plain'],
 ]);
 
-/** Keywords that say nothing of null, so that a type that allows it may stand beside them. */
-const deafToNull: ReadonlySet<string> = new Set([
+/** Keywords that do not constrain null, so that a type with null may be combined with them. */
+const nullAgnostic: ReadonlySet<string> = new Set([
   'type',
   'title',
   'description',
@@ -76,15 +76,14 @@ const types: ReadonlySet<string> = new Set([
   'null',
 ]);
 
-/** Under this name TypeBox keeps checks that are code. */
+/** The member in which TypeBox keeps checks in code. */
 const refinements = '~refine';
 const unsayable = 'Further rules apply that a schema cannot say.';
 
 /**
- * Writes one schema as plain JSON Schema, "this or null" as one schema of two types where that says the same. Values that
- * are no JSON (a type of TypeBox that only JavaScript has) become a schema that takes anything, with a description that
- * says what was meant; so does a check that is code.
- * @param write gives what stands for each schema inside it
+ * Writes one schema as plain JSON Schema. A union with null becomes one schema of two types if that is equivalent. Types
+ * that exist only in JavaScript, and checks in code, become a schema that accepts anything, with a description.
+ * @param write writes each nested schema
  */
 export function writeSchema(schema: object, write: WriteSchema): JsonSchema {
   const folded = foldNull(schema);
@@ -103,7 +102,7 @@ export function writeSchema(schema: object, write: WriteSchema): JsonSchema {
   return written;
 }
 
-/** Every schema that stands right inside another one, with the way to it. */
+/** The schemas directly nested in a schema, with the step to each. */
 export function innerSchemas(schema: object): readonly (readonly [SourceSchema, Step])[] {
   const inner: (readonly [SourceSchema, Step])[] = [];
   writeSchema(schema, (found, at) => {
@@ -113,7 +112,7 @@ export function innerSchemas(schema: object): readonly (readonly [SourceSchema, 
   return inner;
 }
 
-/** The other branch of a schema that takes null beside one thing; the schema itself where it is none. */
+/** The other branch of a union with null; any other schema is returned unchanged. */
 export function withoutNull(schema: object): object {
   const { anyOf } = schema as { readonly anyOf?: unknown };
   if (!Array.isArray(anyOf) || anyOf.length !== 2) return schema;
@@ -125,7 +124,7 @@ export function withoutNull(schema: object): object {
 function writeKeyword(keyword: string, holds: Holds, value: unknown, write: WriteSchema): unknown {
   switch (holds) {
     case 'plain':
-      // A copy: whoever changes the document must not change the schema that requests are checked with.
+      // A copy, so that changes of the document do not affect the schema that checks requests.
       return structuredClone(value);
     case 'schema':
       return write(value as SourceSchema, { kind: keyword === 'items' ? 'items' : 'branch' });
@@ -141,7 +140,7 @@ function writeKeyword(keyword: string, holds: Holds, value: unknown, write: Writ
   }
 }
 
-/** Writes "this or null" as one schema of two types where that says the same. */
+/** Writes a union with null as one schema of two types, if that is equivalent. */
 function foldNull(schema: object): object {
   const other = withoutNull(schema);
   const isBare = known(schema).length === 1;
@@ -151,7 +150,7 @@ function foldNull(schema: object): object {
     isBare &&
     typeof type === 'string' &&
     !Object.hasOwn(other, refinements) &&
-    known(other).every((keyword) => deafToNull.has(keyword));
+    known(other).every((keyword) => nullAgnostic.has(keyword));
   return folds ? { ...other, type: [type, 'null'] } : schema;
 }
 

@@ -2,14 +2,14 @@ import type { VendorWords } from '../config/types.js';
 import { pathSpellings, type Route } from '../routes.js';
 import { freeName } from './schemas.js';
 
-/** What a reader is told of an operation. */
+/** The description of an operation. */
 export interface OperationWords {
-  /** In camel case, unlike any other, and kept for good: generated clients make the names of their methods from it. */
+  /** In camel case, unique and stable: generated clients derive the names of their methods from it. */
   readonly id: string;
   readonly summary: string;
-  /** Of the good answer. */
+  /** Describes the successful answer. */
   readonly answer: string;
-  /** What neither the summary nor a schema says, or null. */
+  /** What neither the summary nor a schema states, or null. */
   readonly more: string | null;
 }
 
@@ -267,8 +267,8 @@ const lines: readonly Line[] = [
 ];
 
 /**
- * Gives the words of routes. A path with a vendor's own word has those of the neutral path, and the word in its id.
- * @returns a function that throws an Error for a route that the table does not have
+ * Returns the descriptions of routes. A path with a vendor's own word has that of the neutral path, with the word in its id.
+ * @returns a function that throws an Error for a route that is not in the table
  */
 export function createOperationWords(words: VendorWords): (route: Route) => OperationWords {
   const byRoute = new Map<string, OperationWords>();

@@ -50,10 +50,10 @@ const itemPages: Readonly<Record<string, Parameter>> = {
   itemAfter: query('after', 'The last item of the page before.'),
 };
 
-/** Parameters that stand once in the document, by the name under which operations refer to them. */
+/** Shared parameters, by the name under which operations refer to them. */
 type SharedParameters = Readonly<Record<string, Parameter>>;
 
-/** @param words real vendor words, each of which makes another header name */
+/** @param words real vendor words, each of which adds a header name */
 export function describeParameters(words: VendorWords): SharedParameters {
   return {
     key: query('key', 'An API key, in place of a header.'),
@@ -92,7 +92,7 @@ export function describeParameters(words: VendorWords): SharedParameters {
   };
 }
 
-/** References to the parameters of an operation, and those of its path. */
+/** References to the shared parameters of an operation, and the parameters of its path. */
 export function parametersOf(
   placed: PlacedRoute,
   shared: SharedParameters,
@@ -164,7 +164,7 @@ const versionWords = ({ vendorc }: VendorWords) => [...new Set(['vendorc', ...ve
 const versionNames = (words: VendorWords) => versionWords(words).map((word) => `${word}-version`);
 const optionalName = (name: string) => `${name}-of-list`;
 
-/** Where there are several spellings of the header, one of them is wanted, and that no list of parameters can say. */
+/** The version headers. If there are several spellings, one of them is required, which parameters cannot express. */
 function versionHeaders(words: VendorWords): SharedParameters {
   const names = versionNames(words);
   const isOnly = names.length === 1;
@@ -191,16 +191,16 @@ interface PlacedRoute {
 
 interface Wildcard {
   readonly name: string;
-  /** The value may hold slashes. */
+  /** Whether the value may contain slashes. */
   readonly spansSlashes: boolean;
 }
 
 const wildcard = /\{([A-Za-z][A-Za-z0-9_]*)(\.\.\.)?\}(:?)/g;
 
 /**
- * Gives every route its place. Templates that differ in the names of their parameters alone are one to OpenAPI: the
- * names of the first then hold for all.
- * @throws {Error} for two routes of one method that OpenAPI could not tell apart
+ * Assigns each route its place. OpenAPI treats templates that differ only in parameter names as one; all of them get the
+ * names of the first.
+ * @throws {Error} for two routes of one method that OpenAPI cannot tell apart
  */
 export function placeRoutes(routes: readonly Route[]): readonly PlacedRoute[] {
   const templates = new Map<string, string>();
@@ -217,7 +217,7 @@ export function placeRoutes(routes: readonly Route[]): readonly PlacedRoute[] {
   });
 }
 
-/** @param path of the route, whose wildcards have the places of those of the template, perhaps under other names */
+/** @param path path of the route, with the wildcards of the template, possibly under other names */
 function wildcardsOf(template: string, path: string): readonly Wildcard[] {
   const own = [...path.matchAll(wildcard)];
   return [...template.matchAll(wildcard)].map(([, name = ''], index) => {

@@ -133,7 +133,7 @@ const query = Type.Object(
 /** Body of `POST /vendorj/`, for either action. */
 const vendorjBody: NamedSchema = { name: 'VendorjRequest', schema: Type.Union([submit, query]) };
 
-/** A request for speech, with the bound of its text, which is checked apart from the schema. */
+/** A request for speech, with the bound of its text, which is not checked by the schema. */
 const speechType = Type.Object({
   ...speechRequestType.properties,
   input: Type.String({ minLength: 1, maxLength: 4096 }),
@@ -155,7 +155,7 @@ const imageInput: NamedSchema = { name: 'ImageInputRequest', schema: inputForm }
 const generation = Type.Union([generationMembers, inputForm]);
 const edit = Type.Union([editMembers, inputForm]);
 
-/** What is said of the bodies of calls, by the check of each: what every target of the protocol can be asked. */
+/** The documented schema of call bodies, by the schema that checks them: requests that every target of the protocol takes. */
 export const jsonBodies: ReadonlyMap<CompiledSchema, NamedSchema> = new Map<CompiledSchema, NamedSchema>([
   [passedChatRequest, { name: 'ChatRequest', schema: chatRequestType }],
   [passedResponsesRequest, { name: 'ResponsesRequest', schema: responsesRequestType }],
@@ -203,8 +203,8 @@ export const requestSchemas: readonly NamedSchema[] = [
 ];
 
 /**
- * The body of an operation's requests, or null where they have none.
- * @throws {Error} for a route whose check is described nowhere
+ * The body of an operation's requests, or null without one.
+ * @throws {Error} for a route whose schema is not documented
  */
 export function requestBodyOf(
   route: Route,

@@ -1,9 +1,9 @@
 import { innerSchemas, type SourceSchema, type Step, withoutNull, writeSchema } from './json-schema.js';
 import type { JsonSchema, Reference } from './types.js';
 
-/** A schema that stands under its own name in the document. */
+/** A schema with a name of its own in the document. */
 export interface NamedSchema {
-  /** Of letters and digits. */
+  /** Letters and digits only. */
   readonly name: string;
   readonly schema: object;
 }
@@ -17,13 +17,13 @@ export function schemaReference({ name }: NamedSchema): Reference {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** Shorter schemas, in JSON characters, are written out wherever they are used: a reference would not be shorter. */
-const leastShared = 160;
+/** Schemas shorter than this, in characters of JSON, are written inline: a reference would not be shorter. */
+const minSharedLength = 160;
 
 /**
- * Writes the schemas of the document. What several of them have in common, told by the identity of the objects, is
- * written once, under a name that is made from the way to its first use.
- * @param roots each under a name of its own
+ * Writes the schemas of the document. A schema object used several times is written once, under a name made from the path
+ * to its first use.
+ * @param roots schemas with unique names
  * @returns JSON Schemas by name, the roots first
  * @throws {Error} for two roots of one name
  */
@@ -46,7 +46,7 @@ interface Use {
   readonly suggestedName: string;
 }
 
-/** The schemas that get a name: the roots, and what is used more than once and is not small. */
+/** The schemas that get a name: the roots, and those used more than once that are not small. */
 function nameSchemas(roots: readonly NamedSchema[]): ReadonlyMap<object, string> {
   const names = new Map<object, string>();
   const taken = new Set<string>();
@@ -56,7 +56,7 @@ function nameSchemas(roots: readonly NamedSchema[]): ReadonlyMap<object, string>
     names.set(schema, name);
   }
   for (const [schema, { count, suggestedName }] of countUses(roots)) {
-    if (count < 2 || names.has(schema) || JSON.stringify(schema).length < leastShared) continue;
+    if (count < 2 || names.has(schema) || JSON.stringify(schema).length < minSharedLength) continue;
     const name = freeName(suggestedName, taken);
     taken.add(name);
     names.set(schema, name);
@@ -68,7 +68,7 @@ function countUses(roots: readonly NamedSchema[]): ReadonlyMap<object, Use> {
   const uses = new Map<object, Use>();
   const visit = (schema: SourceSchema, way: readonly string[]): void => {
     if (typeof schema === 'boolean') return;
-    // Neither a list nor "or null" gets a name of its own: what is inside does.
+    // Lists and unions with null get no name; the schema inside them does.
     const inside = unwrapped(schema, way);
     const known = uses.get(inside.schema);
     if (known !== undefined) {
@@ -96,7 +96,7 @@ function unwrapped(schema: object, way: readonly string[]): SchemaPosition {
   return unwrapped(items, wayTo(way, { kind: 'items' }));
 }
 
-/** The way has the root's name and the last property on it: more would make the names of deep schemas long. */
+/** The path consists of the root's name and the last property; more would make the names of deep schemas long. */
 function wayTo([root = '', last]: readonly string[], step: Step): readonly string[] {
   switch (step.kind) {
     case 'property':
@@ -108,7 +108,7 @@ function wayTo([root = '', last]: readonly string[], step: Step): readonly strin
   }
 }
 
-/** What tells a branch of a union from the others. */
+/** The words that tell a branch of a union from the others. */
 function kindOf(schema: object): readonly string[] {
   const { properties = {} } = schema as {
     readonly properties?: Readonly<Record<string, { readonly const?: unknown }>>;
@@ -117,7 +117,7 @@ function kindOf(schema: object): readonly string[] {
   return typeof kind === 'string' ? [kind] : [];
 }
 
-/** A name as it is wanted, or with a number behind it where that is taken. */
+/** The wanted name, with a number appended if it is taken. */
 export function freeName(wanted: string, taken: ReadonlySet<string>): string {
   if (!taken.has(wanted)) return wanted;
   for (let number = 2; ; number++) {

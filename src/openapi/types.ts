@@ -1,11 +1,11 @@
 /*
- * Those parts of OpenAPI 3.1.0 that several parts of the gateway's document are made of. All of it is plain JSON.
+ * The OpenAPI 3.1.0 types used by several parts of the gateway's document. All of them are plain JSON.
  */
 
 /** A schema of JSON Schema 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Stands for something under `components`. */
+/** A reference to an entry of `components`. */
 export interface Reference {
   readonly $ref: string;
 }

@@ -1,9 +1,9 @@
 import { startSimulator } from './server.js';
 
-/** Without a gateway it ends when nobody was connected for so long: gateways give up idle connections sooner. */
+/** Without a gateway the simulator ends after this long without a connection: gateways close idle ones sooner. */
 const unusedMs = 5000;
 
-/** A setting from the environment as a number from zero on, or null when it is not one. */
+/** A setting of the environment as a non-negative number, or null if it is not one. */
 function setting(name: string, fallback: number): number | null {
   const text = process.env[name] ?? '';
   const number = text === '' ? fallback : Number(text);
@@ -23,14 +23,14 @@ if (port === null || latencyMs === null || tokensPerSecond === null) {
 
 process.on('SIGTERM', () => process.exit(0));
 if (process.send !== undefined) {
-  // The terminal sends an interrupt to the whole group; a gateway that drains still needs its upstream.
+  // The terminal sends SIGINT to the whole process group; a draining gateway still needs its upstream.
   process.on('SIGINT', () => undefined);
 }
 
 const simulator = await startSimulator({ port, latencyMs, tokensPerSecond });
 if (process.send !== undefined) {
   if (!process.connected) process.exit(0);
-  // Workers may serve on whose gateway has died.
+  // Workers may still serve after their gateway's primary has died.
   process.on('disconnect', () => simulator.whenUnused(unusedMs, () => process.exit(0)));
   process.send({ type: 'listening', port: simulator.port });
 } else {

@@ -19,7 +19,7 @@ import type { VideoBook } from './video/task.js';
 import { vendorjRoutes } from './video/vendorj.js';
 import { vendorkRoutes } from './video/vendork.js';
 
-/** The whole HTTP surface but the simulator's own state; the first that fits a request has it. */
+/** All routes, except that of the simulator's own state. The first match serves a request. */
 export function routesOf(book: VideoBook): readonly Route[] {
   return [
     ...chatRoutes,

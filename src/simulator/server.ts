@@ -25,48 +25,48 @@ const mostCounted = 10_000;
 const ownPath = '/__simulator/';
 
 export interface SimulatorOptions {
-  /** 0, the default, takes a free one. */
+  /** Default 0, which takes a free port. */
   readonly port?: number;
-  /** From the whole request to the head of the answer; 0 by default. */
+  /** Delay from the whole request to the head of the answer; default 0. */
   readonly latencyMs?: number;
-  /** Pace of streams; 0, the default, is no pacing. */
+  /** Pace of streams; default 0, which means no pacing. */
   readonly tokensPerSecond?: number;
-  /** Hears of every request once its body is there, before it is answered. */
+  /** Called with every request once its body has arrived, before it is answered. */
   readonly onRequest?: (request: SimulatorRequest) => void;
-  /** How long video tasks wait and then run that do not ask for something else; 500 and 1500 ms by default. */
+  /** How long video tasks wait and then run, unless a directive says otherwise; default 500 and 1500 ms. */
   readonly videoPace?: { readonly queuedMs: number; readonly runningMs: number };
 }
 
 export interface SimulatorState {
   readonly openRequests: number;
   readonly totalRequests: number;
-  /** Requests whose client left before its answer was whole. */
+  /** Requests whose client disconnected before the end of the answer. */
   readonly cancelledRequests: number;
-  /** Video tasks that were really made: not those that were answered with an error, or had been made before. */
+  /** Video tasks created, without those answered with an error or created before. */
   readonly videosMade: number;
-  /** Questions how a video task is. */
+  /** Polls of video tasks. */
   readonly polls: number;
-  /** WebSockets that are open, and all that ever were. */
+  /** WebSockets open now, and in total. */
   readonly openSessions: number;
   readonly totalSessions: number;
 }
 
 export interface Simulator {
   readonly port: number;
-  /** Base URL as an SDK takes it, with `/v1`. */
+  /** Base URL for SDKs, with `/v1`. */
   readonly url: string;
   state(): SimulatorState;
-  /** @param method of it; any unless given */
+  /** @param method restricts the search to a method */
   lastRequest(method?: string): SimulatorRequest | null;
-  /** Calls back once nobody has been connected for so long, from now on. */
+  /** Calls `onUnused` once no client has been connected for `ms`, starting now. */
   whenUnused(ms: number, onUnused: () => void): void;
-  /** Stops listening and destroys what is open. */
+  /** Stops listening and destroys all connections. */
   close(): Promise<void>;
 }
 
 /**
  * Starts the simulator on the loopback interface of this process.
- * @throws what `listen` says when the port is taken.
+ * @throws the error of `listen` if the port is taken.
  */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const settings = { latencyMs: options.latencyMs ?? 0, tokensPerSecond: options.tokensPerSecond ?? 0 };
@@ -142,7 +142,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     onRequest(request, response).catch(() => response.destroy());
   });
   server.on('upgrade', upgrades.upgrade);
-  // A pool in front decides how long it keeps a connection; a close from here would race with its next request.
+  // The client's pool decides how long it keeps a connection; closing it here would race with the next request.
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -201,7 +201,7 @@ const formatsOfVendors: readonly (readonly [
   ['/api/v1/', dashScopeFormat],
 ];
 
-/** How a request is refused that no route takes: as the protocol that its path belongs to words it. */
+/** The format of the error for a request without a route, by the protocol of its path. */
 function formatOf(path: string): AnswerFormat {
   for (const [prefix, answerFormat] of formatsOfVendors) {
     if (path.startsWith(prefix)) {
@@ -214,7 +214,7 @@ function formatOf(path: string): AnswerFormat {
   return /^\/v1\/messages(?:\/|$)/.test(path) ? messagesFormat(null) : openaiFormat;
 }
 
-/** The whole body, or null when it is too large or does not arrive. */
+/** Reads the whole body; null if it is too large or does not arrive. */
 async function readBody(request: IncomingMessage): Promise<Buffer | null> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -232,7 +232,7 @@ async function readBody(request: IncomingMessage): Promise<Buffer | null> {
   return Buffer.concat(chunks, size);
 }
 
-/** @returns whether a directive still counts: one with `times=N` does so N times */
+/** @returns a function that decides whether a directive still applies: one with `times=N` applies N times */
 function directivesDue(): (directive: Directive) => boolean {
   const fired = new Map<string, number>();
   return (directive) => {

@@ -5,14 +5,14 @@ import { schemaExample } from './schema-example.js';
 import { clip, countTokens, firstTokens } from './tokens.js';
 
 const longestFill = 200;
-/** Words of function names that say nothing about what a function is for. */
+/** Words of function names that do not show the function's purpose. */
 const plainWords = new Set(
   'get set find search list create make do fetch lookup look up run call use show tell the a an by for of to in on at and or with from my new current tool function'.split(
     ' ',
   ),
 );
 
-/** The tools that the answer calls: those that are forced, or that the last user text clearly asks for. */
+/** The tools that the answer calls: those that are forced, or that the last user text clearly requests. */
 function chooseTools(prompt: Prompt): readonly Tool[] {
   const { tools, toolChoice } = prompt;
   if (toolChoice.mode === 'none' || tools.length === 0 || prompt.toolResults.length > 0) {
@@ -26,7 +26,7 @@ function chooseTools(prompt: Prompt): readonly Tool[] {
   return prompt.parallelCalls ? chosen : chosen.slice(0, 1);
 }
 
-/** Whether a text names a function, or says a telling word of its name: "weather" for `get_weather`. */
+/** Whether a text contains the name of a function, or a distinctive word of it: "weather" for `get_weather`. */
 function invites(text: string, name: string): boolean {
   const parts = wordsOf(name);
   const telling = parts.filter((part) => part.length > 2 && !plainWords.has(part));
@@ -43,7 +43,7 @@ function wordsOf(text: string): string[] {
   return spaced.match(/[\p{L}\p{N}]+/gu) ?? [];
 }
 
-/** The input of a call: JSON text that fits the tool's parameters, filled from the user's words where that is sensible. */
+/** The input of a call: JSON that satisfies the tool's parameters, filled from the user's words where possible. */
 function toolInput(tool: Tool, prompt: Prompt): string {
   const text = prompt.plainText;
   if (tool.custom) {
@@ -55,7 +55,7 @@ function toolInput(tool: Tool, prompt: Prompt): string {
   return JSON.stringify(isObject(example) ? example : {});
 }
 
-/** What a text is about: what stands in quotes, or the name after a preposition ("in New York"), or all of it. */
+/** The topic of a text: the quoted part, else the name after a preposition ("in New York"), else all of it. */
 function phrase(text: string): string {
   const head = text.slice(0, 4_000);
   const quoted = /"([^"]{1,200})"/.exec(head)?.[1];
@@ -69,8 +69,8 @@ function phrase(text: string): string {
 const mostLongTokens = 1_000_000;
 
 /**
- * What the simulator says to a prompt: the same for the same prompt, always.
- * @param index which of several answers; all but the first say their number.
+ * Composes the answer to a prompt, always the same for the same prompt.
+ * @param index number among several answers; all except the first contain it.
  */
 export function composeAnswer(prompt: Prompt, index: number): Answer {
   const { directives } = prompt;
@@ -141,7 +141,7 @@ function structured(prompt: Prompt, schema: unknown): unknown {
   return schemaExample(schema, { text: () => text, numbers: [] }) ?? null;
 }
 
-/** Fills a text up to the length that the directive `long` asks for. */
+/** Extends a text to the length of the directive `long`. */
 function lengthened(prompt: Prompt, text: string): string {
   const long = findDirective(prompt.directives, 'long');
   if (long === undefined) {

@@ -9,13 +9,13 @@ const shorthands: Readonly<Record<string, string>> = { d: '0', w: 'a', s: ' ', D
 const controls: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', f: '\f', v: '\v', 0: '\0' };
 const properties: Readonly<Record<string, string>> = { L: 'a', Ll: 'a', Lu: 'A', N: '0', Nd: '0', P: '-' };
 
-/** Raised inside for what the generator does not do: lookaround, back references, unknown escapes. */
+/** Thrown internally for unsupported syntax: lookaround, back references, unknown escapes. */
 class Unsupported extends Error {}
 
 /**
- * A short text that a regular expression matches.
- * @param minLength what the text should at least count; repetitions grow until it does, as far as they can.
- * @returns null for an expression that is not valid, or that is beyond this generator.
+ * Generates a short text that a regular expression matches.
+ * @param minLength desired minimum length; repetitions grow toward it as far as they can.
+ * @returns null for an invalid or unsupported expression.
  */
 export function patternExample(pattern: string, minLength: number): string | null {
   try {
@@ -54,7 +54,7 @@ function parse(pattern: string): Node {
   return new Parser(pattern).choice();
 }
 
-/** Reads a pattern from its first character to its last, by recursive descent. */
+/** Recursive descent parser of a pattern. */
 class Parser {
   readonly #characters: readonly string[];
   #at = 0;
@@ -154,7 +154,7 @@ class Parser {
     return String.fromCodePoint(Number.parseInt(hex, 16));
   }
 
-  /** One character of a set such as `[a-z0-9_]`: its first, or for a negated set the first plain one outside it. */
+  /** A character of a set such as `[a-z0-9_]`: the first, or for a negated set the first plain character outside it. */
   #set(): string {
     const open = this.#at - 1;
     const negated = this.#characters[this.#at] === '^';

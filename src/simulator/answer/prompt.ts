@@ -6,7 +6,7 @@ export interface Tool {
   readonly name: string;
   /** JSON Schema of the arguments; null for a tool that takes free text. */
   readonly parameters: unknown;
-  /** Whether its input is a text, not a JSON object. */
+  /** Whether its input is text instead of a JSON object. */
   readonly custom: boolean;
 }
 
@@ -18,9 +18,9 @@ export type OutputFormat =
   | { readonly kind: 'text' | 'object' }
   | { readonly kind: 'schema'; readonly schema: unknown };
 
-/** What a text protocol asks of the simulator, apart from how the protocol words it. */
+/** A request of a text protocol, independent of the protocol. */
 export interface Prompt {
-  /** The last user text as it came. */
+  /** The last user text, unchanged. */
   readonly text: string;
   /** The same without the directives at its start. */
   readonly plainText: string;
@@ -32,20 +32,20 @@ export interface Prompt {
   readonly toolChoice: ToolChoice;
   readonly parallelCalls: boolean;
   readonly format: OutputFormat;
-  /** Effort of reasoning in the protocol's word, or null for none. */
+  /** Reasoning effort in the protocol's words, or null. */
   readonly reasoning: string | null;
   readonly maxTokens: number;
   readonly stop: readonly string[];
   readonly inputTokens: number;
-  /** What a compacted part of the conversation was about, where there is one. */
+  /** Topic of a compacted part of the conversation, if there is one. */
   readonly recalled?: string;
-  /** Hexadecimal digest of the body: what ids are made from. */
+  /** Hexadecimal digest of the body, from which ids are made. */
   readonly digest: string;
 }
 
 /**
- * What the last text of a user says to the simulator.
- * @param directives from the header
+ * Reads the last user text.
+ * @param directives directives of the header
  */
 export function saidBy(
   text: string,
@@ -55,7 +55,7 @@ export function saidBy(
   return { text, plainText: said.rest, directives: [...directives, ...said.directives] };
 }
 
-/** What it takes to describe the tools. */
+/** The tokens that describe the tools. */
 export function toolTokens(tools: readonly Tool[]): number {
   return tools.reduce(
     (sum, { name, parameters }) => sum + countTokens(name + JSON.stringify(parameters ?? {})),
@@ -71,21 +71,21 @@ export interface ToolCall {
   readonly custom: boolean;
 }
 
-/** What the simulator says, apart from how a protocol words it. */
+/** An answer of the simulator, independent of the protocol. */
 export interface Answer {
   readonly reasoning: string;
   readonly text: string;
-  /** What it says in place of a text, or an empty string. */
+  /** Refusal in place of a text, or an empty string. */
   readonly refusal: string;
   readonly calls: readonly ToolCall[];
-  /** How a stream brings the input of the calls: in pieces, whole, or in pieces that take turns. */
+  /** How a stream delivers the inputs of calls: in pieces, whole, or in interleaved pieces. */
   readonly callDelivery: 'pieces' | 'at-once' | 'interleaved';
   readonly finish: 'stop' | 'length' | 'tools';
   /** The stop sequence that ended the text. */
   readonly stopSequence: string | null;
-  /** The protocol's word for the end where the request names one. */
+  /** The protocol's finish reason, if a directive names one. */
   readonly finishWord: string | null;
   readonly reasoningTokens: number;
-  /** All tokens of the answer, with those of the reasoning. */
+  /** All tokens of the answer, including reasoning. */
   readonly outputTokens: number;
 }

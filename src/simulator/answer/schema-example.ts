@@ -1,9 +1,9 @@
 /*
- * Written by hand as no library was found that keeps what structured outputs promise: a value that fits, whatever the
- * schema, in bounded time. json-schema-faker 0.6.3 with a fixed seed, against the tests of this file: 165 of 1,000 random
- * schemas (65 with the best of eight seeds) and 2 of 25 written ones got a value that does not fit, most of them for
- * `pattern`, `contains` and `allOf`; what nothing fits (`minimum` above `maximum`) got a value all the same; and it did
- * not return within 10 s for a `oneOf` whose branches refer to themselves, which would stop this process.
+ * Written by hand, since no library was found that meets the promise of structured outputs: a valid value for any schema,
+ * in bounded time. Results of json-schema-faker 0.6.3 with a fixed seed in the tests of this file: invalid values for 165
+ * of 1,000 random schemas (65 with the best of eight seeds) and for 2 of 25 written ones, mostly for `pattern`, `contains`
+ * and `allOf`. It also returned values for unsatisfiable schemas (`minimum` above `maximum`), and did not return within
+ * 10 s for a `oneOf` with recursive branches, which would block this process.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -18,8 +18,8 @@ const smaller = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems', 'maxPro
 const subSchemas = ['items', 'additionalProperties', 'contains', 'additionalItems'];
 
 /**
- * Writes a schema as alternatives without `$ref`, `allOf`, `anyOf` and `oneOf` at their top: each value that fits the
- * schema fits one of them. The reverse need not hold, so a value made from one is to be checked against the schema.
+ * Expands a schema to alternatives without `$ref`, `allOf`, `anyOf` and `oneOf` at their top level. Each value valid for
+ * the schema is valid for one of them. The reverse need not hold, so a generated value has to be checked against the schema.
  */
 function alternatives(schema: unknown, work: SchemaWork, depth = 0): JsonObject[] {
   work.left -= 1;
@@ -48,7 +48,7 @@ function alternatives(schema: unknown, work: SchemaWork, depth = 0): JsonObject[
   return found;
 }
 
-/** A schema for what fits both. */
+/** The intersection of two schemas. */
 function merge(left: JsonObject, right: JsonObject): JsonObject {
   if (Object.keys(left).length === 0) {
     return right;
@@ -83,7 +83,7 @@ function merge(left: JsonObject, right: JsonObject): JsonObject {
   return merged;
 }
 
-/** A property that only one side names has to fit what the other side says of the properties it does not name. */
+/** A property named by one side only has to satisfy the other side's rule for unnamed properties. */
 function mergeProperties(left: JsonObject, right: JsonObject): JsonObject {
   const names = new Set(
     [left, right].flatMap((side) => (isObject(side.properties) ? Object.keys(side.properties) : [])),
@@ -98,7 +98,7 @@ function both(...schemas: readonly unknown[]): unknown {
   return telling.length === 1 ? telling[0] : telling.length === 0 ? true : { allOf: telling };
 }
 
-/** The types that a schema's `type` names. */
+/** The types in a schema's `type`. */
 function typesOf(type: unknown): readonly string[] {
   return [type].flat().filter((one): one is string => typeof one === 'string');
 }
@@ -114,7 +114,7 @@ function commonTypes(left: readonly string[], right: readonly string[]): string[
   ];
 }
 
-/** What an alternative's type is where it does not say: judged by the keywords that it has. */
+/** The types of an alternative; without `type`, those implied by its keywords. */
 function impliedTypes(schema: JsonObject): readonly string[] {
   if (schema.type !== undefined) {
     return typesOf(schema.type);
@@ -132,26 +132,26 @@ function impliedTypes(schema: JsonObject): readonly string[] {
     : ['string'];
 }
 
-/** Where an example takes its words and numbers from. */
+/** The source of an example's texts and numbers. */
 interface Filling {
-  /** Text for a property of this name, where the schema leaves it open. */
+  /** Text for a property of this name, if the schema leaves it open. */
   text(name: string): string;
   /** Tried first for numbers. */
   readonly numbers: readonly number[];
 }
 
-/** `undefined` for a value means, all through this file, that none was found. */
+/** State of a generation. Throughout this file, a value of `undefined` means that none was found. */
 interface Making {
   readonly work: SchemaWork;
   readonly filling: Filling;
-  /** Values made so far: a bound for schemas that branch without end. */
+  /** Number of values made so far, to bound schemas that branch without end. */
   made: number;
 }
 
 interface Place {
   readonly name: string;
   readonly depth: number;
-  /** Which of the possible values to take: unique items count it up. */
+  /** Index among the possible values, which unique items increment. */
   readonly variant: number;
 }
 
@@ -188,11 +188,11 @@ const formats: Readonly<Record<string, string>> = {
 };
 
 /**
- * A value that fits a JSON Schema; the same schema and filling give the same value. Covered: type, enum, const,
- * properties, required, additionalProperties, patternProperties, items, prefixItems, contains, uniqueItems, all bounds,
- * multipleOf, pattern (without lookaround and back references), format, anyOf, oneOf, allOf, not, and local `$ref`,
- * where recursion ends as soon as the schema lets it.
- * @returns undefined when nothing that fits was found.
+ * Generates a value that is valid for a JSON Schema. The same schema and filling give the same value. Supported: type,
+ * enum, const, properties, required, additionalProperties, patternProperties, items, prefixItems, contains, uniqueItems,
+ * all bounds, multipleOf, pattern (without lookaround and back references), format, anyOf, oneOf, allOf, not, and local
+ * `$ref`, whose recursion ends as soon as the schema permits.
+ * @returns undefined if no valid value was found.
  */
 export function schemaExample(schema: unknown, filling: Filling): unknown {
   const making = { work: { root: schema, left: mostWork }, filling, made: 0 };
@@ -390,8 +390,8 @@ const bound =
   /[{ ](minItems|maxItems|minimum|maximum|exclusiveMinimum|exclusiveMaximum|minLength|maxLength|multipleOf): (-?\d{1,15}(?:\.\d{1,15})?)(?=[,}])/g;
 
 /**
- * A schema with the bounds that its description has in braces at its end (`{minItems: 2}`): vendors' SDKs write there what
- * a schema may not say, and a model reads it.
+ * Adds the bounds in braces at the end of a schema's description (`{minItems: 2}`). Vendors' SDKs write keywords there that
+ * a schema must not contain, for the model to read.
  */
 function withDescribedBounds(schema: JsonObject): JsonObject {
   const { description } = schema;
@@ -402,15 +402,15 @@ function withDescribedBounds(schema: JsonObject): JsonObject {
 
 const deepestCheck = 300;
 
-/** A schema document being worked on. Schemas can refer to themselves without end, so the work is bounded. */
+/** A schema document in work. The steps are bounded, since schemas can be recursive. */
 interface SchemaWork {
-  /** What local references are looked up in. */
+  /** The document in which local references are resolved. */
   readonly root: unknown;
-  /** Steps still allowed; without any, nothing fits. */
+  /** Remaining steps; at zero, no value is valid. */
   left: number;
 }
 
-/** What a local reference (`#`, `#/$defs/name`) names in a schema, or undefined. */
+/** Resolves a local reference (`#`, `#/$defs/name`); undefined if it has no target. */
 function resolveReference(root: unknown, reference: unknown): unknown {
   if (typeof reference !== 'string' || !reference.startsWith('#')) {
     return undefined;
@@ -424,7 +424,7 @@ function resolveReference(root: unknown, reference: unknown): unknown {
 }
 
 /**
- * Whether a value fits a JSON Schema (draft 2020-12, the keywords that function parameters and structured outputs use;
+ * Whether a value is valid for a JSON Schema (draft 2020-12, the keywords that function parameters and structured outputs use;
  * `format` is not checked, unknown keywords are ignored).
  */
 function fits(schema: unknown, value: unknown, work: SchemaWork, depth = 0): boolean {
@@ -485,7 +485,7 @@ function numberFits(schema: JsonObject, value: number): boolean {
     within(value, schema.minimum, schema.maximum) &&
     (typeof exclusiveMinimum !== 'number' || value > exclusiveMinimum) &&
     (typeof exclusiveMaximum !== 'number' || value < exclusiveMaximum) &&
-    // 0.3 is a multiple of 0.1 for whoever wrote the schema, though not in binary.
+    // The author of a schema expects 0.3 to be a multiple of 0.1, although it is not in binary.
     Math.abs(quotient - Math.round(quotient)) < 1e-9
   );
 }
@@ -522,7 +522,7 @@ function allDifferent(value: readonly unknown[]): boolean {
   );
 }
 
-/** The schema of an array's item by its index, also as drafts before 2020-12 write tuples. */
+/** Returns the schema of an array's item by its index; also for tuples of drafts before 2020-12. */
 function itemSchemas(schema: JsonObject): (index: number) => unknown {
   const tuple = Array.isArray(schema.items) ? schema.items : schema.prefixItems;
   const rest = Array.isArray(schema.items) ? schema.additionalItems : schema.items;
@@ -539,7 +539,7 @@ function objectFits(schema: JsonObject, value: JsonObject, check: Check): boolea
   );
 }
 
-/** Every schema that a property of this name has to fit. */
+/** All schemas that apply to a property of this name. */
 function propertySchemas(schema: JsonObject, name: string): readonly unknown[] {
   const found: unknown[] = [];
   if (isObject(schema.properties) && Object.hasOwn(schema.properties, name)) {

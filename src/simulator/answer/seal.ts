@@ -3,19 +3,19 @@ import { createHmac } from 'node:crypto';
 const key = 'simulator';
 const tagLength = 16;
 
-/** What a sealed text stands for; a seal of one kind is none of another. */
+/** The purpose of a sealed text; a seal of one kind is invalid for any other. */
 type SealKind = 'thinking' | 'redacted thinking' | 'thought' | 'reasoning' | 'compaction';
 
 /**
- * A text in the opaque form in which protocols hand out what only the model shall read: base64 that the simulator
- * recognises as its own. The same text has the same seal.
+ * Seals a text in the opaque form that protocols use for content only the model may read: base64 that the simulator
+ * recognizes as its own. The same text has the same seal.
  */
 export function seal(kind: SealKind, text: string): string {
   const bytes = Buffer.from(text);
   return Buffer.concat([tagOf(kind, bytes), bytes]).toString('base64');
 }
 
-/** The text in a seal of this kind, or null when the simulator did not make it or it was changed. */
+/** The text in a seal of this kind, or null if the seal is not the simulator's or was changed. */
 export function unseal(kind: SealKind, sealed: string): string | null {
   const whole = Buffer.from(sealed, 'base64');
   const bytes = whole.subarray(tagLength);

@@ -6,7 +6,7 @@ export function countTokens(text: string): number {
   return Math.ceil(text.length / charactersPerToken);
 }
 
-/** The beginning of a text that counts as at most so many tokens, never cut inside a surrogate pair. */
+/** The beginning of a text with at most this many tokens, never cut inside a surrogate pair. */
 export function firstTokens(text: string, tokens: number): string {
   return clip(text, tokens * charactersPerToken);
 }
@@ -19,7 +19,7 @@ export function clip(text: string, length: number): string {
   return text.slice(0, splitsPair(text, length) ? length - 1 : length);
 }
 
-/** Cuts a text into words for streaming; joined they are the text again. A word without spaces is cut at 32 units. */
+/** Splits a text into words for streaming; joined they give the text. A word without spaces is split at 32 units. */
 export function words(text: string): string[] {
   const found: string[] = [];
   for (const word of text.match(/\s*\S+\s*$|\s*\S+|\s+$/g) ?? []) {
@@ -28,7 +28,7 @@ export function words(text: string): string[] {
   return found;
 }
 
-/** Cuts a text into pieces of at most `size` units, never inside a surrogate pair; joined they are the text again. */
+/** Splits a text into pieces of at most `size` units, never inside a surrogate pair; joined they give the text. */
 export function pieces(text: string, size: number): string[] {
   if (text.length <= size) {
     return text === '' ? [] : [text];
@@ -51,7 +51,7 @@ function splitsPair(text: string, at: number): boolean {
   return before >= 0xd800 && before <= 0xdbff && after >= 0xdc00 && after <= 0xdfff;
 }
 
-/** What several iterators give, one of each in turn; those that have ended are left out. */
+/** Interleaves several iterators, one element of each in turn, skipping those that have ended. */
 export function* inTurns<T>(all: readonly Iterator<T>[]): Generator<T> {
   let open = all;
   while (open.length > 0) {
@@ -67,7 +67,7 @@ export function* inTurns<T>(all: readonly Iterator<T>[]): Generator<T> {
   }
 }
 
-/** The elements of several iterables, one iterable after the other. */
+/** Concatenates several iterables. */
 export function* inOrder<T>(all: readonly Iterable<T>[]): Generator<T> {
   for (const each of all) {
     yield* each;

@@ -1,28 +1,28 @@
 import { RequestError } from '../http/request-error.js';
 
-/** One wish about how the simulator shall answer, as the request spells it; `faults.ts` lists them all. */
+/** A directive of a request for how the simulator answers; `faults.ts` lists all of them. */
 export interface Directive {
   readonly name: string;
-  /** What follows the name's `=`, or an empty string. */
+  /** The text after the name's `=`, or an empty string. */
   readonly value: string;
   readonly options: ReadonlyMap<string, string>;
-  /** The words as they came: what `times=N` counts by. */
+  /** The text of the directive, by which `times=N` counts. */
   readonly source: string;
 }
 
-/** The refusal of a directive that the simulator does not know or cannot read. */
+/** The error for an unknown or invalid directive. */
 export function directiveError(message: string): RequestError {
   return new RequestError(400, message, null, 'unknown_fault');
 }
 
-/** Reads the header form: `status=429 retry-after=7; latency=20`. */
+/** Parses the header form: `status=429 retry-after=7; latency=20`. */
 export function headerDirectives(header: string | undefined): Directive[] {
   return (header ?? '').split(';').flatMap((source) => directive(source));
 }
 
 /**
- * Reads the directives that a user text begins with: `[[fault:status=429 retry-after=7]] Hello`.
- * @returns them, and the text without them.
+ * Parses the directives at the start of a user text: `[[fault:status=429 retry-after=7]] Hello`.
+ * @returns the directives, and the text without them.
  */
 export function textDirectives(text: string): { readonly directives: Directive[]; readonly rest: string } {
   const pattern = /\s*\[\[fault:([^\]]*)\]\]\s*/y;
@@ -35,14 +35,14 @@ export function textDirectives(text: string): { readonly directives: Directive[]
   return { directives, rest: text.slice(end) };
 }
 
-/** The first directive of a name. */
+/** The first directive with a name. */
 export function findDirective(directives: readonly Directive[], name: string): Directive | undefined {
   return directives.find((directive) => directive.name === name);
 }
 
 /**
- * The number that a directive carries as `NAME=number`, or in the option that has a name of its own for it.
- * @throws RequestError when it is not a number from zero on.
+ * The number of a directive, given as `NAME=number` or in the named option.
+ * @throws RequestError if it is not a non-negative number.
  */
 export function directiveValue(directive: Directive, option: string, fallback: number): number {
   return numberIn(directive, option, directive.value || directive.options.get(option), fallback);
@@ -50,7 +50,7 @@ export function directiveValue(directive: Directive, option: string, fallback: n
 
 /**
  * The number in an option of a directive: `after=2`.
- * @throws RequestError when it is not a number from zero on.
+ * @throws RequestError if it is not a non-negative number.
  */
 export function directiveOption(directive: Directive, option: string, fallback: number): number {
   return numberIn(directive, option, directive.options.get(option), fallback);
@@ -93,11 +93,11 @@ function halves(word: string): [string, string] {
  * | `[[content:FAULT]]`          | faults where the bytes of the video or the image are asked for, likewise           |
  */
 
-/** What a prompt asks the simulator for, and the prompt without it. */
+/** The directives of a prompt, and the prompt without them. */
 export interface PromptWishes {
   readonly faults: readonly Directive[];
   readonly video: ReadonlyMap<string, string>;
-  /** As the header has them. */
+  /** In the header form. */
   readonly poll: string;
   readonly content: string;
   readonly rest: string;
@@ -106,8 +106,8 @@ export interface PromptWishes {
 const videoOptions = ['queued', 'running', 'fail', 'bytes', 'http'];
 
 /**
- * Reads what a prompt begins with.
- * @throws RequestError for what cannot be wished of a video.
+ * Parses the directives at the start of a prompt.
+ * @throws RequestError for a directive that does not apply to videos.
  */
 export function promptWishes(prompt: string): PromptWishes {
   const faults: Directive[] = [];
@@ -146,8 +146,8 @@ function readVideo(text: string, video: Map<string, string>): void {
 }
 
 /**
- * Faults that were wished for when something was made, for a request about it.
- * @param owner tells them from the same wishes elsewhere, where they are counted
+ * The faults for a request about an object, as directed when the object was created.
+ * @param owner separates their counts from those of the same directives elsewhere
  */
 export function laterFaults(wishes: string, owner: string): Directive[] {
   return headerDirectives(wishes).map((directive) => ({

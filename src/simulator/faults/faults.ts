@@ -37,7 +37,7 @@ const chunk = (delta: object, finish: string | null): string =>
     choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
   });
 
-/** What an upstream of each protocol answers whatever it is asked. */
+/** A fixed answer of an upstream of each protocol. */
 const answers = {
   messages: {
     events: messageEvents.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`),
@@ -61,7 +61,7 @@ const answers = {
   },
 };
 
-/** What an upstream of another protocol would answer. */
+/** The answer of an upstream of another protocol. */
 function foreign(reply: Reply): Reply {
   const { events, body } = answers[reply.answerFormat.foreign];
   return reply.stream
