@@ -2,15 +2,15 @@ import { signal } from '@preact/signals';
 
 const tokenName = 'admin-token';
 
-/** Whether the token of the tab may change something: what does is offered only then. */
+/** Whether the tab's token may make changes; actions that do are offered only then. */
 export const mayWrite = signal(true);
 
-/** What the admin listener said instead of an answer. */
+/** An error answer of the admin listener. */
 export class ApiError extends Error {
   readonly status: number;
-  /** The field at fault, or null. */
+  /** The invalid field, or null. */
   readonly param: string | null;
-  /** The whole body, where it was JSON. */
+  /** The whole body, if it was JSON. */
   readonly body: unknown;
 
   constructor(status: number, message: string, param: string | null, body: unknown) {
@@ -22,7 +22,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The token of this tab; it is gone with the tab. */
+/** The token of this tab, which is lost when the tab closes. */
 export function savedToken(): string | null {
   return sessionStorage.getItem(tokenName);
 }
@@ -31,7 +31,7 @@ export function saveToken(token: string): void {
   sessionStorage.setItem(tokenName, token);
 }
 
-/** Forgets whatever else the tab keeps, too: it was kept for whoever had the token. */
+/** Clears everything that the tab keeps, since it belongs to the token's owner. */
 export function forgetToken(): void {
   sessionStorage.clear();
 }
@@ -41,16 +41,16 @@ interface RequestOptions {
   /** Sent as JSON. */
   readonly body?: unknown;
   readonly signal?: AbortSignal;
-  /** Another token than that of the tab: to try it. */
+  /** Token to try in place of the tab's. */
   readonly token?: string;
 }
 
-/** Told when the token of the tab is none any more. */
+/** Receives an event when the tab's token is no longer valid. */
 export const signedOut = new EventTarget();
 
 /**
- * Asks the admin listener.
- * @throws {ApiError} for a status of 400 and above; status 0 when it cannot be reached
+ * Sends a request to the admin listener.
+ * @throws {ApiError} for a status of 400 and above; with status 0 if it cannot be reached
  */
 export async function ask(path: string, options: RequestOptions = {}): Promise<Response> {
   const { method = 'GET', body, signal, token = savedToken() ?? '' } = options;
@@ -75,13 +75,13 @@ export async function ask(path: string, options: RequestOptions = {}): Promise<R
   throw error;
 }
 
-/** The same for an answer in JSON, which the caller knows the form of. */
+/** The same for an answer in JSON, whose form the caller knows. */
 export async function askJson<Answer>(path: string, options: RequestOptions = {}): Promise<Answer> {
   const response = await ask(path, options);
   return (await response.json()) as Answer;
 }
 
-/** Fetches a file with the token and hands it to the browser's downloads. */
+/** Downloads a file, with the token. */
 export async function download(path: string, name: string): Promise<void> {
   const response = await ask(path);
   const url = URL.createObjectURL(await response.blob());

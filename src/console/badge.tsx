@@ -1,6 +1,6 @@
 import type { Tone } from './targets/target.js';
 
-/** A word in a colour. */
+/** A coloured word. */
 export function Badge({ tone, children }: { readonly tone: Tone; readonly children: string }) {
   return (
     <span class="badge" data-tone={tone}>

@@ -7,21 +7,21 @@ import { colours } from './theme.js';
 
 interface LineStyle {
   readonly label: string;
-  /** Of the tokens `--series-1` to `--series-8`. */
+  /** Number of the CSS variable, `--series-1` to `--series-8`. */
   readonly colour: number;
 }
 
 export interface ChartOptions {
   readonly title: string;
   readonly lines: readonly LineStyle[];
-  /** A value in words, for the legend and the axis. */
+  /** Formats a value for the legend and the axis. */
   readonly format: (value: number) => string;
-  /** The ground below the lines is tinted: for amounts, not for percentiles. */
+  /** Whether the area below the lines is tinted: for amounts, not for percentiles. */
   readonly filled?: boolean;
 }
 
 interface ChartProps {
-  /** Stays the same as long as the chart is there. */
+  /** Must not change while the chart is mounted. */
   readonly options: ChartOptions;
   readonly data: ChartData;
 }
@@ -30,7 +30,7 @@ interface ChartProps {
 const cursorKey = 'console';
 const axisFont = '11px system-ui, sans-serif';
 
-/** A chart over time in a panel, which fills the width of its place. A page that nobody sees draws nothing. */
+/** A chart over time in a panel, as wide as its container. Nothing is drawn while the page is hidden. */
 export function Chart({ options, data }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -96,11 +96,11 @@ function update(plot: uPlot, data: ChartData): void {
 
 interface CursorProps {
   readonly data: ChartData;
-  /** Of the point under the cursor; null shows the newest. */
+  /** Index of the point under the cursor; null shows the newest. */
   readonly cursor: Signal<number | null>;
 }
 
-/** When the values of the legend were, while they are not the newest. */
+/** The time of the legend's values, unless they are the newest. */
 function CursorTime({ data, cursor }: CursorProps) {
   const at = cursor.value === null ? undefined : data.times[cursor.value];
   return (
@@ -190,7 +190,7 @@ function createPlot(
   );
 }
 
-/** Points between two gaps, which no line would show. */
+/** Points between two gaps, which a line would not show. */
 function lonePoints(plot: uPlot, index: number): number[] {
   const row = plot.data[index] ?? [];
   const lone: number[] = [];
@@ -205,7 +205,7 @@ function isGap(value: number | null | undefined): boolean {
   return value === null || value === undefined;
 }
 
-/** What a token is in the theme of now: a canvas knows no tokens. */
+/** The value of a CSS variable in the current theme, since a canvas does not resolve variables. */
 function colourOf(place: HTMLElement, token: string): string {
   place.style.color = `var(${token})`;
   const { color } = getComputedStyle(place);
@@ -213,12 +213,12 @@ function colourOf(place: HTMLElement, token: string): string {
   return color;
 }
 
-/** @param colour `rgb(…)`, as a browser computes it */
+/** @param colour `rgb(…)`, as computed by the browser */
 function tintOf(colour: string): string {
   return colour.replace('rgb(', 'rgba(').replace(')', ', 0.1)');
 }
 
-/** In the reader's own time. @param at Unix seconds */
+/** The time of day in the reader's time zone. @param at Unix seconds */
 function timeOfDay(at: number, withSeconds: boolean): string {
   const date = new Date(at * 1000);
   const parts = [date.getHours(), date.getMinutes(), ...(withSeconds ? [date.getSeconds()] : [])];
@@ -229,7 +229,7 @@ function wordsOf({ format }: ChartOptions, value: number | null | undefined): st
   return value === null || value === undefined ? nothing : format(value);
 }
 
-/** The chart for those who do not see it: what it is about, and its newest values. */
+/** The accessible description of a chart: its title and newest values. */
 function summary(options: ChartOptions, { rows }: ChartData): string {
   const values = options.lines.map(({ label }, index) => `${label} ${wordsOf(options, rows[index]?.at(-1))}`);
   return `${options.title}, now: ${values.join(', ')}`;

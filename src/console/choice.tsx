@@ -1,16 +1,16 @@
 import type { Signal } from '@preact/signals';
 
 interface ChoiceProps<Name extends string> {
-  /** What is chosen. */
+  /** The subject of the choice. */
   readonly label: string;
-  /** The choices and what is read on them. */
+  /** The choices with their titles. */
   readonly names: readonly (readonly [name: Name, title: string])[];
-  /** The one that counts. */
+  /** The current choice. */
   readonly chosen: Signal<Name>;
   readonly onChoice?: (name: Name) => void;
 }
 
-/** A few choices side by side, of which one counts. */
+/** A few choices side by side, one of which is selected. */
 export function Choice<Name extends string>({ label, names, chosen, onChoice }: ChoiceProps<Name>) {
   const choose = (name: Name): void => {
     if (name === chosen.value) return;

@@ -9,13 +9,13 @@ interface CopyButtonProps {
   /** The element that shows the text. */
   readonly shownIn: RefObject<HTMLElement | null>;
   readonly label: string;
-  /** It has the focus as soon as it is there. */
+  /** Whether it gets the focus when it is mounted. */
   readonly isFirst?: boolean;
 }
 
 /**
- * Copies a text. Where the page may not use the clipboard, which is so over plain HTTP from another host, it selects the
- * element that shows the text.
+ * Copies a text. If the page may not use the clipboard, as over plain HTTP from another host, the button selects the
+ * element that shows the text instead.
  */
 export function CopyButton({ text, shownIn, label, isFirst = false }: CopyButtonProps) {
   const words = useSignal('Copy');

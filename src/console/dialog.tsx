@@ -5,16 +5,16 @@ import { messageOf } from './words.js';
 
 interface DialogProps {
   readonly title: string;
-  /** For who closes it: the browser then puts the focus back. */
+  /** Element for the caller to close, so that the browser restores the focus. */
   readonly element: RefObject<HTMLDialogElement | null>;
-  /** Escape does not close it: what it shows is not shown again. */
+  /** Whether Escape does not close it, since its content is shown only once. */
   readonly stays?: boolean;
-  /** It is closed, and may go. */
+  /** Called when it was closed and may be removed. */
   readonly onClosed: () => void;
   readonly children: ComponentChildren;
 }
 
-/** A dialog over the page, open as long as it is there. */
+/** A modal dialog, open as long as it is rendered. */
 export function Dialog({ title, element, stays = false, onClosed, children }: DialogProps) {
   const titleId = useId();
   useLayoutEffect(() => element.current?.showModal(), [element]);
@@ -36,21 +36,21 @@ export function Dialog({ title, element, stays = false, onClosed, children }: Di
 
 interface FormDialogProps {
   readonly title: string;
-  /** On the button that does it. */
+  /** Label of the submit button. */
   readonly verb: string;
   readonly danger?: boolean;
   /**
-   * Does it; the dialog stays open, and busy, until it is done.
-   * @returns false where the dialog is to stay, and says itself why
-   * @throws what is told in the dialog
+   * Performs the action. The dialog stays open and busy until it ends.
+   * @returns false if the dialog stays open and `submit` has shown the reason itself
+   * @throws the error that the dialog shows
    */
   readonly submit: () => Promise<boolean>;
-  /** It is closed, and may go. */
+  /** Called when it was closed and may be removed. */
   readonly onClosed: () => void;
   readonly children: ComponentChildren;
 }
 
-/** A dialog with a form in it, or a question. Enter sends it, Escape leaves it. */
+/** A dialog with a form or a question. Enter submits it, Escape cancels it. */
 export function FormDialog({ title, verb, danger = false, submit, onClosed, children }: FormDialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const problem = useSignal('');

@@ -1,9 +1,9 @@
-/** What stands where nothing is known. */
+/** Shown in place of an unknown value. */
 export const nothing = '–';
 
 const units = ['', 'k', 'M', 'G', 'T'];
 
-/** A count in few characters: `950`, `12.3k`, `4.56M`. */
+/** A count in short form: `950`, `12.3k`, `4.56M`. */
 export function count(value: number): string {
   let unit = 0;
   let rest = value;
@@ -24,7 +24,7 @@ export function rate(value: number): string {
   return `${count(value)}/s`;
 }
 
-/** A duration in seconds, in the unit that suits it: `340 µs`, `12.5 ms`, `2.41 s`. */
+/** A duration in seconds, in a suitable unit: `340 µs`, `12.5 ms`, `2.41 s`. */
 export function duration(seconds: number | null): string {
   if (seconds === null) return nothing;
   if (seconds < 0.001) return `${precise(seconds * 1e6)} µs`;
@@ -43,12 +43,12 @@ export function span(ms: number): string {
   return hours % 24 === 0 ? `${Math.floor(hours / 24)} d` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** How long ago something was. @param now Unix milliseconds, as `at` */
+/** The age of a time. @param now Unix milliseconds, like `at` */
 export function ago(at: number, now: number = Date.now()): string {
   return now - at < 1000 ? 'now' : `${span(now - at)} ago`;
 }
 
-/** US dollars: two decimals, and more for what would be nothing otherwise. */
+/** US dollars with two decimals, or more for small amounts. */
 export function dollars(value: number): string {
   if (value === 0) return '$0';
   const digits = Math.abs(value) >= 0.1 ? 2 : Math.abs(value) >= 0.001 ? 4 : 6;
@@ -67,13 +67,13 @@ export function bytes(value: number): string {
   return `${unit === 0 ? rest : precise(rest)} ${names[unit]}`;
 }
 
-/** A share of 0 to 1. */
+/** A fraction from 0 to 1 as a percentage. */
 export function percent(share: number): string {
   const value = share * 100;
   return `${value === 0 || value >= 10 ? Math.round(value) : precise(value)}%`;
 }
 
-/** A moment in the reader's own time: the time of day, with the date where it is not today. */
+/** A time in the reader's time zone: the time of day, with the date if it is not today. */
 export function moment(at: number, now: number = Date.now()): string {
   const date = new Date(at);
   const isToday = date.toDateString() === new Date(now).toDateString();
@@ -81,7 +81,7 @@ export function moment(at: number, now: number = Date.now()): string {
   return isToday ? time : `${date.toLocaleDateString('en-CA')} ${time}`;
 }
 
-/** Three digits that count. */
+/** Three significant digits. */
 function precise(value: number): string {
   return round(value, Math.abs(value) >= 99.95 ? 0 : Math.abs(value) >= 9.995 ? 1 : 2);
 }

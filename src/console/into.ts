@@ -4,7 +4,7 @@ interface Typed {
   readonly currentTarget: { readonly value: string };
 }
 
-/** @returns a listener that puts what is typed or chosen into a signal */
+/** @returns a listener that stores the value of an input in a signal */
 export function into(signal: Signal<string>): (event: Typed) => void {
   return ({ currentTarget }) => {
     signal.value = currentTarget.value;

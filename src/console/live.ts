@@ -2,7 +2,7 @@ import type { HistoryView, LiveState } from '../admin/live-state.js';
 import { ApiError, ask } from './api.js';
 import { readEvents } from './sse.js';
 
-/** The last hour, with some room for steps that came early. */
+/** Points of the last hour, with some room for early steps. */
 const mostPoints = 800;
 const firstRetryMs = 500;
 const longestRetryMs = 10_000;
@@ -10,13 +10,13 @@ const longestRetryMs = 10_000;
 interface LiveListener {
   onState(state: LiveState): void;
   onHistory(points: readonly HistoryView[]): void;
-  /** @param reason null while events come, or why not */
+  /** @param reason null while events arrive, else why they do not */
   onConnection(reason: string | null): void;
 }
 
 /**
- * Follows the gateway until it is told to stop, and comes back after every break.
- * @returns stops it
+ * Follows the gateway, and reconnects after every disconnect.
+ * @returns a function that stops it
  */
 export function followLive(listener: LiveListener): () => void {
   const stop = new AbortController();

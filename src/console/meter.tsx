@@ -1,10 +1,10 @@
 interface MeterProps {
-  /** Names the bar for those who do not see it. */
+  /** Accessible name of the bar. */
   readonly label: string;
   readonly text: string;
-  /** From 0; what is above 1 fills the bar. */
+  /** From 0; anything above 1 fills the bar. */
   readonly share: number;
-  /** The bar's colour where it is not the usual one. */
+  /** The bar's colour, if not the usual one. */
   readonly tone?: 'warn' | 'bad' | undefined;
 }
 

@@ -1,13 +1,13 @@
 import type { LiveState } from '../admin/live-state.js';
 
-/** States of the last seconds, the oldest first: what rates are made of. */
+/** States of the last seconds, oldest first, from which rates are computed. */
 export type StateWindow = readonly LiveState[];
 
 const windowMs = 10_000;
-/** A state that came late is no reason to do without the window's full length. */
+/** Tolerance for late states, so that the window keeps its full length. */
 const slackMs = 1_000;
 
-/** @returns the window with one more state; it starts anew when the gateway did */
+/** Adds a state to a window. The window is reset when the gateway restarted. */
 export function addState(window: StateWindow, state: LiveState): StateWindow {
   const oldest = state.at - windowMs - slackMs;
   return [
@@ -18,7 +18,7 @@ export function addState(window: StateWindow, state: LiveState): StateWindow {
   ];
 }
 
-/** Seconds from the oldest state of a window to the newest; 0 where there are none to compare. */
+/** Seconds from the oldest state of a window to the newest; 0 if it has fewer than two. */
 export function secondsOf(window: StateWindow): number {
   const first = window[0];
   const last = window.at(-1);
@@ -26,16 +26,16 @@ export function secondsOf(window: StateWindow): number {
 }
 
 /**
- * How fast a count grew, per second.
- * @param before undefined where it was not there yet: it was zero
- * @returns null where that cannot be known
+ * The growth of a count per second.
+ * @param before undefined counts as zero: the count did not exist yet
+ * @returns null if unknown
  */
 export function growth(before: number | undefined, after: number, seconds: number): number | null {
   const grown = after - (before ?? 0);
   return seconds <= 0 || grown < 0 ? null : grown / seconds;
 }
 
-/** The growth per second of a count that every state has. */
+/** The growth per second of a count in every state. */
 export function rateOf(window: StateWindow, pick: (state: LiveState) => number): number | null {
   const first = window[0];
   const last = window.at(-1);
@@ -43,7 +43,7 @@ export function rateOf(window: StateWindow, pick: (state: LiveState) => number):
   return growth(pick(first), pick(last), secondsOf(window));
 }
 
-/** A part of a whole, 0 to 1. @returns null of nothing */
+/** A fraction from 0 to 1; null if the total is zero. */
 export function share(part: number, total: number): number | null {
   return total > 0 ? part / total : null;
 }

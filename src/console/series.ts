@@ -1,25 +1,25 @@
 import type { HistoryView } from '../admin/live-state.js';
 
-/** What a chart draws: times in Unix seconds, and beside them a row of values for each line. */
+/** The data of a chart: times in Unix seconds, and a row of values for each line. */
 export interface ChartData {
   readonly times: readonly number[];
   /** Null is a gap. */
   readonly rows: readonly (readonly (number | null)[])[];
-  /** Unix seconds: the span in sight, whether or not there are values in it. */
+  /** Unix seconds: the visible span, with or without values. */
   readonly from: number;
   readonly to: number;
 }
 
-/** How a line takes its value from a point. */
+/** Returns the value of a line at a point. */
 export type PointValue = (point: HistoryView) => number | null;
 
-/** Points further apart than this many of their own lengths are not joined. */
+/** Points further apart than this multiple of their own length are not joined. */
 const longestJoin = 2.5;
 
 /**
- * The last stretch of a history, as lines.
- * @param points the oldest first
- * @param rangeMs how far back from the last point
+ * The last part of a history, as lines.
+ * @param points points, oldest first
+ * @param rangeMs length of the part, back from the last point
  */
 export function lines(
   points: readonly HistoryView[],
@@ -46,7 +46,7 @@ export function lines(
   return { times, rows, from: start / 1000, to: last.at / 1000 };
 }
 
-/** The newest value that is known, of the last minute. */
+/** The newest known value within the last minute. */
 export function lastKnown(points: readonly HistoryView[], pick: PointValue): number | null {
   const newest = points.at(-1);
   if (newest === undefined) return null;

@@ -5,23 +5,23 @@ import type { HistoryView, LiveState } from '../admin/live-state.js';
 import { followLive } from './live.js';
 import { addState, type StateWindow } from './rates.js';
 
-/** What the page knows from a sign-in to the sign-out. */
+/** The state of the page from sign-in to sign-out. */
 export interface Session {
-  /** Null until the gateway has told it. */
+  /** Null until the first report of the gateway. */
   readonly state: ReadonlySignal<LiveState | null>;
   /** The states of the last seconds. */
   readonly window: ReadonlySignal<StateWindow>;
-  /** The points of the last hour, the oldest first. */
+  /** The points of the last hour, oldest first. */
   readonly points: ReadonlySignal<readonly HistoryView[]>;
-  /** Null while the page is live, or why it is not; undefined before the first try has ended. */
+  /** Null while the page is live, else the reason; undefined before the end of the first try. */
   readonly trouble: ReadonlySignal<string | null | undefined>;
-  /** What views keep while they are out of sight, by name. */
+  /** State that views keep while they are not shown, by name. */
   readonly kept: Map<string, unknown>;
   /** Stops following the gateway. */
   end(): void;
 }
 
-/** Begins to follow the gateway. */
+/** Starts to follow the gateway. */
 export function startSession(): Session {
   const state = signal<LiveState | null>(null);
   const window = signal<StateWindow>([]);
@@ -44,7 +44,7 @@ export function startSession(): Session {
 
 export const SessionContext = createContext<Session | null>(null);
 
-/** The session that a component is shown in. */
+/** The session of the component. */
 export function useSession(): Session {
   const session = useContext(SessionContext);
   if (session === null) throw new Error('outside of a session');
@@ -52,8 +52,8 @@ export function useSession(): Session {
 }
 
 /**
- * What a view keeps until the sign-out, whether or not it is in sight: its filters, say.
- * @param make makes it, once a session
+ * State of a view, such as its filters, that is kept until sign-out even while the view is not shown.
+ * @param make creates it, once per session
  */
 export function useKept<Value>(name: string, make: () => Value): Value {
   const { kept } = useSession();

@@ -8,7 +8,7 @@ import { useSession } from './session.js';
 import { chooseTheme, savedTheme, type Theme } from './theme.js';
 import { views } from './views.js';
 
-/** What is around every part of the page, and the part that the address names. */
+/** The frame of the page, with the view that the address names. */
 export function Shell({ onSignOut }: { readonly onSignOut: () => void }) {
   const main = useRef<HTMLElement>(null);
   const nav = useRef<HTMLElement>(null);
@@ -94,7 +94,7 @@ function Fact({ name, children }: { readonly name: string; readonly children: Co
   );
 }
 
-/** The uptime is told by the gateway's clock, as its start. */
+/** The gateway's version, workers and uptime. The uptime is by the gateway's clock, like its start. */
 function Facts({ state }: { readonly state: LiveState | null }) {
   const gateway = state?.gateway;
   const counts = gateway?.workers;

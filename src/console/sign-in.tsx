@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { ApiError, ask, saveToken } from './api.js';
 import { messageOf } from './words.js';
 
-/** Asks for the admin token. @param onSignedIn the token is right, and saved */
+/** Prompts for the admin token. @param onSignedIn called when the token is valid and saved */
 export function SignIn({ onSignedIn }: { readonly onSignedIn: () => void }) {
   const input = useRef<HTMLInputElement>(null);
   const problem = useSignal('');

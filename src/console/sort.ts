@@ -1,13 +1,13 @@
-/** What rows can be sorted by; null is not known. */
+/** A value to sort rows by; null if unknown. */
 export type SortValue = number | string | null;
 
-/** Which column, and which end of it is on top. */
+/** The column and direction of a sort. */
 export interface SortOrder {
   readonly key: string;
   readonly descending: boolean;
 }
 
-/** Rows in order of a value of theirs. What is not known is last either way; equals stay as they were. */
+/** Sorts rows by a value. Unknown values are last in both directions; the sort is stable. */
 export function sorted<Row>(
   rows: readonly Row[],
   by: (row: Row) => SortValue,
@@ -21,7 +21,7 @@ export function sorted<Row>(
   });
 }
 
-/** The order after a click on a column's head: numbers begin with the largest, words with A. */
+/** The order after a click on a column's heading: numbers begin with the largest, text with A. */
 export function nextOrder(order: SortOrder, key: string, isNumber: boolean): SortOrder {
   return { key, descending: order.key === key ? !order.descending : isNumber };
 }

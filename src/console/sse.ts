@@ -5,8 +5,8 @@ export interface StreamEvent {
 }
 
 /**
- * Reads a stream of server-sent events, whole events only.
- * @param onText hears of every piece of text as it came, before it is read
+ * Reads a stream of server-sent events. Incomplete events are dropped.
+ * @param onText called with every chunk of text before it is parsed
  */
 export async function* readEvents(
   body: ReadableStream<Uint8Array>,

@@ -5,20 +5,20 @@ import { useKept } from './session.js';
 import { nextOrder, type SortOrder, type SortValue, sorted } from './sort.js';
 
 export interface Column<Row> {
-  /** In `data-cell`. */
+  /** Value of `data-cell`. */
   readonly key: string;
   readonly title: string;
-  /** More words about it, under the pointer. */
+  /** Tooltip of the heading. */
   readonly hint?: string;
-  /** What it sorts by; where it is a number it is in `data-value` too. */
+  /** The value to sort by; a number is also in `data-value`. */
   value(row: Row): SortValue;
-  /** What is read; the value itself where this is missing. */
+  /** Content of a cell; by default the value itself. */
   content?(row: Row): ComponentChildren;
-  /** Of a cell: its title and data. */
+  /** Attributes of a cell: its title and data. */
   attributes?(row: Row): Readonly<Record<string, string | undefined>>;
   /** Right-aligned, and sorted from the largest. */
   readonly isNumber?: boolean;
-  /** Sentences: they break, and the column takes the width that is left. */
+  /** Prose, which wraps; the column takes the remaining width. */
   readonly isProse?: boolean;
 }
 
@@ -27,15 +27,15 @@ interface TableProps<Row> {
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  /** What a row is known by, in `data-row`. */
+  /** Identifier of a row, in `data-row`. */
   keyOf(row: Row): string;
-  /** The order at first. Null: as the rows come, and no column sorts. */
+  /** Initial order. Null keeps the order of the rows, and no column sorts. */
   readonly order: SortOrder | null;
-  /** What is said when there is no row. */
+  /** Text shown without rows. */
   readonly empty: string;
 }
 
-/** A table whose columns sort by a click on their heads. */
+/** A table that is sorted by a click on a column's heading. */
 export function Table<Row>({ label, columns, rows, keyOf, order: first, empty }: TableProps<Row>) {
   const order = useKept(`order of ${label}`, () => signal(first));
   const by = columns.find(({ key }) => key === order.value?.key);
@@ -77,7 +77,7 @@ export function Table<Row>({ label, columns, rows, keyOf, order: first, empty }:
   );
 }
 
-/** What `aria-sort` says of a column. */
+/** The value of a column's `aria-sort`. */
 export function sortOf(order: SortOrder | null, column: string): 'ascending' | 'descending' | undefined {
   if (order?.key !== column) return undefined;
   return order.descending ? 'descending' : 'ascending';
@@ -91,7 +91,7 @@ interface SortButtonProps {
   readonly hint?: string;
 }
 
-/** The head of a column: sorts by it, and turns the order round when it did already. */
+/** The heading of a column: sorts by it, or reverses the order if it is sorted by it already. */
 export function SortButton({ order, column, isNumber, title, hint }: SortButtonProps) {
   const sort = (): void => {
     order.value = nextOrder(order.value ?? { key: '', descending: false }, column, isNumber);

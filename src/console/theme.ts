@@ -1,27 +1,27 @@
 import { signal } from '@preact/signals';
 
-/** `auto` is what the operating system says. */
+/** `auto` follows the operating system. */
 export type Theme = 'auto' | 'light' | 'dark';
 
 const storedName = 'theme';
 
-/** Another number whenever the colours have changed, by the reader or by the system. */
+/** Changes whenever the colours have changed, by the reader or by the system. */
 export const colours = signal(0);
 
-/** What the reader chose, in this browser. */
+/** The theme saved in this browser. */
 export function savedTheme(): Theme {
   const saved = localStorage.getItem(storedName);
   return saved === 'light' || saved === 'dark' ? saved : 'auto';
 }
 
-/** Takes a choice and keeps it. */
+/** Applies and saves a theme. */
 export function chooseTheme(theme: Theme): void {
   if (theme === 'auto') localStorage.removeItem(storedName);
   else localStorage.setItem(storedName, theme);
   applyTheme(theme);
 }
 
-/** Puts the saved choice in force and follows the system from now on. Called once. */
+/** Applies the saved theme, and follows the system from now on. Called once. */
 export function startTheme(): void {
   applyTheme(savedTheme());
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', tellChange);

@@ -8,15 +8,15 @@ import { TargetsView } from './targets/view.js';
 import { TasksView } from './tasks/view.js';
 import { UsageView } from './usage/view.js';
 
-/** A part of the page, which is there only while it is in sight. */
+/** A view of the page, mounted only while it is shown. */
 interface ViewEntry {
-  /** After `#` in the address. */
+  /** The part of the address after `#`. */
   readonly name: string;
   readonly title: string;
   readonly View: ComponentType;
 }
 
-/** The parts of the page in the order of the navigation; the first is shown where the address names none. */
+/** The views in the order of the navigation; the first is the default. */
 export const views: readonly [ViewEntry, ...ViewEntry[]] = [
   { name: 'overview', title: 'Overview', View: OverviewView },
   { name: 'targets', title: 'Targets', View: TargetsView },

@@ -3,7 +3,7 @@ export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** What went wrong, for people. */
+/** The readable message of an error. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : `${error}`;
 }

@@ -178,9 +178,7 @@ export const jsonBodies: ReadonlyMap<CompiledSchema, NamedSchema> = new Map<Comp
   [passedEditsRequest, { name: 'ImageEditRequest', schema: edit }],
 ]);
 
-/** Named schemas that those are made of. */
-
-/** What an operation takes: JSON, a form, or either. */
+/** The bodies that an operation takes: JSON, a form, or either. */
 interface Bodies {
   readonly json: NamedSchema | null;
   readonly form: NamedSchema | null;

@@ -1,26 +1,26 @@
 import { type Signal, useSignal } from '@preact/signals';
 import { cutAt, linesWith, type Piece, piecesOf, type Section } from './text.js';
 
-/** Lines that are made at once: a browser takes its time for a config of thousands of models. */
+/** Lines rendered at a time, since a config of thousands of models takes a browser long. */
 const linesAtOnce = 2000;
 
-/** How often a text is in a section: in lines, and in its name. */
+/** The number of a section's lines, plus its name, that contain a text. */
 export function foundIn(section: Section, wanted: string): number {
   return wanted === '' ? 0 : linesWith(section, wanted).length + (isNamed(section, wanted) ? 1 : 0);
 }
 
 interface SectionProps {
   readonly section: Section;
-  /** Only lines with it are shown, and the section is open where there are any; all for an empty text. */
+  /** Search text: only lines with it are shown, and a section with matches is open; empty shows all. */
   readonly wanted: string;
-  /** The sections that are open while nothing is looked for. */
+  /** The sections that are open without a search. */
   readonly open: Signal<ReadonlySet<string>>;
 }
 
-/** A section of the config that folds. Its lines are there only while it is open. */
+/** A collapsible section of the config. Its lines are rendered only while it is open. */
 export function ConfigSection({ section, wanted, open }: SectionProps) {
   const { name, summary } = section;
-  /** What the reader did with it while a text is looked for. */
+  /** The search text for which the reader closed the section. */
   const folded = useSignal<string | null>(null);
   const isFound = wanted !== '' && foundIn(section, wanted) > 0;
   const isOpen = wanted === '' ? open.value.has(name) : isFound && folded.value !== wanted;
@@ -86,7 +86,7 @@ function isNamed({ name }: Section, wanted: string): boolean {
   return name.toLowerCase().includes(wanted.toLowerCase());
 }
 
-/** The lines that were found, with those that they are inside of: the nearest ones before that are indented less. */
+/** The lines found, with the lines that enclose them: the nearest previous ones with less indentation. */
 function around(found: readonly number[], lines: readonly string[]): readonly number[] {
   const all = new Set<number>();
   for (const number of found) {

@@ -1,4 +1,4 @@
-/** What a piece of JSON is, for its colour. `plain` are brackets, commas and space. */
+/** The kind of a piece of JSON, for its colour. `plain` is for brackets, commas and space. */
 type PieceKind = 'name' | 'text' | 'number' | 'word' | 'secret' | 'plain';
 
 export interface Piece {
@@ -6,13 +6,13 @@ export interface Piece {
   readonly text: string;
 }
 
-/** What stands in the place of a secret. */
+/** Shown in place of a secret. */
 const secretMark = '•••';
 
 /** One top-level section of the config. */
 export interface Section {
   readonly name: string;
-  /** How much is in it: `3 entries`, or the value itself where it is a single one. */
+  /** Its size, such as `3 entries`, or the value itself if it is a scalar. */
   readonly summary: string;
   /** Its JSON, line by line. */
   readonly lines: readonly string[];
@@ -27,7 +27,7 @@ export function sectionsOf(config: Readonly<Record<string, unknown>>): readonly 
   }));
 }
 
-/** Numbers of the lines that have a text in them, whatever its case. */
+/** The indices of the lines that contain a text, ignoring case. */
 export function linesWith({ lines }: Section, wanted: string): readonly number[] {
   const small = wanted.toLowerCase();
   return lines.flatMap((line, index) => (line.toLowerCase().includes(small) ? [index] : []));
@@ -35,7 +35,7 @@ export function linesWith({ lines }: Section, wanted: string): readonly number[]
 
 const piece = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|(true|false|null)/g;
 
-/** A line of formatted JSON, told apart by what is what; together the pieces are the line. */
+/** Splits a line of formatted JSON into pieces by kind; joined they give the line. */
 export function piecesOf(line: string): readonly Piece[] {
   const pieces: Piece[] = [];
   let end = 0;
@@ -55,12 +55,12 @@ export function piecesOf(line: string): readonly Piece[] {
   return pieces;
 }
 
-/** A text cut where another one is in it, whatever its case: every second part is the one that was found. */
+/** Splits a text at the occurrences of another one, ignoring case; every second part is an occurrence. */
 export function cutAt(text: string, wanted: string): readonly string[] {
   if (wanted === '') return [text];
   const parts: string[] = [];
   const [all, small] = [text.toLowerCase(), wanted.toLowerCase()];
-  // Some characters have more of them in lower case: places in one text are none in the other then.
+  // Some characters become several in lower case; offsets in the two texts then differ.
   if (all.length !== text.length) return [text];
   let from = 0;
   for (let at = all.indexOf(small); at >= 0; at = all.indexOf(small, from)) {
@@ -71,17 +71,17 @@ export function cutAt(text: string, wanted: string): readonly string[] {
   return parts;
 }
 
-/** A problem of a config file, told apart into the path in the file and what is wrong there. */
+/** A problem of a config file, split into the path in the file and the message. */
 interface ConfigProblem {
-  /** Empty where the problem is of the file as a whole. */
+  /** Empty for a problem of the whole file. */
   readonly path: string;
   readonly message: string;
 }
 
-/** A way into the file, as the gateway writes it: `keys[2].groups[0]`, `models["gpt-4.1"].targets`. */
+/** A path in the file, as the gateway writes it: `keys[2].groups[0]`, `models["gpt-4.1"].targets`. */
 const pathAndMessage = /^((?:\.?[\w$-]+|\[\d+\]|\["(?:[^"\\]|\\.)*"\])+): (.+)$/s;
 
-/** @param text as the gateway says it: `models.x.targets[0].upstream: there is no upstream "y"` */
+/** @param text problem in the gateway's form: `models.x.targets[0].upstream: there is no upstream "y"` */
 export function problemOf(text: string): ConfigProblem {
   const [, path, message] = pathAndMessage.exec(text) ?? [];
   return path === undefined || message === undefined ? { path: '', message: text } : { path, message };

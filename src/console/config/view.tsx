@@ -8,7 +8,7 @@ import { messageOf, plural } from '../words.js';
 import { ConfigSection, foundIn } from './section.js';
 import { problemOf, sectionsOf } from './text.js';
 
-/** What `GET /config` answers. */
+/** The answer of `GET /config`. */
 interface RunningConfig {
   /** The file; null for the demo, which has none. */
   readonly path: string | null;
@@ -16,7 +16,7 @@ interface RunningConfig {
   readonly config: Readonly<Record<string, unknown>>;
 }
 
-/** What came of the last thing that was asked for. */
+/** The outcome of the last action. */
 interface ConfigOutcome {
   readonly isGood: boolean;
   readonly message: string;
@@ -30,12 +30,12 @@ interface ConfigState {
   readonly open: Signal<ReadonlySet<string>>;
 }
 
-/** Sections that are open at first: what a gateway is mostly about. */
+/** Sections that are open at first: the most important ones. */
 const firstOpen: readonly string[] = ['upstreams', 'models'];
 
 const noFile = 'The demo has a config of its own and no file.';
 
-/** Config: what is in force, the check of its file, and its reload. */
+/** The config in force, the check of its file, and its reload. */
 export function ConfigView() {
   const kept = useKept<ConfigState>('config', () => ({
     running: signal<RunningConfig | null>(null),
@@ -45,7 +45,7 @@ export function ConfigView() {
   }));
   const isChecking = useSignal(false);
   const isAsking = useSignal(false);
-  // Another generation is read when the live state tells of it, and the first one when the view comes in sight.
+  // Loads the config when the view is shown, and again when the live state reports a new generation.
   const generation = useSession().state.value?.gateway.configGeneration;
   useEffect(() => void load(kept), [kept, generation]);
 
@@ -131,7 +131,7 @@ function OutcomeBox({ isGood, message, problems }: ConfigOutcome) {
   );
 }
 
-/** The config by its sections, and what is looked for in them. */
+/** The sections of the config, with a search in them. */
 function Sections({ kept: { running, wanted: typed, open } }: { readonly kept: ConfigState }) {
   const sections = useComputed(() => sectionsOf(running.value?.config ?? {})).value;
   const wanted = typed.value.trim();
@@ -166,7 +166,7 @@ function Sections({ kept: { running, wanted: typed, open } }: { readonly kept: C
 async function load({ running, outcome }: ConfigState): Promise<void> {
   try {
     const next = await askJson<RunningConfig>('/config');
-    // What is as it was stays as it is, with what the reader has selected of it.
+    // An unchanged config is not drawn again, so that a selection in it is kept.
     if (JSON.stringify(next) !== JSON.stringify(running.value)) running.value = next;
   } catch (error) {
     outcome.value = bad(messageOf(error), []);
@@ -187,7 +187,7 @@ async function checkFile({ running, outcome }: ConfigState): Promise<void> {
   }
 }
 
-/** @throws what is told in the dialog */
+/** @throws the error that the dialog shows */
 async function reload(kept: ConfigState): Promise<boolean> {
   const { running, outcome } = kept;
   try {
@@ -211,7 +211,7 @@ function bad(message: string, problems: readonly string[]): ConfigOutcome {
   return { isGood: false, message, problems };
 }
 
-/** The problems of a refused reload. */
+/** The problems in the error of a refused reload. */
 function problemsIn(error: unknown): readonly string[] {
   if (!(error instanceof ApiError)) return [];
   const { problems } = (error.body ?? {}) as { problems?: unknown };

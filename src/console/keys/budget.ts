@@ -3,18 +3,18 @@ import type { KeyBudget, KeyEntry } from './key.js';
 
 const dayMs = 86_400_000;
 
-/** The calendar period of a budget that a moment belongs to, in UTC. */
+/** The calendar period of a budget that contains a time, in UTC. */
 export interface BudgetWindow {
   readonly per: KeyBudget['per'];
   /** First and last day, both included: `2026-03-09`. */
   readonly from: string;
   readonly to: string;
-  /** Unix milliseconds: when it begins anew. */
+  /** Unix milliseconds: start of the next period. */
   readonly endsAt: number;
 }
 
 /**
- * As the gateway counts: a week begins on Monday.
+ * The period of a time, as the gateway counts: a week begins on Monday.
  * @param now Unix milliseconds
  */
 export function budgetWindow(per: KeyBudget['per'], now: number): BudgetWindow {
@@ -29,25 +29,25 @@ export function budgetWindow(per: KeyBudget['per'], now: number): BudgetWindow {
   return { per, from: utcDay(start), to: utcDay(end - dayMs), endsAt: end };
 }
 
-/** The windows of all budgets that some keys have, each once: one question for each. */
+/** The distinct windows of the budgets of keys, for one request each. */
 export function windowsOf(keys: readonly Pick<KeyEntry, 'budget'>[], now: number): readonly BudgetWindow[] {
   const periods = new Set(keys.flatMap(({ budget }) => (budget === null ? [] : [budget.per])));
   return [...periods].map((per) => budgetWindow(per, now));
 }
 
-/** The path that is asked for the cost of every key within a window. */
+/** The path of the request for the cost of every key within a window. */
 export function spendingPath({ from, to }: BudgetWindow): string {
   return `/usage?${new URLSearchParams({ by: 'key', from, to })}`;
 }
 
-/** What is told of usage by key. */
+/** The usage report by key. */
 export interface Spending {
   readonly rows: readonly { readonly key: string | null; readonly costUsd: number }[];
-  /** False where keys with little to say were left out. */
+  /** False if keys were left out. */
   readonly complete: boolean;
 }
 
-/** What was spent in a window. */
+/** The spending in a window. */
 export interface WindowSpending {
   readonly window: BudgetWindow;
   readonly spending: Spending;
@@ -59,11 +59,11 @@ interface BudgetUse {
   readonly used: number;
   /** Never below 0. */
   readonly left: number;
-  /** Of the budget, from 0; above 1 where the last calls cost more than was left. */
+  /** Fraction of the budget, from 0; above 1 if the last calls cost more than was left. */
   readonly share: number;
 }
 
-/** @returns null where it cannot be said */
+/** @returns null if unknown */
 export function budgetUse(
   { id, budget }: Pick<KeyEntry, 'id' | 'budget'>,
   spending: Spending,

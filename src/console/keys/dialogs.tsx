@@ -14,11 +14,11 @@ export type OpenDialog =
   | { readonly kind: 'revoke'; readonly key: KeyEntry }
   | { readonly kind: 'issued'; readonly issued: IssuedKey };
 
-/** What the dialogs tell the list of. */
+/** The events of the dialogs for the list. */
 export interface KeyDialogEvents {
-  /** Something is not as it was: the list is to be loaded anew. */
+  /** A key has changed, so the list has to be reloaded. */
   onChanged(): void;
-  /** The key was another one than that of the list: what was asked for was not done. */
+  /** The key differed from the list, so the action was not performed. */
   onConflict(message: string): void;
   onProblem(message: string): void;
 }
@@ -33,11 +33,11 @@ const graces = [
 ] as const;
 const notInForce = 'It is stored, but not every worker has taken it up yet.';
 
-/** Which dialog is open; it is there again when the view comes back. */
+/** The open dialog, which is kept while the view is not shown. */
 export interface KeyDialogsState {
-  /** Null while none is. */
+  /** Null if none is open. */
   readonly open: Signal<OpenDialog | null>;
-  /** A key that was made and is still to be shown. */
+  /** A new key that is still to be shown. */
   readonly issued: Signal<IssuedKey | null>;
 }
 
@@ -45,14 +45,14 @@ interface KeyDialogsProps extends KeyDialogsState {
   readonly events: KeyDialogEvents;
 }
 
-/** The dialogs that make, change, rotate and revoke keys, one at a time. */
+/** The dialogs that create, change, rotate and revoke keys, one at a time. */
 export function KeyDialogs({ open, issued, events }: KeyDialogsProps) {
   const dialog = open.value;
   if (dialog === null) return null;
   const close = (): void => {
     open.value = null;
   };
-  // A key that was made is shown once the dialog that made it is closed.
+  // A new key is shown once the dialog that created it is closed.
   const showIssued = (): void => {
     open.value = issued.value === null ? null : { kind: 'issued', issued: issued.value };
     issued.value = null;
@@ -91,7 +91,7 @@ interface WithGroups {
   readonly groups: readonly string[];
 }
 
-/** Asks for what a new key is to be, and makes it. */
+/** Creates a key. */
 function CreateKey({ groups, events, onIssued, onClosed }: IssuingProps & WithGroups) {
   return (
     <KeyDialog
@@ -112,7 +112,7 @@ function CreateKey({ groups, events, onIssued, onClosed }: IssuingProps & WithGr
   );
 }
 
-/** Asks what of a key is to change, and changes it. */
+/** Changes a key. */
 function EditKey({ apiKey, groups, events, onClosed }: OfKeyProps & WithGroups) {
   return (
     <KeyDialog
@@ -137,7 +137,7 @@ function EditKey({ apiKey, groups, events, onClosed }: OfKeyProps & WithGroups) 
   );
 }
 
-/** Asks how long the key at hand goes on working, and makes a new one in its place. */
+/** Rotates a key, with a grace period for the old secret. */
 function RotateKey({ apiKey, events, onIssued, onClosed }: OfKeyProps & IssuingProps) {
   const graceMs = useSignal(0);
   const submit = async (): Promise<boolean> => {
@@ -172,7 +172,7 @@ function RotateKey({ apiKey, events, onIssued, onClosed }: OfKeyProps & IssuingP
   );
 }
 
-/** Revokes a key, when that was confirmed. */
+/** Revokes a key after confirmation. */
 function RevokeKey({ apiKey, events, onClosed }: OfKeyProps) {
   const submit = async (): Promise<boolean> => {
     await orConflict(apiKey, events, async () => {
@@ -189,8 +189,8 @@ function RevokeKey({ apiKey, events, onClosed }: OfKeyProps) {
 }
 
 /**
- * Changes a key; where it is not what the list shows, that is told instead.
- * @param change gives whether every worker works by it already
+ * Changes a key. If the key differs from the list, reports a conflict instead.
+ * @param change resolves to whether every worker has already applied the change
  */
 async function orConflict(
   key: KeyEntry,

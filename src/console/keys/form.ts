@@ -1,6 +1,6 @@
 import type { KeyBudget, KeyEntry } from './key.js';
 
-/** What stands in the fields of the dialog, as typed. */
+/** The values of the dialog's fields, as typed. */
 export interface KeyFields {
   readonly id: string;
   readonly label: string;
@@ -18,7 +18,7 @@ export interface KeyFields {
 export type FieldName = keyof KeyFields;
 export type FieldProblems = Readonly<Partial<Record<FieldName, string>>>;
 
-/** A body for the gateway, or what is wrong with the fields. */
+/** A body for the gateway, or the problems of the fields. */
 type FormOutcome =
   | { readonly ok: true; readonly body: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly problems: FieldProblems };
@@ -36,7 +36,7 @@ export const noFields: KeyFields = {
   mayRoute: false,
 };
 
-/** The fields as they stand for a key. */
+/** The field values for a key. */
 export function fieldsOf({ id, label, groups, limits, budget, mayRoute, expiresAt }: KeyEntry): KeyFields {
   const text = (value: number | null | undefined): string => (value == null ? '' : `${value}`);
   return {
@@ -54,7 +54,7 @@ export function fieldsOf({ id, label, groups, limits, budget, mayRoute, expiresA
   };
 }
 
-/** The body that makes a key. */
+/** The body that creates a key. */
 export function newKeyBody(fields: KeyFields): FormOutcome {
   const { settings, problems } = read(fields);
   if (Object.keys(problems).length > 0) return { ok: false, problems };
@@ -63,8 +63,8 @@ export function newKeyBody(fields: KeyFields): FormOutcome {
 }
 
 /**
- * The body that changes a key: only what is not as it was, so that a setting which the fields cannot show whole, such
- * as the seconds of an expiry, stays. Without a change nothing is in it but the revision.
+ * The body that changes a key, with the changed fields only. Settings that the fields do not show in full, such as the
+ * seconds of an expiry, are thus kept. Without a change it contains only the revision.
  */
 export function keyChangeBody(key: KeyEntry, fields: KeyFields): FormOutcome {
   const before = fieldsOf(key);
@@ -88,7 +88,7 @@ export function keyChangeBody(key: KeyEntry, fields: KeyFields): FormOutcome {
   };
 }
 
-/** True for a body of `keyChangeBody` that changes something. */
+/** Whether a body of `keyChangeBody` changes anything. */
 export function changesSomething(body: Readonly<Record<string, unknown>>): boolean {
   return Object.keys(body).some((name) => name !== 'revision');
 }
@@ -109,15 +109,15 @@ const fieldOfParam: Readonly<Record<string, FieldName>> = {
 };
 
 /**
- * The field that a refusal of the gateway is about.
- * @param param as the gateway names it: `limits.concurrent`, `groups[1]`
- * @returns null where none is
+ * The field that an error of the gateway is about.
+ * @param param the gateway's name of the field: `limits.concurrent`, `groups[1]`
+ * @returns null if there is none
  */
 export function fieldOf(param: string | null): FieldName | null {
   return fieldOfParam[(param ?? '').replace(/\[\d+\]$/, '')] ?? null;
 }
 
-/** What a refusal says of its field, without the name that the gateway has for it. */
+/** The message of an error about its field, without the gateway's name of the field. */
 export function fieldMessage({
   param,
   message,

@@ -8,27 +8,27 @@ import { type FieldName, type FieldProblems, fieldMessage, fieldOf, type KeyFiel
 interface KeyDialogProps {
   readonly title: string;
   readonly verb: string;
-  /** What stands in the fields at first. */
+  /** Initial values of the fields. */
   readonly fields: KeyFields;
   /** Names of the groups of the config. */
   readonly groups: readonly string[];
-  /** A key that there is keeps its id. */
+  /** Whether the id can be set: an existing key keeps its id. */
   readonly isNew: boolean;
   /**
-   * @returns what is wrong with the fields, or null when it is done
-   * @throws {ApiError} told at its field, or above the buttons
+   * @returns the problems of the fields, or null on success
+   * @throws {ApiError} shown at its field, or above the buttons
    */
   readonly submit: (fields: KeyFields) => Promise<FieldProblems | null>;
   readonly onClosed: () => void;
 }
 
-/** The dialog in which a key is made or changed. */
+/** The dialog that creates or changes a key. */
 export function KeyDialog({ title, verb, fields: first, groups, isNew, submit, onClosed }: KeyDialogProps) {
   const fields = useSignal(first);
   const problems = useSignal<FieldProblems>({});
   const content = useRef<HTMLDivElement>(null);
-  // The first field with a problem has the focus. At first a dialog gives it to its first field by itself, and at once: later,
-  // what somebody has begun to type would go on in another one.
+  // Focuses the first field with a problem. The initial focus is set by the dialog itself, synchronously: a later one would
+  // redirect what the reader has begun to type.
   useEffect(
     () => content.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus(),
     [problems.value],
@@ -99,7 +99,7 @@ export function KeyDialog({ title, verb, fields: first, groups, isNew, submit, o
   );
 }
 
-/** There is a place to tell a problem of a field. */
+/** Whether the problem of a field has a place to be shown. */
 function isShown(name: FieldName, isNew: boolean): boolean {
   return name === 'id' ? isNew : name !== 'per' && name !== 'mayRoute';
 }
@@ -135,7 +135,7 @@ function TextField({ fields, problems, name, title, hint, type = 'text', ...attr
           {hint !== undefined && <small class="hint">{` ${hint}`}</small>}
         </span>
         <input
-          // The types of the two kinds of field cannot be told apart in one element.
+          // TypeScript cannot type both kinds of field in one element.
           type={type as 'text'}
           autocomplete="off"
           spellcheck={false}
@@ -156,7 +156,7 @@ interface WithProblemProps {
   readonly children: ComponentChildren;
 }
 
-/** A problem is beside the label and not in it: it is no part of the field's name. */
+/** Shows a problem beside the label, not in it, so that it is not part of the field's accessible name. */
 function WithProblem({ name, problems, children }: WithProblemProps) {
   return (
     <div class="field-with-problem">
@@ -188,7 +188,7 @@ function Period({ fields }: Pick<FormState, 'fields'>) {
 
 interface GroupsProps extends FormState {
   readonly offered: readonly string[];
-  /** Those that the key has, which may have gone from the config. */
+  /** The groups of the key, which may no longer be in the config. */
   readonly first: readonly string[];
 }
 

@@ -1,10 +1,10 @@
 import type { Tone } from '../targets/target.js';
 import { plural } from '../words.js';
 
-/** What `GET /keys` says of a key. Times are RFC 3339. */
+/** A key in the answer of `GET /keys`. Times are RFC 3339. */
 export interface KeyEntry {
   readonly id: string;
-  /** Those of the config file are changed only there. */
+  /** Keys of the config file can only be changed there. */
   readonly source: 'config' | 'managed';
   readonly readOnly: boolean;
   readonly label: string;
@@ -14,9 +14,9 @@ export interface KeyEntry {
   readonly mayRoute: boolean;
   readonly expiresAt: string | null;
   readonly revokedAt?: string | null;
-  /** Former keys that still work. */
+  /** The number of former secrets that still work. */
   readonly formerKeys?: number;
-  /** The config file has a key of the same id, which counts instead. */
+  /** Whether a key of the config file with the same id overrides it. */
   readonly overridden?: boolean;
   readonly revision?: number;
 }
@@ -34,7 +34,7 @@ export interface KeyBudget {
 
 export interface KeyPage {
   readonly keys: readonly KeyEntry[];
-  /** Ids of records that cannot be read. */
+  /** Ids of unreadable records. */
   readonly damaged: readonly string[];
   readonly next: string | null;
 }
@@ -42,7 +42,7 @@ export interface KeyPage {
 interface KeyState {
   readonly name: 'active' | 'expires soon' | 'expired' | 'revoked' | 'overridden';
   readonly tone: Tone;
-  /** Calls with it are let in, and it can be rotated. */
+  /** Whether its calls are admitted, and it can be rotated. */
   readonly works: boolean;
 }
 
@@ -60,13 +60,13 @@ export function keyState({ revokedAt, expiresAt, overridden }: KeyEntry, now: nu
     : { name: 'active', tone: 'good', works: true };
 }
 
-/** Keys in an order in which those that work come first; else they stay as they were. @param now Unix milliseconds */
+/** Working keys first, otherwise in unchanged order. @param now Unix milliseconds */
 export function workingFirst(keys: readonly KeyEntry[], now: number): readonly KeyEntry[] {
   const works = (key: KeyEntry): boolean => keyState(key, now).works;
   return [...keys.filter(works), ...keys.filter((key) => !works(key))];
 }
 
-/** What else is to be known of a key, in words. */
+/** Further notes on a key, as text. */
 export function keyNotes({ source, mayRoute, formerKeys = 0, overridden }: KeyEntry): readonly string[] {
   return [
     ...(source === 'config' ? ['of the config file: change it there'] : []),

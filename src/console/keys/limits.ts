@@ -1,22 +1,22 @@
 import type { KeyEntry, KeyLimits } from './key.js';
 
-/** A limit in use, as `GET /limits` tells it. */
+/** A limit in use, in the answer of `GET /limits`. */
 export interface LimitInUse {
   /** `key:team-a:requests` */
   readonly name: string;
   readonly limit: number;
-  /** What this host may use of it. */
+  /** The share of this host. */
   readonly share: number;
-  /** Of the share, what no worker has. */
+  /** The part of the share that is not leased to a worker. */
   readonly free: number;
 }
 
-/** One limit of a key, and how much of it the workers have taken, used or not. */
+/** One limit of a key, with the units that workers have leased, used or not. */
 interface LimitLine {
   readonly name: keyof KeyLimits;
   readonly limit: number;
   readonly unit: string;
-  /** Null where the limit is not in use. */
+  /** Null if the limit is not in use. */
   readonly taken: number | null;
 }
 
@@ -26,7 +26,7 @@ const parts = [
   ['concurrent', 'concurrent', 'at once'],
 ] as const;
 
-/** @param inUse by their names */
+/** @param inUse limits in use, by name */
 export function limitLines(
   { id, limits }: Pick<KeyEntry, 'id' | 'limits'>,
   inUse: ReadonlyMap<string, LimitInUse>,

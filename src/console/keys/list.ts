@@ -7,27 +7,27 @@ import type { LimitInUse } from './limits.js';
 import type { KeyUse } from './row.js';
 
 const pageLength = 100;
-/** As many as the gateway tells at once. */
+/** Most keys of a page of the gateway. */
 const longestPage = 1000;
-/** Sums over a month of many keys are work for the gateway. */
+/** How long spending is cached, since sums of many keys over a month are expensive for the gateway. */
 const spendingMs = 60_000;
 
-/** The keys that were read of the gateway, and what they have used. */
+/** The keys read from the gateway, with their usage. */
 export type KeyList = ReturnType<typeof createKeyList>;
 
 export function createKeyList() {
   const keys = signal<readonly KeyEntry[]>([]);
   const damaged = signal<readonly string[]>([]);
-  /** Where the list goes on; null at its end. */
+  /** Start of the next page; null at the end. */
   const next = signal<string | null>(null);
   const use = signal<KeyUse>({ limits: new Map(), spending: new Map() });
   const isRead = signal(false);
   const problem = signal('');
-  /** Of the last loading: an older one that ends later shows nothing. */
+  /** Number of the last load; an older one that ends later is ignored. */
   let loading = 0;
   let isBusy = false;
 
-  /** Reads the list from its beginning, as far as it is shown, or goes on with it. */
+  /** Reads the shown part of the list again, or its next page. */
   const load = async (isNext: boolean): Promise<void> => {
     const mine = ++loading;
     isBusy = true;
@@ -67,18 +67,18 @@ export function createKeyList() {
     problem,
     reload: (): Promise<void> => load(false),
     more: (): Promise<void> => load(true),
-    /** Reloads, but where that is under way. */
+    /** Reloads, unless a load is in flight. */
     refresh: (): void => {
       if (!isBusy) void load(false);
     },
-    /** What was spent is asked anew. */
+    /** Clears the cached spending. */
     forgetUse: (): void => {
       use.value = { limits: use.value.limits, spending: new Map() };
     },
   };
 }
 
-/** What a key is known by: one that is overridden stands beside the one that counts. */
+/** The identifier of a row: an overridden key is listed beside the key that overrides it. */
 export function nameOf({ id, overridden }: KeyEntry): string {
   return overridden === true ? `${id}/overridden` : id;
 }
@@ -95,7 +95,7 @@ async function readUse(keys: readonly KeyEntry[], before: KeyUse): Promise<KeyUs
   };
 }
 
-/** What was spent in a window, as it was told a while ago where that is not long. */
+/** The spending in a window, from the cache if it is recent. */
 async function spendingIn(window: BudgetWindow, { spending }: KeyUse): Promise<WindowSpending> {
   const known = spending.get(window.per);
   const isRecent = known?.window.from === window.from && Date.now() - known.askedAt < spendingMs;

@@ -14,7 +14,7 @@ export interface KeyActions {
   revoke(key: KeyEntry): void;
 }
 
-/** What keys have used, as far as it was asked. */
+/** The usage of keys, as far as it was requested. */
 export interface KeyUse {
   readonly limits: ReadonlyMap<string, LimitInUse>;
   readonly spending: ReadonlyMap<BudgetWindow['per'], WindowSpending>;
@@ -29,7 +29,7 @@ export const keyColumns = ['Key', 'Groups', 'Requests', 'Limits', 'Budget', 'Exp
 interface KeyRowProps {
   readonly entry: KeyEntry;
   readonly use: KeyUse;
-  /** Null where it is not known. */
+  /** Null if unknown. */
   readonly traffic: KeyTrafficView | null;
   readonly actions: KeyActions;
 }

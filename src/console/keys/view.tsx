@@ -17,10 +17,10 @@ import { createKeyList, type KeyList, nameOf } from './list.js';
 import { type KeyActions, KeyRow, keyColumns } from './row.js';
 
 const refreshMs = 10_000;
-/** As many keys as the live state tells of at most. */
+/** Most keys in the live state. */
 const mostLive = 200;
 
-/** Keys: what they may and what they have used, and the dialogs that make, change, rotate and revoke them. */
+/** The keys with their limits and usage, and the dialogs that create, change, rotate and revoke them. */
 export function KeysView() {
   const { list, filter } = useKept('keys', () => ({ list: createKeyList(), filter: signal('') }));
   const notice = useSignal('');
@@ -77,7 +77,7 @@ export function KeysView() {
   );
 }
 
-/** What can be done with keys, and what the dialogs tell of it. */
+/** The actions on keys, and the events of their dialogs. */
 function actionsOf(
   list: KeyList,
   open: Signal<OpenDialog | null>,
@@ -152,7 +152,7 @@ function KeyTable({ keys, list, actions }: KeyTableProps) {
   );
 }
 
-/** How much the keys were used since the start; null where that is not known. */
+/** Returns a lookup of a key's traffic since the start; null if unknown. */
 function trafficOf(state: LiveState | null): (id: string) => LiveState['keys'][number] | null {
   const known = new Map(state?.keys.map((each) => [each.name, each]));
   const isWhole = state !== null && state.keys.length < mostLive;

@@ -16,10 +16,10 @@ import { useKept, useSession } from '../session.js';
 import { type Column, Table } from '../table.js';
 import { failuresOf } from '../targets/target.js';
 
-/** A row of the newest state, and how fast it counts. */
+/** A row of the newest state, with its rate. */
 interface Rated<Row> {
   readonly row: Row;
-  /** Requests, or attempts of a target, of the last seconds. */
+  /** Requests, or attempts at a target, per second over the last seconds. */
   readonly perSecond: number | null;
 }
 

@@ -4,7 +4,7 @@ import { rateOf, type StateWindow, share } from '../rates.js';
 import { costOfHour, lastKnown } from '../series.js';
 import { useSession } from '../session.js';
 
-/** What the tiles are made from. */
+/** The data of the tiles. */
 interface Now {
   readonly state: LiveState;
   readonly window: StateWindow;
@@ -131,8 +131,8 @@ const tiles: readonly Tile[] = [
 ];
 
 /**
- * The numbers of the moment. Rates are of the last ten seconds, or of the last point of the history as long as there is
- * one state only; percentiles are of the last point.
+ * The current numbers. Rates are over the last ten seconds, or from the last point of the history while there is only one
+ * state. Percentiles are from the last point.
  */
 export function Tiles() {
   const session = useSession();

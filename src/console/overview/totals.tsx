@@ -35,7 +35,7 @@ const sums: readonly Total[] = [
   { name: 'bytes-out-total', label: 'Bytes out', value: ({ bytesOut }) => bytesOut, text: bytes },
 ];
 
-/** What was counted since the gateway started, with all digits in `data-value` and under the pointer. */
+/** The counts since the gateway's start, with all digits in `data-value` and in the tooltip. */
 export function Totals() {
   const totals = useSession().state.value?.totals;
   const refused = Object.entries(totals?.limitRefusals ?? {}).filter(([, number]) => number > 0);

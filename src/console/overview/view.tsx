@@ -16,7 +16,7 @@ const rangeNames: readonly (readonly [keyof typeof ranges, string])[] = [
   ['hour', '1 h'],
 ];
 
-/** What the gateway does now, and did in the last hour. */
+/** The gateway's activity now and in the last hour. */
 export function OverviewView() {
   const range = useKept('overview range', () => signal<keyof typeof ranges>('five'));
   return (

@@ -1,15 +1,15 @@
 import type { RecentRequestView } from '../../admin/live-state.js';
 import type { Tone } from '../targets/target.js';
 
-/** Which of the recent requests are wanted. */
+/** A filter of the recent requests. */
 interface RequestFilter {
-  /** Part of an id, model, key or path, in any case; several words must all be there. */
+  /** Part of an id, model, key or path, ignoring case; all words have to match. */
   readonly text: string;
-  /** Only those that did not go well. */
+  /** Only failed requests. */
   readonly errorsOnly: boolean;
 }
 
-/** The requests that a filter lets through, in their order. */
+/** The requests that match a filter, in order. */
 export function filterRequests(
   requests: readonly RecentRequestView[],
   { text, errorsOnly }: RequestFilter,
@@ -27,10 +27,10 @@ export function filterRequests(
   });
 }
 
-/** How a request went: a failure of the gateway or an upstream, the caller's mistake, cut short, or well. */
+/** The tone of a request: failed by the gateway or an upstream, the caller's mistake, cancelled, or successful. */
 export function toneOf({ status, outcome }: RecentRequestView): Tone {
   if (status >= 500 || outcome === 'upstream_error') return 'bad';
-  // A stream that broke off by the gateway's own doing.
+  // A stream that the gateway itself broke off.
   if (outcome === 'refused' && status >= 200 && status < 300) return 'bad';
   if (outcome === 'client_gone') return 'idle';
   return status >= 400 ? 'warn' : 'good';

@@ -9,13 +9,13 @@ import { useKept, useSession } from '../session.js';
 import { type Column, Table } from '../table.js';
 import { filterRequests, toneOf } from './filter.js';
 
-/** The last requests of all workers, newest first. Never a body: the gateway keeps none. */
+/** The last requests of all workers, newest first, without bodies, which the gateway does not keep. */
 export function RequestsView() {
   const { state } = useSession();
   const { text, errorsOnly, held } = useKept('requests', () => ({
     text: signal(''),
     errorsOnly: signal(false),
-    /** What was there when they were paused; null while they are not. */
+    /** The requests at the time of the pause; null if not paused. */
     held: signal<readonly RecentRequestView[] | null>(null),
   }));
   const newest = state.value?.requests ?? [];
@@ -80,7 +80,7 @@ function summaryOf(rows: number, all: number, isPaused: boolean): string {
   return isPaused ? `${counted}, paused` : counted;
 }
 
-/** @param ms null where it is not known */
+/** @param ms null if unknown */
 function time(ms: number | null): string {
   return duration(ms === null ? null : ms / 1000);
 }

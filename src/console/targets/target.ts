@@ -3,7 +3,7 @@ import type { TargetStateView, TargetView } from '../../admin/live-state.js';
 /** The tone of a badge. */
 export type Tone = 'good' | 'warn' | 'bad' | 'idle';
 
-/** How a target's state is told; the illest have the largest rank. */
+/** How a target's state is shown; the least healthy state has the largest rank. */
 export const targetStates: Readonly<
   Record<TargetStateView, { readonly title: string; readonly tone: Tone; readonly rank: number }>
 > = {
@@ -20,7 +20,7 @@ export function failuresOf({ failures }: TargetView): number {
   return sum;
 }
 
-/** Ill targets first, then those with the most attempts. */
+/** Unhealthy targets first, then those with the most attempts. */
 export function illFirst(targets: readonly TargetView[]): readonly TargetView[] {
   return [...targets].sort(
     (a, b) => targetStates[b.state].rank - targetStates[a.state].rank || b.attempts - a.attempts,

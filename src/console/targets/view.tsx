@@ -6,7 +6,7 @@ import { useSession } from '../session.js';
 import { type Column, Table } from '../table.js';
 import { failuresOf, illFirst, targetStates } from './target.js';
 
-/** The upstreams' models, with their health; the ill ones first. */
+/** The targets with their health, unhealthy ones first. */
 export function TargetsView() {
   const targets = useSession().state.value?.targets ?? [];
   return (

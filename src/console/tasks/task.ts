@@ -1,6 +1,6 @@
 import type { Tone } from '../targets/target.js';
 
-/** What `GET /tasks` says of a video task. Times are RFC 3339. */
+/** A video task in the answer of `GET /tasks`. Times are RFC 3339. */
 export interface Task {
   readonly id: string;
   readonly model: string | null;
@@ -14,7 +14,7 @@ export interface Task {
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly expiresAt: string | null;
-  /** In the gateway's words; null where nothing failed. */
+  /** The gateway's message; null if the task has not failed. */
   readonly error: string | null;
 }
 
@@ -39,18 +39,18 @@ export const stateLooks: Readonly<Record<TaskState, StateLook>> = {
   failed: { words: 'failed', tone: 'bad' },
 };
 
-/** It may still change. */
+/** Whether a task may still change. */
 export function isUnfinished({ state }: Task): boolean {
   return state === 'queued' || state === 'in_progress';
 }
 
-/** Tasks that are known and those of a page that was read later: newest first, each once. */
+/** Merges known tasks with those of a page read later: newest first, each once. */
 export function mergeTasks(known: readonly Task[], read: readonly Task[]): readonly Task[] {
   const byId = new Map([...known, ...read].map((task) => [task.id, task]));
   return [...byId.values()].sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt));
 }
 
-/** How many of each state there are. */
+/** The number of tasks in each state. */
 export function countStates(tasks: readonly Task[]): Readonly<Record<TaskState, number>> {
   const counts = { queued: 0, in_progress: 0, completed: 0, failed: 0 };
   for (const { state } of tasks) counts[state]++;

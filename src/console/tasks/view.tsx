@@ -30,15 +30,15 @@ interface Tasks {
   readonly tasks: Signal<readonly Task[]>;
   /** False until tasks were read. */
   readonly isRead: Signal<boolean>;
-  /** There are more that were not read. */
+  /** Whether there are further tasks that were not read. */
   readonly isMore: Signal<boolean>;
-  /** Pages that are shown, and read again with every refresh. */
+  /** The number of pages shown, which every refresh reads again. */
   readonly pages: Signal<number>;
   readonly isLoading: Signal<boolean>;
   readonly problem: Signal<string>;
 }
 
-/** Video tasks: how they stand, and what became of them. */
+/** The video tasks with their states and outcomes. */
 export function TasksView() {
   const kept = useKept<Tasks>('tasks', () => ({
     filter: signal<TaskState | 'all'>('all'),
@@ -110,7 +110,7 @@ export function TasksView() {
   );
 }
 
-/** Reads the tasks, and again after a while. @returns stops it */
+/** Reads the tasks repeatedly. @returns a function that stops it */
 function follow(kept: Tasks, pages: number): () => void {
   const stop = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;

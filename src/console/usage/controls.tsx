@@ -11,10 +11,10 @@ import {
   type UsageAsked,
 } from './query.js';
 
-/** What the reader chooses of a report. */
+/** The reader's choices for a report. */
 interface UsageChoices {
   readonly range: Signal<RangeName>;
-  /** Of the custom range; empty until it was first chosen. */
+  /** First day of the custom range; empty until that was first chosen. */
   readonly from: Signal<string>;
   readonly to: Signal<string>;
   readonly by: Signal<readonly Grouping[]>;
@@ -33,7 +33,7 @@ export function usualChoices(): UsageChoices {
   };
 }
 
-/** @returns what is asked for, or in words why that is not yet known */
+/** @returns the query, or the reason why it is incomplete */
 export function askedBy({ range, from, to, by, key, model }: UsageChoices): UsageAsked | string {
   const days =
     range.value === 'custom' ? { from: from.value, to: to.value } : rangeDays(range.value, Date.now());
@@ -51,11 +51,11 @@ const groupingTitles: Readonly<Record<Grouping, string>> = { day: 'Day', model: 
 
 interface UsageControlsProps {
   readonly choices: UsageChoices;
-  /** Why nothing can be asked; empty where it can. */
+  /** Why no query can be sent; empty if one can. */
   readonly problem: string;
 }
 
-/** The form of what is asked for; what is typed counts when its field is left, or on Enter. */
+/** The form of a query. Typed values apply when the field loses focus, or on Enter. */
 export function UsageControls({ choices, problem }: UsageControlsProps) {
   const { range, from, to, by, key, model } = choices;
   const fillDays = (name: RangeName): void => {
@@ -139,7 +139,7 @@ interface NamesProps {
   readonly of: 'keys' | 'models';
 }
 
-/** The names that the gateway knows, offered to a field. */
+/** Suggestions for a field: the names that the gateway knows. */
 function Names({ id, of }: NamesProps) {
   const known: readonly { readonly name: string }[] = useSession().state.value?.[of] ?? [];
   return (

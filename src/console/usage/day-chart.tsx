@@ -4,7 +4,7 @@ import { type DayValue, dayValues, type Measure, type UsageRow } from './report.
 
 interface DayChartProps {
   readonly rows: readonly UsageRow[];
-  /** Those of the range, the first one first. */
+  /** The days of the range in order. */
   readonly days: readonly string[];
   readonly measure: Measure;
 }
@@ -16,7 +16,7 @@ const nothings: Readonly<Record<Measure, string>> = {
   calls: 'No calls in these days.',
 };
 
-/** A bar for each day. What a bar stands for is read beside the chart when the pointer is on it. */
+/** A bar for each day. The value of the bar under the pointer is shown beside the chart. */
 export function DayChart({ rows, days, measure }: DayChartProps) {
   const pointed = useSignal<string | null>(null);
   const values = dayValues(rows, days, measure);

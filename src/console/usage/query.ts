@@ -6,18 +6,18 @@ export type Grouping = (typeof groupings)[number];
 const ranges = ['today', '7 days', '30 days', 'custom'] as const;
 export type RangeName = (typeof ranges)[number];
 
-/** What is asked of the ledger. Days in UTC, both included. */
+/** A query of the ledger. Days are in UTC, both included. */
 export interface UsageAsked {
   readonly from: string;
   readonly to: string;
   readonly by: readonly Grouping[];
-  /** Calls of all keys, and for all models, where it is empty. */
+  /** Empty for calls of all keys, or for all models. */
   readonly key: string;
   readonly model: string;
 }
 
 const dayMs = 86_400_000;
-/** Each has a bar in the chart. */
+/** Most days of a query, since each has a bar in the chart. */
 const mostDays = 1000;
 const daysOf: Readonly<Record<Exclude<RangeName, 'custom'>, number>> = {
   today: 1,
@@ -36,14 +36,14 @@ export function rangeDays(
   return { from: utcDay(now - (daysOf[name] - 1) * dayMs), to: utcDay(now) };
 }
 
-/** @returns what is wrong with days that were typed, or null */
+/** @returns what is wrong with the typed days, or null */
 export function rangeProblem(from: string, to: string): string | null {
   if (!isDay(from) || !isDay(to)) return 'Both days are needed.';
   if (from > to) return 'The first day comes after the last.';
   return Date.parse(to) - Date.parse(from) >= mostDays * dayMs ? `At most ${mostDays} days.` : null;
 }
 
-/** The path of the report. @param format as a table in place of JSON */
+/** The path of the report. @param format for a table instead of JSON */
 export function reportPath(asked: UsageAsked, format?: 'csv'): string {
   const by = groupings.filter((each) => asked.by.includes(each)).join(',');
   return `/usage?${inScope(asked, new URLSearchParams({ by }), format)}`;
@@ -54,12 +54,12 @@ export function linesPath(asked: UsageAsked, format: 'csv' | 'jsonl'): string {
   return `/usage/lines?${inScope(asked, new URLSearchParams(), format)}`;
 }
 
-/** The name of a file that is exported. */
+/** The name of an exported file. */
 export function exportName(what: 'usage' | 'calls', { from, to }: UsageAsked, ending: string): string {
   return `${what}-${from === to ? from : `${from}-to-${to}`}.${ending}`;
 }
 
-/** All days from the first to the last, so that those without calls are seen. */
+/** All days from the first to the last, including those without calls. */
 export function daysBetween(from: string, to: string): readonly string[] {
   const days: string[] = [];
   for (let at = Date.parse(from); at <= Date.parse(to); at += dayMs) days.push(utcDay(at));

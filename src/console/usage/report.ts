@@ -1,7 +1,7 @@
 import { type SortOrder, type SortValue, sorted } from '../sort.js';
 import { type Grouping, groupings } from './query.js';
 
-/** Sums of calls, as the ledger tells them. */
+/** Sums of calls, as the ledger reports them. */
 export interface UsageSums {
   readonly calls: number;
   readonly refused: number;
@@ -14,14 +14,14 @@ export interface UsageSums {
   readonly costUsd: number;
 }
 
-/** A row has a label for each grouping that was asked for; null stands for calls without one. */
+/** A row has a label for each requested grouping; null means calls without one. */
 export interface UsageRow extends UsageSums {
   readonly day?: string;
   readonly key?: string | null;
   readonly model?: string | null;
 }
 
-/** What `GET /usage` answers. */
+/** The answer of `GET /usage`. */
 export interface UsageReport {
   readonly rows: readonly UsageRow[];
   readonly total: UsageSums;
@@ -50,7 +50,7 @@ export function sumOf(sums: UsageSums, name: SumName): number {
   return name === 'errors' ? sums.upstreamErrors : sums[name];
 }
 
-/** The name by which a row is found: `day:2026-11-22 model:sim-text`. */
+/** The identifier of a row: `day:2026-11-22 model:sim-text`. */
 export function rowName(row: UsageRow, by: readonly Grouping[]): string {
   return labelsOf(row, by)
     .map(([grouping, label]) => `${grouping}:${label ?? ''}`)
@@ -65,7 +65,7 @@ export function labelsOf(
   return groupings.filter((each) => by.includes(each)).map((each) => [each, row[each] ?? null]);
 }
 
-/** Rows in another order; those that are equal in it stay as they are. */
+/** Sorts rows; the sort is stable. */
 export function sortRows(rows: readonly UsageRow[], { key, descending }: SortOrder): readonly UsageRow[] {
   const grouping = groupings.find((each) => each === key);
   const column = sumColumns.find(([name]) => name === key);
@@ -76,7 +76,7 @@ export function sortRows(rows: readonly UsageRow[], { key, descending }: SortOrd
   return sorted(rows, valueIn, descending);
 }
 
-/** What the chart shows of each day. */
+/** The measures that the chart can show. */
 const measures = ['cost', 'tokens', 'calls'] as const;
 export type Measure = (typeof measures)[number];
 
@@ -86,7 +86,7 @@ export interface DayValue {
   readonly parts: readonly number[];
 }
 
-/** The measure of every day, rows of one day added up. @param days those of the range, also without calls */
+/** The measure of every day, summed over its rows. @param days the days of the range, including those without calls */
 export function dayValues(
   rows: readonly UsageRow[],
   days: readonly string[],

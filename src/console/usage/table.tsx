@@ -19,15 +19,15 @@ import {
 interface UsageTableProps {
   readonly report: UsageReport;
   readonly by: readonly Grouping[];
-  /** Null: as the report has them. */
+  /** Null for the order of the report. */
   readonly order: Signal<SortOrder | null>;
 }
 
-/** More rows are shown when they are asked for: a browser takes its time for ten thousand. */
+/** Rows shown at a time; more are shown on request, since ten thousand take a browser long. */
 const rowsAtOnce = 500;
 const titles: Readonly<Record<Grouping, string>> = { day: 'Day', model: 'Model', key: 'Key' };
 
-/** The table of a report: sorted by any of its columns, with the total below. */
+/** The table of a report, sortable by any column, with the total below. */
 export function UsageTable({ report: { rows, total }, by, order }: UsageTableProps) {
   const labels = groupings.filter((each) => by.includes(each));
   const most = useSignal(rowsAtOnce);
@@ -35,7 +35,7 @@ export function UsageTable({ report: { rows, total }, by, order }: UsageTablePro
     most.value = rowsAtOnce;
   }, [most, `${by}`]);
   const sort = order.value;
-  // Rows are not sorted by a label that they do not have.
+  // Not sorted by a label that the rows do not have.
   const isSorted = sort !== null && (!isLabel(sort.key) || labels.includes(sort.key));
   const sorted = isSorted ? sortRows(rows, sort) : rows;
   return (

@@ -11,7 +11,7 @@ import { daysBetween, exportName, linesPath, reportPath, type UsageAsked } from 
 import type { Measure, UsageReport } from './report.js';
 import { UsageTable } from './table.js';
 
-/** Sums over many days are work for the gateway. */
+/** Interval of refreshes, since sums over many days are expensive for the gateway. */
 const refreshMs = 30_000;
 
 const measureNames: readonly (readonly [Measure, string])[] = [
@@ -20,14 +20,14 @@ const measureNames: readonly (readonly [Measure, string])[] = [
   ['calls', 'Calls'],
 ];
 
-/** What the ledger told. */
+/** A report of the ledger. */
 interface Told {
   readonly asked: UsageAsked;
   readonly report: UsageReport;
   readonly perDay: UsageReport;
 }
 
-/** Usage: what the ledger says of some days, by day, model and key, and its exports. */
+/** Usage of a range of days by day, model and key, from the ledger, with exports. */
 export function UsageView() {
   const { choices, told, problem, measure, order } = useKept('usage', () => ({
     choices: usualChoices(),
@@ -99,7 +99,7 @@ function Report({ told: { asked, report, perDay }, measure, order }: ReportProps
   );
 }
 
-/** Asks the ledger, and again after a while. @returns stops it */
+/** Queries the ledger repeatedly. @returns a function that stops it */
 function follow(asked: UsageAsked, told: Signal<Told | null>, problem: Signal<string>): () => void {
   const stop = new AbortController();
   const { signal } = stop;
@@ -132,7 +132,7 @@ const exports = {
 
 interface ExportProps {
   readonly title: string;
-  /** Null where nothing can be asked. */
+  /** Null if no query can be sent. */
   readonly wanted: UsageAsked | null;
   readonly problem: Signal<string>;
   readonly run: (asked: UsageAsked) => Promise<void>;
