@@ -122,7 +122,7 @@ const otherwise: Readonly<Record<string, string>> = {
   'models.*.targets[].images': code('openai'),
   'models.*.targets[].translation.thinking': code('budget'),
   'upstreams.*.headers': code('{}'),
-  secret: 'made up at start',
+  secret: 'random at start',
 };
 
 function settingsTable(): string {
@@ -186,7 +186,7 @@ function presetsTable(): string {
     sources.map((url, index) => `[${index + 1}](${url})`).join(' '),
   ]);
   return table(
-    ['preset', 'upstreams of kind', 'for', 'rules and settings of translation', 'as told by'],
+    ['preset', 'upstreams of kind', 'for', 'rules and translation settings', 'sources'],
     rows,
   );
 }
@@ -200,7 +200,7 @@ const keyPlaces: Readonly<Record<AuthStyle, string>> = {
 };
 
 const streams: Readonly<Record<Route['stream'], string>> = {
-  asked: 'where the body asks',
+  asked: 'if the body requests it',
   byQuery: 'always',
   never: '',
 };
@@ -232,7 +232,7 @@ function errorsTable(): string {
   ]);
   rows.sort(([a], [b]) => Number(a) - Number(b));
   const columns = ['status', '`code`', '`type`', '`type` in messages', '`status` in generateContent'];
-  return table([...columns, 'at fault', 'message, where there is no better one'], rows);
+  return table([...columns, 'at fault', 'default message'], rows);
 }
 
 function outcomesTable(): string {
