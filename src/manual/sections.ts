@@ -185,10 +185,7 @@ function presetsTable(): string {
       .join('; '),
     sources.map((url, index) => `[${index + 1}](${url})`).join(' '),
   ]);
-  return table(
-    ['preset', 'upstreams of kind', 'for', 'rules and translation settings', 'sources'],
-    rows,
-  );
+  return table(['preset', 'upstreams of kind', 'for', 'rules and translation settings', 'sources'], rows);
 }
 
 const keyPlaces: Readonly<Record<AuthStyle, string>> = {
