@@ -1,18 +1,17 @@
 /**
- * Which requests make or keep something at an upstream of the protocol itself, so that they are not sent a second time
- * once any of them has left. They are asked about a body only when something has gone wrong,
- * and before a call that may be hedged.
+ * Tells which requests create or store something at an upstream of their own protocol. Such a request is not sent again
+ * once it may have been sent. The rules run only after a failure and before a call that may be hedged.
  */
 import { isObject, parseJson } from '../wire/json.js';
 import { withoutMembers } from '../wire/json-skip.js';
 
-/** @param body in pieces, as it is sent */
+/** @param body in chunks, as it is sent */
 export type EffectRule = (body: readonly Buffer[]) => boolean;
 
-/** What costs again, and does no other harm. */
+/** For requests whose repetition costs again and does no other harm. */
 export const noEffects: EffectRule = () => false;
 
-/** What makes something each time. */
+/** For requests that create something each time. */
 export const alwaysEffects: EffectRule = () => true;
 
 const ofChat: ReadonlySet<string> = new Set(['store', 'modalities', 'deferred']);
@@ -20,10 +19,10 @@ const ofResponses: ReadonlySet<string> = new Set(['store', 'background', 'conver
 const ofMessages: ReadonlySet<string> = new Set(['mcp_servers', 'container', 'tools']);
 const ofGenerateContent: ReadonlySet<string> = new Set(['store', 'generationConfig', 'generation_config']);
 
-/** Tools that an upstream runs and that may have effects elsewhere, by the beginnings of their types. */
+/** Prefixes of the types of tools that an upstream runs and that may have effects elsewhere. */
 const actingTools = ['image_generation', 'mcp', 'code_interpreter', 'code_execution', 'shell'];
 
-/** Chat: what is kept at the upstream where the body asks for it, what is fetched later, and images. */
+/** Chat: responses that the body asks the upstream to store, answers that are fetched later, and images. */
 export const chatEffects: EffectRule = (body) => {
   const members = membersOf(body, ofChat);
   return (
@@ -33,7 +32,7 @@ export const chatEffects: EffectRule = (body) => {
   );
 };
 
-/** Messages: tools of servers that the upstream calls, and what runs in a container. */
+/** Messages: tools of MCP servers that the upstream calls, and code that runs in a container. */
 export const messagesEffects: EffectRule = (body) => {
   const members = membersOf(body, ofMessages);
   return (
@@ -43,7 +42,7 @@ export const messagesEffects: EffectRule = (body) => {
   );
 };
 
-/** Responses: all that the body does not say is not to be kept, and tools that act. */
+/** Responses: every response that the body does not exclude from storage, and tools that act. */
 export const responsesEffects: EffectRule = (body) => {
   const members = membersOf(body, ofResponses);
   return (
@@ -54,7 +53,7 @@ export const responsesEffects: EffectRule = (body) => {
   );
 };
 
-/** generateContent: as in chat, in its words. */
+/** generateContent: the same as chat, under its own member names. */
 export const generateContentEffects: EffectRule = (body) => {
   const members = membersOf(body, ofGenerateContent);
   return (
@@ -72,7 +71,7 @@ function makesMedia(config: string | undefined): boolean {
   const members = membersOf([Buffer.from(config ?? '')], ofConfig);
   const modalities = [members?.get('responseModalities'), members?.get('response_modalities')];
   if (modalities.some(drawsOrFilms)) return true;
-  // Models that make images do so unless the request says otherwise.
+  // Models that make images do so unless the request excludes them.
   const isUnsaid = modalities.every((each) => each === undefined || each === 'null');
   return isUnsaid && (isGiven(members?.get('imageConfig')) || isGiven(members?.get('image_config')));
 }
@@ -84,7 +83,7 @@ const ofConfig: ReadonlySet<string> = new Set([
   'image_config',
 ]);
 
-/** @param modalities JSON text of the kinds of output that are asked for */
+/** @param modalities JSON text of the requested kinds of output */
 function drawsOrFilms(modalities = '[]'): boolean {
   const names = parseJson(modalities);
   return (

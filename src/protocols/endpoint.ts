@@ -17,46 +17,49 @@ import { outputMembers } from '../wire/routed-members.js';
 import type { Sealer } from '../wire/seal.js';
 import { type EffectRule, noEffects } from './effects.js';
 
-/** What the flow has to know of an endpoint that calls a model: the protocols' `index.ts` make them. */
+/** What the flow needs to know of an endpoint that calls a model. Each protocol's `index.ts` defines its own. */
 export interface Endpoint extends StreamRules {
-  /** Where the model must be offered. */
+  /** The protocol that a target has to serve. */
   readonly protocol: Protocol;
-  /** Path under an upstream's base URL, with the query that belongs to it. */
+  /** Returns the path under an upstream's base URL, with the query that belongs to it. */
   upstreamPath(model: string, stream: boolean): string;
   /**
-   * What of a client's query an upstream of the protocol itself is told, with its question mark, or empty. Null in place
-   * of the function where that is nothing.
+   * Returns the part of a client's query that is passed to an upstream of the same protocol: with its question mark, or
+   * empty. Null instead of a function if the query is never passed on.
    */
   readonly upstreamQuery: ((query: string) => string) | null;
-  /** The model's name stands in the body; else it is in the path alone, here and at the upstream. */
+  /**
+   * The model's name is in the body. If false, it is only in the path, of the client's request and of the upstream's.
+   */
   readonly modelInBody: boolean;
-  /** A stream's usage comes only when the body asks for it with `stream_options.include_usage`. */
+  /** A stream reports its usage only if the body asks for it with `stream_options.include_usage`. */
   readonly usageOnRequest: boolean;
-  /** Where a body says how much it may be answered at most; null where answers are not made of tokens. */
+  /** Where a body limits the length of its answer; null if answers are not made of tokens. */
   readonly outputLimit: OutputLimit | null;
   /**
-   * Upstreams of the protocol may not have it. One that says so is asked as one of another protocol is, by way of
-   * `translation`.
+   * Upstreams of the protocol may lack this endpoint. The call is then sent to such an upstream by way of
+   * `translation`, as to one of another protocol.
    */
   readonly mayLack: boolean;
-  /** How a call is served by an upstream of another protocol; null when it cannot be. */
+  /** How an upstream of another protocol serves a call; null if none can. */
   readonly translation: Translation | null;
-  /** How a call is served by upstreams that have the same operation in another form. */
+  /** How upstreams that have the same operation in another form serve a call. */
   readonly otherForms: readonly OtherForm[];
-  /** The upstream decides whether its answer is a stream, whatever the call asked for. */
+  /** The upstream decides whether its answer is a stream, whatever the call requested. */
   readonly streamsUnasked: boolean;
-  /** What is no stream and no error is JSON; else it may be any text, or a sound. */
+  /** Every answer that is neither a stream nor an error is JSON. If false, it may be any text, or audio. */
   readonly answersJson: boolean;
   /**
-   * Reads from a validated request body what the answer has to be like; null when every answer is passed as it comes.
-   * What it returns is called with a whole successful answer and gives that very buffer back when nothing is to do.
+   * Reads from a validated request body what the answer has to be changed to; null if every answer is passed on
+   * unchanged. The function that it returns receives a whole successful answer, and returns the same buffer if nothing
+   * has to change.
    */
   readonly amender: ((body: Buffer) => ((answer: Buffer) => Buffer) | null) | null;
-  /** How its calls go on from earlier ones; null where each stands for itself. */
+  /** How its calls continue from earlier ones; null if every call is independent. */
   readonly conversation: ConversationRules | null;
-  /** Which requests are not sent a second time to upstreams that take them as they came. */
+  /** Tells which requests are not sent a second time to upstreams that take them untouched. */
   readonly hasEffects: EffectRule;
-  /** With `background` in a body its answer comes to another request, which asks for it later. */
+  /** With `background` in a body, the answer is fetched later, by another request. */
   readonly answersLater: boolean;
 }
 
@@ -65,7 +68,7 @@ export interface TextEndpoint extends Endpoint {
   readonly translation: Translation;
 }
 
-/** What holds of an endpoint that says nothing else. */
+/** Defaults for an endpoint. */
 export const plainEndpoint = {
   ...plainRules,
   upstreamQuery: null,
@@ -82,19 +85,19 @@ export const plainEndpoint = {
   answersLater: false,
 } as const satisfies Partial<Endpoint>;
 
-/** Names of fields of a request body. */
+/** Names of members of a request body. */
 export interface OutputLimit {
-  /** Names of the object of the body that they stand in; null for the body itself. */
+  /** Path of the object that holds the members; null for the body itself. */
   readonly within: readonly string[] | null;
-  /** Tokens of one answer; the largest counts. */
+  /** Limits of the tokens of one answer; the largest counts. */
   readonly fields: readonly string[];
-  /** How many answers are asked for; the largest counts. */
+  /** Numbers of answers; the largest counts. */
   readonly choices: readonly string[];
-  /** A list, for each element of which there are so many answers; null where there is none. */
+  /** A list of which each element gets that many answers; null if there is none. */
   readonly each: string | null;
 }
 
-/** Of a body that says so in members of its own. */
+/** For a body that has the limit in its own members. */
 export const bodyOutputLimit: OutputLimit = {
   within: null,
   fields: outputMembers.maxTokens,
@@ -102,20 +105,17 @@ export const bodyOutputLimit: OutputLimit = {
   each: null,
 };
 
-/**
- * An operation as upstreams of some kinds have it. It is the same operation; only its JSON is written in another form, so
- * that no codec is needed.
- */
+/** An operation in the form that some kinds of upstreams use. Only its JSON differs, so no codec is needed. */
 export interface OtherForm {
-  /** Those upstreams; all others have it in the endpoint's own form. */
+  /** The kinds with this form. All others use the endpoint's own form. */
   readonly kinds: ReadonlySet<UpstreamKind>;
-  /** Path under an upstream's base URL. */
+  /** Returns the path under an upstream's base URL. */
   upstreamPath(model: string): string;
-  /** Of the upstream's answers. */
+  /** Stream rules for the upstream's answers. */
   readonly rules: StreamRules;
   /**
-   * @param names of the model, for the upstream and as the client has it
-   * @throws {GatewayError} of status 400, naming the client's member, for what the form cannot say
+   * @param names of the model: the upstream's and the client's
+   * @throws {GatewayError} of status 400, naming the client's member, for what the form cannot express
    */
   convert(
     body: JsonObject,
@@ -124,53 +124,60 @@ export interface OtherForm {
   ): OtherFormRequest;
 }
 
-/** A request in the other form. */
+/** A request in another form. */
 export interface OtherFormRequest {
   /** JSON text. */
   readonly body: string;
   /**
+   * Converts an answer to the client's form.
    * @param answer a whole successful one
-   * @returns the client's
-   * @throws {GatewayError} `upstream_error` for one that is none
+   * @throws {GatewayError} `upstream_error` if it is not valid
    */
   readonly answer: (answer: Buffer) => Buffer;
 }
 
-/** How the calls of an endpoint are served by an upstream of another protocol. */
+/** How an upstream of another protocol serves the calls of an endpoint. */
 export interface Translation {
-  /** Of the client's protocol. */
+  /** The codec of the client's protocol. */
   readonly codec: TextCodec;
-  /** What a body has to be like, besides what is asked of every one, so that the codec can decode it. */
+  /** What a body has to fulfil for the codec to decode it, besides what is required of every body. */
   readonly schema: CompiledSchema;
-  /** Upstreams of the protocol take media by URL; else what a client names so is fetched for them. */
+  /** Upstreams of the protocol take media by URL. If false, the gateway downloads media that a client gives by URL. */
   readonly mediaByUrl: boolean;
   /**
-   * For a question that the gateway answers by itself where the upstream does not speak the client's protocol.
+   * Answers requests that the gateway answers on its own if the upstream does not speak the client's protocol; null for
+   * all others.
    * @returns the JSON text of the answer
    */
   readonly answerHere: ((request: ConversationRequest) => string) | null;
-  /** Turns a body of this endpoint into one that the codec decodes, where the two differ; else null. */
+  /** Converts a body of this endpoint to one that the codec decodes; null if they are the same. */
   readonly unwrap: ((body: JsonObject) => JsonObject) | null;
   /**
-   * One of these is in every body that holds what this gateway gave the client to carry. Only such a body is parsed for
-   * `restore`, and one that `mayLackSignature`.
+   * Every body with something that this gateway gave the client to carry contains one of these. Only such bodies, and
+   * those for which `mayLackSignature` returns true, are parsed for `restore`.
    */
   readonly carriedMarks: readonly Needle[];
-  /** Whether a body may lack a signature that the vendor asks for, which no mark tells; null where it asks for none. */
+  /**
+   * Tells whether a body may lack a signature that the vendor requires, which no mark shows; null if the vendor
+   * requires none.
+   */
   readonly mayLackSignature: ((body: Buffer) => boolean) | null;
-  /** Is in every body that turns thinking off by a member which some models refuse; null where the protocol has none. */
+  /**
+   * Every body that turns thinking off by a member that some models refuse contains this; null if the protocol has no
+   * such member.
+   */
   readonly thinkingOff: Needle | null;
   /**
-   * Makes a body fit for an upstream of the protocol itself that holds what this gateway gave the client to carry:
-   * its own vendor's signatures are taken out of their tokens, what another vendor signed is left out, and a
-   * compaction that was sealed here becomes the text that it is, or is left out where it does not open. What the
-   * vendor would refuse for want of a signature goes, or is replaced with it; everything else stays as it is.
-   * @returns the changed body, or null when there is nothing of the kind in it
+   * Prepares a body for an upstream of its own protocol if it holds something that this gateway gave the client to
+   * carry. Signatures of the upstream's vendor are taken out of their tokens, and those of other vendors are removed. A
+   * compaction that was sealed here becomes its text, or is removed if it cannot be opened. What the vendor would
+   * refuse for lack of a signature is removed, or gets a replacement. Everything else stays unchanged.
+   * @returns the changed body, or null if there is nothing to change
    */
   readonly restore: (body: JsonObject, sealer: Sealer, target: TargetOptions) => JsonObject | null;
 }
 
-/** What holds of a translation that says nothing else. */
+/** Defaults for a translation. */
 export const plainTranslation = {
   mediaByUrl: true,
   answerHere: null,
@@ -179,7 +186,7 @@ export const plainTranslation = {
   thinkingOff: null,
 } as const satisfies Partial<Translation>;
 
-/** What an endpoint that counts the tokens of a request has of its own. */
+/** The parts of an endpoint that counts the tokens of a request. */
 interface TokenCount {
   readonly upstreamPath: Endpoint['upstreamPath'];
   readonly schema: CompiledSchema;
@@ -190,8 +197,8 @@ interface TokenCount {
 }
 
 /**
- * The question how many tokens a request of an endpoint has. Other protocols have no such question: for their models the
- * answer is an estimate.
+ * Makes the endpoint that counts the tokens of another endpoint's requests. Other protocols have no such request: for
+ * their models the gateway answers with an estimate.
  */
 export function tokenCountOf(
   { protocol, upstreamQuery, modelInBody, judgeStart, translation }: TextEndpoint,

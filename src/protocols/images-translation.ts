@@ -2,23 +2,23 @@ import type { Usage } from '../conversation/usage.js';
 import type { ImageSource } from '../media/image.js';
 import type { JsonObject } from '../wire/json.js';
 
-/** A setting of a client, and where it stands in the body. */
+/** A setting of a client, with its path in the body. */
 export interface Placed<Value> {
   readonly value: Value;
   readonly at: string;
 }
 
-/** What a call of a protocol of texts asks of a model that makes images. */
+/** What a call of a text protocol requests of a model that makes images. */
 export interface WantedImages {
   readonly prompt: string;
-  /** What is to be changed or used; none for a new image. */
+  /** Images to change or to use; empty for a new image. */
   readonly images: readonly ImageSource[];
-  /** Width by height. */
+  /** Width divided by height. */
   readonly ratio: Placed<number> | null;
-  /** Pixels of the edge of a square image; of another shape it has as many in all. */
+  /** Edge of a square image in pixels. An image of another shape has the same number of pixels in total. */
   readonly edge: Placed<number> | null;
   readonly count: number;
-  /** Members of the body that say nothing here. */
+  /** Members of the body that have no meaning here. */
   readonly leftOut: readonly string[];
 }
 
@@ -27,32 +27,32 @@ export interface MadeImage {
   readonly base64: string;
 }
 
-/** What an answer with images is written from. */
+/** What an answer with images is encoded from. */
 export interface MadeImages {
   readonly images: readonly MadeImage[];
   readonly usage: Usage | null;
-  /** The model's name as the client used it. */
+  /** The client's name of the model. */
   readonly model: string;
-  /** What the ids of the answer are made of: letters and digits, unique to the call. */
+  /** Letters and digits, unique to the call, from which the ids of the answer are made. */
   readonly id: string;
-  /** How the only event of a stream is framed; null for an answer that is none. */
+  /** Framing of the only event of a stream; null for an answer that is not a stream. */
   readonly framing: 'sse' | 'array' | null;
 }
 
-/** How calls of a protocol of texts are served by upstreams that make images at endpoints of their own. */
+/** How upstreams that make images at separate endpoints serve calls of a text protocol. */
 export interface ImagesTranslation {
-  /** The member in which a body has an image. */
+  /** The member that holds an image in a body. */
   readonly imageMember: string;
   /**
-   * How many images a body asks for; 0 for none.
-   * @param body that has passed the check of its route; its long strings may be cut
+   * Returns the number of images that a body requests, or 0.
+   * @param body a body that passed the schema of its route; its long strings may be cut
    */
   imagesAsked(body: JsonObject): number;
   /**
-   * @param body with its long strings
-   * @throws {GatewayError} of status 400, naming the member, for what no image can be made of
+   * @param body the body with its long strings
+   * @throws {GatewayError} of status 400, naming the member, if no image can be made of the body
    */
   decode(body: JsonObject): WantedImages;
-  /** The whole body of the answer. */
+  /** Returns the whole body of the answer. */
   encode(made: MadeImages): string;
 }

@@ -1,12 +1,12 @@
 import { noParts, type TokenParts } from '../conversation/usage.js';
 import { countOf, isObject, type JsonObject, listOf } from '../wire/json.js';
 
-/** Without one of these in it, a `usageMetadata` tells of no tokens that have a price of their own. */
+/** A `usageMetadata` without any of these reports no tokens with a price of their own. */
 export const modalityMarks: readonly Buffer[] = ['"AUDIO"', '"IMAGE"', '"VIDEO"'].map((mark) =>
   Buffer.from(mark),
 );
 
-/** Tokens of a `usageMetadata` by their modality (https://ai.google.dev/api/generate-content#UsageMetadata). */
+/** Reads the tokens of a `usageMetadata` by modality (https://ai.google.dev/api/generate-content#UsageMetadata). */
 export function partsByModality(usage: JsonObject): TokenParts {
   const { promptTokensDetails, toolUsePromptTokensDetails, cacheTokensDetails, candidatesTokensDetails } =
     usage;
@@ -16,7 +16,7 @@ export function partsByModality(usage: JsonObject): TokenParts {
     ...noParts,
     audioInput: tokensOf(ofInput, 'AUDIO'),
     imageInput: tokensOf(ofInput, 'IMAGE'),
-    // Cached ones have the price of the cache.
+    // Cached tokens have the price of the cache.
     videoInput: Math.max(0, tokensOf(ofInput, 'VIDEO') - cachedVideo),
     cachedAudio: tokensOf(listOf(cacheTokensDetails), 'AUDIO'),
     cachedImage: tokensOf(listOf(cacheTokensDetails), 'IMAGE'),

@@ -1,17 +1,17 @@
 const collection = 'models/';
 
-/** Path of a model of generateContent upstreams, whose name may begin with the collection that it is in. */
+/** Returns the path of a model of generateContent upstreams. Its name may begin with its collection. */
 export function modelPath(model: string): string {
   const path = model.split('/').map(encodeURIComponent).join('/');
   return isInCollection(model) ? `/${path}` : `/models/${path}`;
 }
 
-/** The name of a model with the collection that it is in, as bodies have it. */
+/** Returns a model's name with its collection, as bodies contain it. */
 export function resourceName(model: string): string {
   return isInCollection(model) ? model : collection + model;
 }
 
-/** A model's name without the collection that SDKs put before it. */
+/** Returns a model's name without the collection that SDKs put before it. */
 export function bareName(name: string): string {
   return name.startsWith(collection) ? name.slice(collection.length) : name;
 }

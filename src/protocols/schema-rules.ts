@@ -1,10 +1,10 @@
 import type { RequestRules } from '../conversation/codec.js';
 
-/* What vendors take as the schemas of a tool's arguments and of an answer. */
+/* What vendors accept as schemas of a tool's arguments and of an answer. */
 
 type SchemaRules = Pick<RequestRules, 'toolRoot' | 'strictTools' | 'answerSchema'>;
 
-/** What neither vendor holds a model to. */
+/** Keywords that neither vendor enforces. */
 const notHeldTo = [
   ...['oneOf', 'allOf', 'not', 'if', 'then', 'else', 'dependentRequired', 'dependentSchemas'],
   ...['patternProperties', 'propertyNames', 'minProperties', 'maxProperties', 'unevaluatedProperties'],
@@ -12,13 +12,13 @@ const notHeldTo = [
 ];
 const { POSITIVE_INFINITY: unlimited } = Number;
 
-/** Keywords to which both hold an answer; composition is tried, and may fail. */
+/** Keywords that both enforce in an answer. Composition is tried, and may fail. */
 const answerKeywords = [
   ...['type', 'enum', 'const', 'anyOf', 'allOf', '$ref', '$defs', 'definitions', 'description', 'title'],
   ...['properties', 'required', 'additionalProperties', 'items', 'minItems', 'format'],
 ];
 const formats = ['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'];
-/** What a regular expression looks back or ahead with, or repeats what it has found. */
+/** Look-around and back-references of a regular expression. */
 const lookaround = /\(\?<?[=!]|\\[1-9k]/;
 /** "look-around, including look-ahead and look-behind, is not supported" (the regex library behind it). */
 const isPlain = (pattern: string): boolean => !lookaround.test(pattern);
@@ -82,7 +82,7 @@ export const anthropicSchemas: SchemaRules = {
 
 /**
  * https://ai.google.dev/api/caching#FunctionDeclaration: the schema is one of an object, whose properties are the
- * parameters. Vertex AI refuses another, and anything beside a choice.
+ * parameters. Vertex AI refuses any other schema, and any keyword beside a choice.
  */
 export const googleSchemas: SchemaRules = {
   toolRoot: ['anyOf', 'oneOf', 'allOf'],

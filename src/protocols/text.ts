@@ -5,7 +5,7 @@ import { generateContent } from './generate-content/index.js';
 import { messages } from './messages/index.js';
 import { responses } from './responses/index.js';
 
-/** The endpoints between which a conversation can be translated. */
+/** The endpoints between which conversations can be translated. */
 export const textEndpoints: Readonly<Record<TextProtocolName, TextEndpoint>> = {
   chat,
   responses,
@@ -13,7 +13,10 @@ export const textEndpoints: Readonly<Record<TextProtocolName, TextEndpoint>> = {
   generateContent,
 };
 
-/** Compiles the checks of bodies that are translated: some tens of milliseconds, for which no call should wait. */
+/**
+ * Compiles the checks of translated bodies in advance. It takes tens of milliseconds, which no call should have to wait
+ * for.
+ */
 export function compileTranslationChecks(): void {
   for (const { translation } of Object.values(textEndpoints)) translation.schema.check(null);
 }

@@ -1,22 +1,21 @@
 import { isObject, type JsonObject } from '../wire/json.js';
 
 /**
- * The members of an object that a decoder reads: each as a whole, or with what of it is read. A list is looked through
- * as its elements are. What is read may depend on the object, as a part's on its type.
+ * The members of an object that a decoder reads: each as a whole, or with the parts of it that are read. The elements
+ * of a list are examined, not the list. What is read may depend on the object, such as on the type of a part.
  */
 export type Shape = ReadonlyMap<string, Read>;
 type Read = true | Shape | ((value: JsonObject) => Shape | true);
 
-/** Deeper ones are taken as read: a body can be nested without end. */
+/** Anything deeper counts as read, since the nesting of a body has no limit. */
 const deepest = 12;
 
 /**
- * Finds what a decoder does not read. What is null, false or empty says nothing.
- * @param body of the client
+ * Finds members that a decoder does not read. A value that is null, false or empty is ignored.
+ * @param body the client's
  * @param shape what its decoder reads
- * @param defaults values that change nothing, by the names of their members
- * @returns names of members: with those of the objects around them, or from the last list on (`generationConfig.topK`,
- * `cache_control`)
+ * @param defaults values without an effect, by the names of their members
+ * @returns names of members, from the body or from the innermost list on (`generationConfig.topK`, `cache_control`)
  */
 export function unreadMembers(body: JsonObject, shape: Shape, defaults: JsonObject = {}): string[] {
   const unread: Unread = { names: null, defaults };
@@ -24,7 +23,7 @@ export function unreadMembers(body: JsonObject, shape: Shape, defaults: JsonObje
   return unread.names === null ? [] : [...unread.names];
 }
 
-/** What was found, in most bodies nothing. */
+/** What was found: nothing in most bodies. */
 interface Unread {
   names: Set<string> | null;
   readonly defaults: JsonObject;
@@ -57,8 +56,8 @@ function saysSomething(value: unknown): boolean {
 }
 
 /**
- * @param members names of those that are read as wholes, others with what is read of each, and shapes whose members these
- * are, too
+ * @param members names of members that are read as a whole, members with what is read of each, and shapes whose members
+ * are included
  */
 export function shapeOf(...members: readonly (string | Readonly<Record<string, Read>> | Shape)[]): Shape {
   return new Map(members.flatMap(entriesOf));

@@ -4,15 +4,15 @@ import { isSaid, type Setting, settingName } from '../conversation/setting-names
 import type { GatewayError } from '../errors.js';
 import { memberError, nameOfType } from '../wire/reading.js';
 
-/** The detail of a refusal: what type the refused thing has. */
+/** Returns the detail of an error message that names the type of the refused value. */
 export function ofType(type: unknown): string {
   return `of type '${nameOfType(type)}'`;
 }
 
 /**
- * The 400 for a setting that the upstream's protocol cannot say.
+ * Returns the 400 for a setting that the upstream's protocol cannot express.
  * @param to the upstream's protocol
- * @param detail what exactly, where the name of the field does not say it: `with more than one answer`
+ * @param detail what exactly, if the name of the field does not say it: `with more than one answer`
  */
 export function unsupportedSetting(
   request: Pick<ConversationRequest, 'from'>,
@@ -24,7 +24,7 @@ export function unsupportedSetting(
 }
 
 /**
- * The 400 for something in the client's body that the upstream's protocol cannot say.
+ * Returns the 400 for something in the client's body that the upstream's protocol cannot express.
  * @param at path in the client's body
  */
 export function unsupportedAt(at: string, to: TextProtocolName, detail: string): GatewayError {
@@ -38,8 +38,8 @@ export function unsupportedAt(at: string, to: TextProtocolName, detail: string):
 }
 
 /**
- * The 400 for a field that no other protocol can say: it is met while a request is decoded, so a model whose upstream
- * speaks the client's own protocol would take it.
+ * Returns the 400 for a field that no other protocol can express. It is thrown while a request is decoded for
+ * translation: a model whose upstream speaks the client's protocol would take the field.
  * @param at path in the client's body
  */
 export function untranslatable(at: string, detail = ''): GatewayError {
@@ -52,9 +52,9 @@ export function untranslatable(at: string, detail = ''): GatewayError {
 }
 
 /**
- * Refuses what the upstream's protocol cannot say and no answer is right without: settings that it lacks, and tools that
- * only another vendor can run, unless the target leaves these out.
- * @param lacked the settings, in the order in which they are looked at
+ * Refuses what the upstream's protocol cannot express and the answer would be wrong without: settings that it lacks,
+ * and tools that only another vendor can run, unless the target leaves these out.
+ * @param lacked the settings, in the order in which they are checked
  * @throws {GatewayError} of status 400, naming the first of them
  */
 export function refuseUnsayable(

@@ -2,7 +2,7 @@ import type { TokenLogprob, UrlCitation } from '../../conversation/answer.js';
 import { isObject, listOf } from '../../wire/json.js';
 import { citationIn, logprobsIn } from '../openai-shared/text-details.js';
 
-/** Reads the URL citations among the `annotations` of a message or delta; empty for anything else. */
+/** Reads the URL citations in the `annotations` of a message or delta. Returns an empty list for anything else. */
 export function decodeCitations(annotations: unknown): UrlCitation[] {
   return listOf(annotations).flatMap(
     (annotation) => (isObject(annotation) ? citationIn(annotation.url_citation) : null) ?? [],
@@ -11,7 +11,7 @@ export function decodeCitations(annotations: unknown): UrlCitation[] {
 
 /**
  * Writes one entry of `annotations`.
- * @param offset characters of the message before the text that the citation belongs to
+ * @param offset length, in characters, of the message's text before the cited text
  */
 export function encodeCitation(citation: UrlCitation, offset: number): string {
   const places = `"start_index":${citation.start + offset},"end_index":${citation.end + offset}`;
@@ -19,7 +19,7 @@ export function encodeCitation(citation: UrlCitation, offset: number): string {
   return `{"type":"url_citation","url_citation":{${places},${source}}}`;
 }
 
-/** Reads `logprobs` of a choice; undefined when it has none for the text. */
+/** Reads the `logprobs` of a choice; undefined if it has none for the text. */
 export function decodeLogprobs(logprobs: unknown): TokenLogprob[] | undefined {
   return isObject(logprobs) ? logprobsIn(logprobs.content) : undefined;
 }

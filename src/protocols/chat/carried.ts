@@ -6,33 +6,36 @@ import { isObject, type JsonObject, textOf, textOrNull } from '../../wire/json.j
 import { reasoningName } from './answer/decode.js';
 
 /*
- * The field beside a call in which generateContent's vendor carries signatures through chat
+ * The member of a call in which the vendor of generateContent carries signatures through chat
  * (https://ai.google.dev/gemini-api/docs/thought-signatures).
  */
 
-/** The member of a call with its comma, or nothing. @param signature as `carryBeside` gives it */
+/**
+ * Returns the member of a call with its comma, or an empty string.
+ * @param signature as `carryBeside` returns it
+ */
 export function extraContent(signature: string | undefined): string {
   if (signature === undefined) return '';
   return `,"extra_content":{"google":{"thought_signature":${JSON.stringify(signature)}}}`;
 }
 
-/** What stands in the field of a call, or null. */
+/** Returns the content of the member of a call, or null. */
 export function signatureBeside({ extra_content: extra }: JsonObject): string | null {
   const google = isObject(extra) ? extra.google : null;
   return isObject(google) ? textOrNull(google.thought_signature) : null;
 }
 
-/** Whether a token holds what a vendor signed, which a text of the reasoning does not stand for. */
+/** Tells whether a token holds a vendor's signature, which the text of the reasoning cannot replace. */
 export function isOfVendor(token: string | null): boolean {
   return token !== null && signatureFor('chat', token) === null;
 }
 
-/** An id of a call without the signatures that it may carry, or null for what is no id. */
+/** Returns the id of a call without the signatures that it may carry, or null for a value that is not an id. */
 export function cutIdOf(id: unknown): string | null {
   return typeof id === 'string' ? cutId(id).id : null;
 }
 
-/** The reasoning whose signatures a call carries. It stands before the call. */
+/** Returns the reasoning whose signatures a call carries. It belongs before the call. */
 export function carriedReasoning(call: JsonObject): ReasoningPart[] {
   const { tokens } = cutId(textOf(call.id));
   const beside = signatureBeside(call);
@@ -41,9 +44,9 @@ export function carriedReasoning(call: JsonObject): ReasoningPart[] {
 }
 
 /**
- * Adds the reasoning that a message has as text. A messages upstream wants what it signed at the start of the message, and
- * its text with it, where that can be told; other text is that of a chat upstream.
- * @param parts with what `carriedReasoning` gave, in their order
+ * Adds the reasoning that a message has as text. A messages upstream needs the reasoning that it signed at the start of
+ * the message, with its text if that can be determined. Other text is the reasoning of a chat upstream.
+ * @param parts with the results of `carriedReasoning`, in their order
  */
 export function withReasoning(message: JsonObject, parts: readonly AssistantPart[]): AssistantPart[] {
   const name = reasoningName(message);
@@ -61,7 +64,7 @@ export function withReasoning(message: JsonObject, parts: readonly AssistantPart
   return [{ kind: 'reasoning', text, signature: tagUnsigned(name, '') }, ...rest];
 }
 
-/** Reasoning that a messages upstream signed. */
+/** Tells whether a part is reasoning that a messages upstream signed. */
 function isThinking(part: AssistantPart): boolean {
   return part.kind === 'reasoning' && signatureFor('messages', part.signature) !== null;
 }

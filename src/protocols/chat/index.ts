@@ -14,7 +14,7 @@ import { ChatDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
 import { hideUsage, isHarmless, judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 
-/** The chat protocol's translation to and from the neutral types. */
+/** Translates between the chat protocol and the neutral types. */
 export const chatCodec: TextCodec = {
   rules: {
     protocol: 'chat',

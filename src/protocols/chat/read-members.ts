@@ -9,7 +9,7 @@ const part = shapeOf('type', 'text', 'refusal', 'input_audio', 'cache_control', 
   file: shapeOf('file_data', 'file_id', 'filename'),
 });
 
-/** Of an answer that comes back in the history its `annotations` are no part. */
+/** The `annotations` of an answer that a client sends back in the history are not part of its content. */
 const message = shapeOf(
   ...['role', 'refusal', 'audio', 'tool_call_id', 'function_call', 'annotations', 'cache_control'],
   ...reasoningNames,
@@ -20,7 +20,7 @@ const message = shapeOf(
     }),
   },
 );
-/** Its name is that of the function. */
+/** The `name` of this message is the function's. */
 const functionMessage = shapeOf(message, 'name');
 
 const tool = shapeOf('type', 'cache_control', { function: definition, custom: definition });

@@ -3,12 +3,12 @@ import { tokenIn, tokenMarks } from '../../conversation/signature.js';
 import { changedObjects, type JsonObject } from '../../wire/json.js';
 import { signatureBeside } from './carried.js';
 
-/** Of tokens in ids or beside calls; see `Translation.carriedMarks`. */
+/** Marks of tokens in ids or beside calls; see `Translation.carriedMarks`. */
 export const carriedMarks = [carryingMark, ...tokenMarks];
 
 /**
- * Makes a body fit for an upstream of this protocol; see `Translation.restore`. Ids of calls lose the signatures that
- * other upstreams gave them: the vendors bound their length.
+ * Prepares a body for an upstream of this protocol; see `Translation.restore`. Removes the signatures of other
+ * upstreams from the ids of calls, since vendors limit the length of ids.
  */
 export function restore(body: JsonObject): JsonObject | null {
   const messages = changedObjects(body.messages, restoreMessage);

@@ -2,13 +2,13 @@ import { locationIn, plainSearch, saidOf, type WebSearch } from '../../conversat
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 
 /*
- * The search of the web as a setting of this protocol. Models that take it search before every answer
+ * Web search as a setting of this protocol. Models that take it search before every answer
  * (https://developers.openai.com/api/docs/guides/tools-web-search).
  */
 
 const name = 'web_search_options';
 
-/** @returns undefined where the body does not ask for a search */
+/** @returns undefined if the body does not request a search */
 export function decodeSearch({ web_search_options: options }: JsonObject): WebSearch | undefined {
   if (!isObject(options)) return undefined;
   const { user_location: place } = options;

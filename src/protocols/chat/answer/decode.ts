@@ -19,7 +19,7 @@ import { decodeUsage } from './usage.js';
 
 /**
  * Reads a `chat.completion`; see `TextCodec.decodeAnswer`. Members of a wrong type count as absent.
- * @throws {GatewayError} `upstream_error` for a body without any message, or what its `error` says
+ * @throws {GatewayError} `upstream_error` for a body without any message, or the error that its `error` reports
  */
 export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   const error = upstreamError(body.error);
@@ -31,7 +31,7 @@ export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   return { choices: choices.map((choice) => decodeChoice(choice, source)), usage: decodeUsage(body) };
 }
 
-/** Text of a message or delta: a string or, from some upstreams, an array with text parts. */
+/** Returns the text of a message or delta: a string or, from some upstreams, an array with text parts. */
 export function contentText(content: unknown): string {
   if (typeof content === 'string') return content;
   let text = '';
@@ -40,12 +40,12 @@ export function contentText(content: unknown): string {
   return text;
 }
 
-/** The name under which a message or delta has reasoning, or null. */
+/** Returns the name of the member with the reasoning of a message or delta, or null. */
 export function reasoningName(message: JsonObject): ReasoningName | null {
   return reasoningNames.find((name) => textOrNull(message[name])) ?? null;
 }
 
-/** Arguments of a call: JSON text or, from some upstreams, the object itself. */
+/** Returns the arguments of a call: JSON text or, from some upstreams, the object itself. */
 export function argumentsText(value: unknown): string {
   if (typeof value === 'string') return value;
   return isObject(value) ? JSON.stringify(value) : '';
@@ -78,7 +78,9 @@ function decodeChoice(choice: JsonObject, { model }: AnswerSource): AnswerChoice
   return { parts, finish: decodeFinish(choice.finish_reason, calls.length > 0), stopSequence: null };
 }
 
-/** A call without a name is none: nobody could answer it. An id that is missing stays empty. */
+/**
+ * Reads the calls of a message. A call without a name is ignored: no client could answer it. A missing id stays empty.
+ */
 function decodeCalls(message: JsonObject): ToolCallPart[] {
   const calls = listOf(message.tool_calls);
   const parts: ToolCallPart[] = [];
@@ -96,7 +98,7 @@ function addCall(parts: ToolCallPart[], id: string, call: JsonObject, custom: bo
   const { name } = call;
   if (typeof name !== 'string' || name === '') return;
   const input = argumentsText(custom ? call.input : call.arguments);
-  // Some upstreams write no arguments as null.
+  // Some upstreams write empty arguments as null.
   const empty = !custom && ['', 'null'].includes(input.trim());
   parts.push({ kind: 'toolCall', id, name, input: empty ? '{}' : input, custom, at: '' });
 }

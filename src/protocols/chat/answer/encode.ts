@@ -9,8 +9,8 @@ import { encodeFinish } from './finish.js';
 import { encodeUsage } from './usage.js';
 
 /**
- * Writes a `chat.completion`; see `TextCodec.encodeAnswer`. Reasoning is shown; calls carry its signatures. OpenRouter's
- * SDK refuses an answer that has no `system_fingerprint`, if only null.
+ * Writes a `chat.completion`; see `TextCodec.encodeAnswer`. Reasoning is shown, and calls carry its signatures.
+ * OpenRouter's SDK refuses an answer without `system_fingerprint`, which may be null.
  */
 export function encodeAnswer(answer: Answer, context: AnswerContext): string {
   let text = `{${answerHead('chat.completion', context)},"choices":[`;
@@ -23,12 +23,12 @@ export function encodeAnswer(answer: Answer, context: AnswerContext): string {
   return `${text},"system_fingerprint":null}`;
 }
 
-/** The members with which an answer and each of its chunks begin. */
+/** Returns the members with which an answer and each of its chunks begin. */
 export function answerHead(object: string, { id, created, model }: AnswerContext): string {
   return `"id":"chatcmpl-${id}","object":"${object}","created":${created},"model":${JSON.stringify(model)}`;
 }
 
-/** What only a call could carry. */
+/** Tells whether a part has a signature that only a call could carry. */
 function isSignedByVendor(part: AnswerPart): boolean {
   return part.kind === 'reasoning' && isOfVendor(part.signature);
 }

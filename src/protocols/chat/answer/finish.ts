@@ -1,7 +1,7 @@
 import type { FinishReason } from '../../../conversation/answer.js';
 
 /**
- * Reads a `finish_reason`. Upstreams do not agree on it where tools are called, so the calls themselves decide.
+ * Reads a `finish_reason`. Upstreams differ in it when tools are called, so the calls decide.
  * @param hasCalls whether the answer has tool calls
  */
 export function decodeFinish(reason: unknown, hasCalls: boolean): FinishReason {

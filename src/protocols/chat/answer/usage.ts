@@ -2,7 +2,7 @@ import type { Usage } from '../../../conversation/usage.js';
 
 export { decodeUsage, lastUsage } from '../../openai-shared/choice-stream.js';
 
-/** Writes the JSON text of a `usage` object. Details that say nothing are left out. */
+/** Writes the JSON text of a `usage` object. Omits details without information. */
 export function encodeUsage({ input, output, cached, cacheWritten, reasoning }: Usage): string {
   let text = `{"prompt_tokens":${input},"completion_tokens":${output},"total_tokens":${input + output}`;
   if (cached > 0 || cacheWritten > 0) {

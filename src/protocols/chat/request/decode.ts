@@ -43,8 +43,8 @@ import { readMembers } from '../read-members.js';
 import { decodeSearch } from '../search-options.js';
 
 /**
- * Reads the body of `POST /v1/chat/completions`; see `TextCodec.decodeRequest`. What no other protocol can say is
- * dropped where the answer is the same without it.
+ * Reads the body of `POST /v1/chat/completions`; see `TextCodec.decodeRequest`. Drops what no other protocol can
+ * express if the answer is the same without it.
  * @throws {GatewayError} of status 400, naming the field
  */
 export function decodeRequest(body: JsonObject, stream: boolean): ConversationRequest {
@@ -96,7 +96,7 @@ function decodeFormat(format: unknown): OutputFormat | null {
   if (format.type === 'json_object') return { kind: 'object' };
   if (format.type !== 'json_schema') throw untranslatable('response_format', ofType(format.type));
   const named = format.json_schema;
-  // Without a schema all that is asked for is JSON.
+  // Without a schema, any JSON is requested.
   if (!isObject(named) || !isObject(named.schema)) return { kind: 'object' };
   return decodeSchema(named, named.schema);
 }
@@ -109,7 +109,8 @@ function decodeReasoning(word: unknown): Reasoning | null {
 /**
  * Reads the content of a message.
  * @param at path of the content in the client's body
- * @param decodePart throws an error of status 400 for parts that are broken, or that no other protocol has there
+ * @param decodePart throws an error of status 400 for parts that are malformed or that no other protocol has at this
+ * place
  */
 function decodeContent<Part extends Cacheable>(
   content: unknown,
@@ -135,7 +136,7 @@ function userPart(part: JsonObject, at: string): ContentPart {
   }
 }
 
-/** An empty text is none: it stands beside tool calls. */
+/** Tells whether a text has content. Clients send an empty one beside tool calls. */
 function isNotEmpty({ text }: TextPart | RefusalPart): boolean {
   return text !== '';
 }
@@ -174,28 +175,28 @@ function filePart(part: JsonObject, at: string): MediaPart {
   const data = textOrNull(file.file_data);
   if (data === null && typeof file.file_id === 'string') throw untranslatable(`${at}.file.file_id`);
   if (data === null) throw wrongValue(`${at}.file.file_data`, 'a string');
-  // What OpenRouter's clients send (https://openrouter.ai/docs/guides/overview/multimodal/pdfs).
+  // The form that OpenRouter's clients send (https://openrouter.ai/docs/guides/overview/multimodal/pdfs).
   const source: MediaSource = isHttpUrl(data)
     ? { kind: 'url', url: data, mediaType: null }
     : decodeFileData(data, name, `${at}.file.file_data`);
   return filePartOf(source, name, at);
 }
 
-/** What is known of the conversation while its messages are read in their order. */
+/** State while messages are read in their order. */
 interface Progress {
-  /** Texts of the system and developer messages before any other. */
+  /** Texts of the system and developer messages that stand before all others. */
   readonly system: string[];
   readonly systemCache: (CacheMark | null)[];
   readonly turns: Turn[];
-  /** Names of the tools by the ids of their calls: results name the id alone. */
+  /** Names of the tools by the ids of their calls: results contain only the id. */
   readonly toolNames: Map<string, string>;
-  /** Results of the turn that the next tool message joins, or null after any other message. */
+  /** Results of the turn that the next tool message is added to; null after any other message. */
   results: ToolResultPart[] | null;
   readonly functionCalls: FunctionCalls;
 }
 
 /**
- * Reads `messages`. Tool messages in a row become one user turn; messages without content are left out; `name` is
+ * Reads `messages`. Consecutive tool messages become one user turn. Messages without content are left out. `name` is
  * dropped, since no other protocol can carry it.
  * @throws {GatewayError} of status 400 for roles, parts and calls that cannot be translated
  */
@@ -248,7 +249,7 @@ function addInstructions(parts: readonly TextPart[], { system, systemCache, turn
 
 function addResult(message: JsonObject, at: string, progress: Progress): void {
   const decoded = decodeContent(message.content, `${at}.content`, userPart);
-  // A result is marked as a whole.
+  // A result has one cache mark as a whole.
   const cache = cacheMarkOf(message) ?? lastMark(decoded);
   const content = decoded.map(({ cache: _own, ...part }) => part);
   const legacy = message.role === 'function';
@@ -273,7 +274,7 @@ function decodeAssistant(
   index: number,
   progress: Progress,
 ): AssistantPart[] {
-  // The sound of an earlier answer is kept by the vendor that made it.
+  // Only the vendor that made the audio of an earlier answer has it.
   if (isObject(message.audio)) throw untranslatable(`${at}.audio`);
   const content = withoutThoughts(message.content);
   const parts: AssistantPart[] = decodeContent(content, `${at}.content`, assistantPart).filter(isNotEmpty);
@@ -284,7 +285,7 @@ function decodeAssistant(
     parts.push(decodeCall(call, `${at}.tool_calls[${number}]`, `call_${index}_${number}`));
   });
   if (isObject(message.function_call)) {
-    // This form has no ids: the call's and its result's are made from where the call stands.
+    // This form has no ids: those of the call and its result are made from the position of the call.
     const call = functionCall(message.function_call, `function_call_${index}`, `${at}.function_call`);
     progress.functionCalls.add(call);
     parts.push(call);
@@ -293,7 +294,7 @@ function decodeAssistant(
   return withReasoning(message, parts);
 }
 
-/** Mistral's clients return what its models have thought among the texts; no other vendor takes it. */
+/** Removes the thoughts that Mistral's clients send back among the texts: no other vendor takes them. */
 function withoutThoughts(content: unknown): unknown {
   return Array.isArray(content)
     ? content.filter((part: unknown) => !isObject(part) || part.type !== 'thinking')
@@ -335,8 +336,8 @@ function decodeTools(body: JsonObject): { readonly tools: Tool[]; readonly hoste
 }
 
 /**
- * Reads `tool_choice` or, where it is not set, the older `function_call`.
- * @throws {GatewayError} of status 400 for a choice that is none of the documented forms
+ * Reads `tool_choice` or, if it is not set, the older `function_call`.
+ * @throws {GatewayError} of status 400 for a choice in none of the documented forms
  */
 function decodeToolChoice(body: JsonObject): ToolChoice | null {
   const choice = body.tool_choice ?? null;
@@ -372,7 +373,7 @@ function allowedTools(allowed: unknown): ToolChoice {
   return { mode: 'allowed', names, required: allowed.mode === 'required' };
 }
 
-/** Some clients put the name where the responses protocol has it: beside the type. */
+/** Returns the name of a choice. Some clients put it where the responses protocol has it: beside the type. */
 function chosenName(choice: JsonObject, type: 'function' | 'custom', at: string): string {
   const inner = choice[type];
   return isObject(inner) ? requireName(inner, `${at}.${type}`) : requireName(choice, at);
@@ -389,16 +390,17 @@ function decodeTool(definition: JsonObject, type: 'function' | 'custom'): Tool {
   return { name, description, parameters, strict: flagOrNull(definition.strict) };
 }
 
-/** The format of a custom tool's input, its grammar beside the type: `{type, syntax, definition}`. */
+/** Returns the format of a custom tool's input, with its grammar beside the type: `{type, syntax, definition}`. */
 function inputFormat(format: unknown): JsonObject | null {
   if (!isObject(format) || format.type === 'text') return null;
   return isObject(format.grammar) ? { type: format.type, ...format.grammar } : format;
 }
 
 /**
- * Reads `cache_control`, which clients of chat send for messages upstreams: on a part, on a message as its last part's,
- * on a tool or on its function. What the vendor does not document is none.
- * Sources: https://openrouter.ai/docs/guides/best-practices/prompt-caching, https://docs.litellm.ai/docs/completion/prompt_caching
+ * Reads `cache_control`, which clients of chat send for messages upstreams: on a part, on a message for its last part,
+ * on a tool or on its function. Values that the vendor does not document are ignored. Sources:
+ * https://openrouter.ai/docs/guides/best-practices/prompt-caching,
+ * https://docs.litellm.ai/docs/completion/prompt_caching
  */
 function cacheMarkOf(value: JsonObject): CacheMark | null {
   const control = value.cache_control;
@@ -406,7 +408,7 @@ function cacheMarkOf(value: JsonObject): CacheMark | null {
   return { ttl: control.ttl === '5m' || control.ttl === '1h' ? control.ttl : null };
 }
 
-/** The parts of a message, of which the last bears the message's own mark. */
+/** Returns the parts of a message. The last one gets the message's own mark. */
 function markedAtEnd<Part extends object>(parts: readonly Part[], message: JsonObject): Part[] {
   const cache = cacheMarkOf(message);
   const last = parts.at(-1);
@@ -415,7 +417,7 @@ function markedAtEnd<Part extends object>(parts: readonly Part[], message: JsonO
 
 const newQueue = (): CallQueue => new CallQueue();
 
-/** Calls in the `function_call` form that have no result yet: results name the function alone. */
+/** Calls in the `function_call` form without a result so far. Results contain only the name of the function. */
 class FunctionCalls {
   readonly #all = new CallQueue();
   readonly #byName = new Map<unknown, CallQueue>();
@@ -426,7 +428,10 @@ class FunctionCalls {
     entryOf(this.#byName, name, newQueue).add(call);
   }
 
-  /** @returns id of the first call of the function or, where none has its name, of any; null where there is none */
+  /**
+   * @returns id of the first call of the function, or of the first call of all if none has the name; null if there are
+   * no calls
+   */
   take(name: unknown): string | null {
     return (this.#byName.get(name)?.take() ?? this.#all.take())?.id ?? null;
   }

@@ -24,13 +24,14 @@ import { ofType, refuseUnsayable, unsupportedAt } from '../../unsupported.js';
 import { encodeSearch } from '../search-options.js';
 
 /**
- * Writes the body of a chat request; see `TextCodec.encodeRequest`. `top_k` is none of the protocol's, but some servers'.
- * @throws {GatewayError} of status 400, naming the client's field, for what the protocol cannot say
+ * Writes the body of a chat request; see `TextCodec.encodeRequest`. `top_k` is not part of the protocol, but some
+ * servers take it.
+ * @throws {GatewayError} of status 400, naming the client's field, for what the protocol cannot express
  */
 export function encodeRequest(request: ConversationRequest, target: TargetOptions, leftOut: LeftOut): string {
   const { stop, tools, toolChoice, logprobs } = request;
   refuseUnsayable(request, target, 'chat', []);
-  // Upstreams refuse settings of tools where there are none, and the hosted ones may just have been dropped.
+  // Upstreams refuse settings of tools without tools, and hosted tools may just have been dropped.
   const withTools = tools.length > 0;
   return (
     `{"model":${JSON.stringify(target.model)}` +
@@ -66,8 +67,9 @@ function streaming({ stream }: ConversationRequest, { streamUsage }: TargetOptio
 }
 
 /**
- * OpenAI takes metadata here only beside `store`, which in responses is on unless the client says otherwise.
- * Source: the vendor's own answer, "The 'metadata' parameter is only allowed when 'store' is enabled."
+ * Writes the members about storage and service. OpenAI takes metadata in chat only beside `store`, whose default in
+ * responses is true. Source: the vendor's error message, "The 'metadata' parameter is only allowed when 'store' is
+ * enabled."
  */
 function serving({ serving, stored }: ConversationRequest, leftOut: LeftOut): string {
   if (serving?.metadata === undefined && stored !== true) return encodeServing(serving);
@@ -81,7 +83,7 @@ function encodeFormat(format: OutputFormat): JsonObject {
   return { type: 'json_schema', json_schema: encodeSchema(format) };
 }
 
-/** Names of the sound formats that the protocol knows, by their media types. */
+/** The protocol's names of audio formats, by media type. */
 const audioFormats: Readonly<Record<string, string>> = {
   'audio/wav': 'wav',
   'audio/x-wav': 'wav',
@@ -93,7 +95,7 @@ const audioFormats: Readonly<Record<string, string>> = {
 
 /**
  * Writes the JSON text of the content of a user's message: a string for a single text, else an array of parts.
- * @throws {GatewayError} of status 400 for media that the protocol has no part for
+ * @throws {GatewayError} of status 400 for media without a part in the protocol
  */
 function encodeUserContent(parts: readonly ContentPart[]): string {
   const [first] = parts;
@@ -124,9 +126,9 @@ function mediaPart(part: MediaPart): string {
 }
 
 /**
- * Writes the messages, as the JSON text of each. Reasoning goes back to the model that wrote it, under the name that it
- * came by.
- * @throws {GatewayError} of status 400, naming the client's field, for parts that the protocol cannot say
+ * Writes each message as JSON text. Reasoning is sent back to the model that wrote it, under the name of its original
+ * member.
+ * @throws {GatewayError} of status 400, naming the client's field, for parts that the protocol cannot express
  */
 function encodeMessages({ system, turns }: ConversationRequest, model: string): string[] {
   const messages: string[] = [];
@@ -147,10 +149,10 @@ function systemMessage(text: string): string {
 }
 
 /**
- * Writes the turns from `start` up to the next one of the assistant. The results among them come first: tool messages
- * must follow the calls that they answer at once.
- * @param deferred instructions that stood between the calls: they come after the results
- * @returns the index after them
+ * Writes the turns from `start` up to the next one of the assistant. Their results stand first: tool messages must
+ * follow the calls that they answer immediately.
+ * @param deferred instructions that stood between the calls; they are written after the results
+ * @returns the index after these turns
  */
 function addOtherTurns(
   turns: readonly Turn[],
@@ -176,7 +178,7 @@ function addOtherTurns(
   return index;
 }
 
-/** @param moved takes the result's media, which a tool message cannot hold */
+/** @param moved receives the media of the result, which a tool message cannot hold */
 function toolMessage(result: ToolResultPart, moved: ContentPart[]): string {
   const callId = chatCallId(result.callId);
   const texts: string[] = [];
@@ -195,11 +197,11 @@ function toolMessage(result: ToolResultPart, moved: ContentPart[]): string {
 }
 
 /**
- * Writes the assistant turn at `start`. Turns that follow one with tool calls join it: their calls must stand in one
- * message, before the results.
- * @param deferred takes the instructions between them
- * @param model the upstream's name of it
- * @returns the index after them
+ * Writes the assistant turn at `start`. The turns that follow a turn with tool calls are merged into it: their calls
+ * must stand in one message, before the results.
+ * @param deferred receives the instructions between these turns
+ * @param model the upstream's name of the model
+ * @returns the index after these turns
  */
 function addAssistantTurns(
   turns: readonly Turn[],
@@ -255,9 +257,9 @@ function encodeTool(tool: Tool): JsonObject {
 }
 
 /**
- * Writes `tool_choice`. A name that no tool has may be that of one that was dropped: it is left out, and so is a choice
- * that names no other.
- * @param tools tell which of the names are of custom tools, whose choice is worded differently
+ * Writes `tool_choice`. A name without a tool may belong to one that was dropped: it is left out, and so is a choice
+ * without any other name.
+ * @param tools determine which names belong to custom tools, whose choice has another form
  */
 function encodeToolChoice(
   choice: ToolChoice | null,
@@ -289,7 +291,9 @@ function named(tool: Tool | undefined): JsonObject | undefined {
     : { type: 'custom', custom: { name } };
 }
 
-/** In this protocol a grammar stands in a member of its own; see `inputFormat` in `decode.ts`. */
+/**
+ * Returns the format with its grammar in a separate member, as this protocol has it; see `inputFormat` in `decode.ts`.
+ */
 function inputFormat(format: JsonObject | null): JsonObject | undefined {
   if (format === null) return undefined;
   if (format.type !== 'grammar' || format.grammar !== undefined) return format;

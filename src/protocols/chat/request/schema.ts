@@ -18,7 +18,7 @@ const contentPart = Type.Union([
   Type.Object({ type: Type.Literal('text'), text: Type.String() }),
   Type.Object({
     type: Type.Literal('image_url'),
-    // Clients of Mistral send the URL itself (https://docs.mistral.ai/capabilities/vision).
+    // Mistral's clients send the URL itself (https://docs.mistral.ai/capabilities/vision).
     image_url: Type.Union([
       Type.Object({ url: Type.String({ minLength: 1 }), detail: text }),
       Type.String({ minLength: 1 }),
@@ -94,7 +94,7 @@ export const chatRequestType = Type.Object({
   presence_penalty: nullable(Type.Number({ minimum: -2, maximum: 2 })),
   frequency_penalty: nullable(Type.Number({ minimum: -2, maximum: 2 })),
   n: nullable(Type.Integer({ minimum: 1, maximum: 128 })),
-  // Clients send an empty list for "none"; OpenAI takes 4, others more.
+  // Clients send an empty list for "none"; OpenAI takes up to 4, others more.
   stop: nullable(Type.Union([Type.String(), Type.Array(Type.String())])),
   seed: nullable(Type.Integer()),
   logit_bias: nullable(mapOf(Type.Number({ minimum: -100, maximum: 100 }))),
@@ -120,16 +120,16 @@ export const chatRequestType = Type.Object({
   prompt_cache_key: text,
 });
 
-/** Bodies of the other text endpoints, told by the member that holds their input. */
+/** Bodies of the other text endpoints, recognised by the member that holds their input. */
 export const chatMixedBody: MixedBody = {
   own: 'messages',
   foreign: [bodies.responses, bodies.generateContent, bodies.completions],
 };
 
-/** The check of a chat request body that is translated. */
+/** Check of a chat request body that is translated. */
 export const chatRequest = compileSchema(chatRequestType, chatMixedBody);
 
-/** The check of every chat request body: all that is asked of one which is passed on as it came. */
+/** Check of every chat request body, and the only one for a body that is passed on untouched. */
 export const passedChatRequest = compileSchema(
   Type.Object({
     model: name,

@@ -12,7 +12,7 @@ import { decodeFinish } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
 import { streamParts } from './rules.js';
 
-/** Answers that a stream may have; SDKs take no more. */
+/** Most choices of a stream; SDKs support no more. */
 const maxChoices = 128;
 
 /** Reads a stream of `chat.completion.chunk` events; see `StreamDecoder`. Members of a wrong type count as absent. */
@@ -21,7 +21,7 @@ export class ChatDecoder implements StreamDecoder {
   readonly #model: string;
   readonly #choices = new Map<number, Choice>();
   readonly #held: HeldArguments = { length: 0 };
-  /** As the last chunk that named one has it: the usage may stand in one that does not. */
+  /** From the last chunk that has one. The chunk with the usage may lack it. */
   #tier: unknown = null;
   #isStarted = false;
   #isOver = false;
@@ -40,13 +40,13 @@ export class ChatDecoder implements StreamDecoder {
 
   finish(out: StreamEvent[]): void {
     if (this.#isOver) return;
-    // Some upstreams leave `[DONE]` out; then every choice must have come to its end.
+    // Some upstreams omit `[DONE]`. The stream is then complete if every choice has finished.
     const choices = [...this.#choices.values()];
     if (choices.length > 0 && choices.every(({ isFinished }) => isFinished)) this.#end(out);
     else this.#fail(endedEarly(), out);
   }
 
-  /** After `[DONE]` a choice without a reason to finish counts as finished. */
+  /** Ends the stream. After `[DONE]`, a choice without a finish reason counts as finished. */
   #end(out: StreamEvent[]): void {
     if (this.#choices.size === 0) {
       this.#fail(emptyStream(), out);
@@ -90,7 +90,7 @@ export class ChatDecoder implements StreamDecoder {
   }
 }
 
-/** Moonshot tells it in the choice that ends, and Groq in a member of its own. */
+/** Returns the usage of a chunk. Moonshot reports it in the choice that ends, and Groq in a separate member. */
 function usageIn(chunk: JsonObject): unknown {
   if (isObject(chunk.usage)) return chunk.usage;
   for (const choice of listOf(chunk.choices))
@@ -98,13 +98,13 @@ function usageIn(chunk: JsonObject): unknown {
   return isObject(chunk.x_groq) ? chunk.x_groq.usage : null;
 }
 
-/** A choice that began. */
+/** A choice that has begun. */
 class Choice {
   isFinished = false;
   readonly #index: number;
   readonly #model: string;
   readonly #calls: CallDeltas;
-  /** Of the reasoning that is not over yet, or null. */
+  /** Member name of the open reasoning, or null. */
   #reasoning: ReasoningName | null = null;
 
   constructor(index: number, model: string, held: HeldArguments) {
@@ -113,7 +113,7 @@ class Choice {
     this.#calls = new CallDeltas(index, held);
   }
 
-  /** @returns what makes the stream unusable, or null */
+  /** @returns the error that makes the stream unusable, or null */
   read({ delta, logprobs, finish_reason }: JsonObject, out: StreamEvent[]): GatewayError | null {
     if (this.isFinished) return null;
     if (isObject(delta)) {
@@ -122,7 +122,7 @@ class Choice {
       const error = this.#calls.read(delta, out);
       if (error !== null) return error;
     }
-    // Some upstreams have an empty reason in every chunk.
+    // Some upstreams send an empty reason in every chunk.
     const reason = textOf(finish_reason);
     if (reason !== '') this.finish(reason, out);
     return null;
@@ -137,7 +137,7 @@ class Choice {
     out.push({ kind: 'finish', choice: this.#index, reason: finish, stopSequence: null });
   }
 
-  /** Reasoning is over when anything else comes: its name is told then, as its signature. */
+  /** Reads reasoning. It ends when anything else arrives. The name of its member is then reported as its signature. */
   #reason(delta: JsonObject, out: StreamEvent[]): void {
     const name = reasoningName(delta);
     if (name !== null) {
@@ -170,43 +170,43 @@ class Choice {
   }
 }
 
-/** Calls that an answer may have; SDKs take no more. */
+/** Most calls of an answer; SDKs support no more. */
 const maxCalls = 128;
-/** Characters of arguments that a stream may have waiting for the names of their calls. */
+/** Most characters of arguments in a stream that wait for the names of their calls. */
 const maxHeld = 8 * 1024 * 1024;
-/** Stands for the index of a call in the older `function_call` form. */
+/** Replaces the index of a call in the older `function_call` form. */
 const functionCallIndex = -1;
 
 interface Call {
-  /** Number in its choice once it has a name and was told of; before, -1. */
+  /** Number of the call in its choice; -1 before it has a name and is reported. */
   number: number;
   id: string;
   name: string;
-  /** Arguments that came before the name. */
+  /** Arguments that arrived before the name. */
   held: string;
   readonly custom: boolean;
   readonly progress: JsonProgress;
   ended: boolean;
 }
 
-/** What waits for the names of calls, in all choices of a stream. */
+/** Arguments that wait for the names of calls, in all choices of a stream. */
 interface HeldArguments {
   length: number;
 }
 
 /**
- * Reads the tool calls of one choice. A call begins with its first fragment and goes on with those of the same index;
- * where upstreams leave the index out, with those of the same id and, where there is none either, with what follows.
- * Calls may alternate, so one that is whole ends when another begins, and the rest when the choice does.
+ * Reads the tool calls of one choice. A call begins with its first fragment and continues with those of the same index.
+ * If an upstream omits the index, it continues with fragments of the same id or, without an id, with the next ones.
+ * Calls may alternate: a complete one ends when another begins, and the rest when the choice ends.
  */
 class CallDeltas {
-  /** Calls that were told of. */
+  /** Number of calls that were reported. */
   started = 0;
   readonly #choice: number;
   readonly #held: HeldArguments;
   readonly #byIndex = new Map<number, Call>();
   readonly #calls: Call[] = [];
-  /** The call that the last fragment was of. */
+  /** The call of the last fragment. */
   #current: Call | undefined;
 
   constructor(choice: number, held: HeldArguments) {
@@ -214,7 +214,7 @@ class CallDeltas {
     this.#held = held;
   }
 
-  /** @returns what makes the stream unusable, or null */
+  /** @returns the error that makes the stream unusable, or null */
   read(delta: JsonObject, out: StreamEvent[]): GatewayError | null {
     for (const fragment of listOf(delta.tool_calls)) {
       const error = isObject(fragment) ? this.#fragment(fragment, fragment.index, out) : null;
@@ -224,7 +224,7 @@ class CallDeltas {
     return this.#fragment({ function: delta.function_call }, functionCallIndex, out);
   }
 
-  /** Ends the calls that are still open. */
+  /** Ends the open calls. */
   end(out: StreamEvent[]): void {
     for (const call of this.#calls) this.#endCall(call, out);
   }
@@ -258,12 +258,12 @@ class CallDeltas {
     return this.#addInput(call, text, out);
   }
 
-  /** The call that a fragment without an index goes on with, if any. */
+  /** Returns the call that a fragment without an index continues, if any. */
   #withoutIndex(id: string, name: string): Call | undefined {
     const current = this.#current;
     if (id !== '') {
       const own = this.#calls.findLast((call) => call.id === id);
-      // An id may come after the first fragment.
+      // An id may arrive after the first fragment.
       if (own !== undefined || current === undefined || current.id !== '') return own;
     }
     return current !== undefined && name !== '' && beginsAnother(current, name) ? undefined : current;
@@ -291,7 +291,7 @@ class CallDeltas {
       );
     }
     if (!call.custom) {
-      // Some upstreams write no arguments as null.
+      // Some upstreams write empty arguments as null.
       if (call.progress.depth === 0 && text.trim() === 'null') return null;
       call.progress.add(text);
     }
@@ -305,7 +305,7 @@ class CallDeltas {
     return new GatewayError('upstream_error', "The upstream's tool call has no name.");
   }
 
-  /** A call that never got a name was never told of: nobody could answer it. */
+  /** Ends a call. One that never got a name was not reported, and never is: no client could answer it. */
   #endCall(call: Call, out: StreamEvent[]): void {
     if (!call.ended && call.number !== -1)
       out.push({ kind: 'callEnd', choice: this.#choice, call: call.number });
@@ -314,20 +314,20 @@ class CallDeltas {
 }
 
 /**
- * The call of this index, unless the fragment begins another. Ids that some upstreams make anew for each fragment, and
- * names that they repeat, do not tell that alone.
+ * Returns the call of an index, unless the fragment begins another one. A different id or a name alone does not show
+ * that: some upstreams make a new id for each fragment, or repeat the name.
  */
 function indexedCall(
   call: Call | undefined,
   { id, name, text }: { readonly id: string; readonly name: string; readonly text: string },
 ): Call | undefined {
   if (call === undefined || id === '' || id === call.id || name === '') return call;
-  // The last fragment of an upstream that repeats the name in each, and has no more to say.
+  // The last fragment of an upstream that repeats the name in each of them: it adds nothing.
   if (name === call.name && text === '' && call.progress.isComplete) return call;
   return beginsAnother(call, name) ? undefined : call;
 }
 
-/** Whether a fragment with this name, which is not known to be of the call, cannot be of it. */
+/** Tells whether a fragment with this name, which may belong to another call, cannot belong to this one. */
 function beginsAnother(call: Call, name: string): boolean {
   return call.progress.isComplete || (call.name !== '' && call.name !== name);
 }
@@ -339,15 +339,15 @@ const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** How far a JSON object or array has come whose text arrives in fragments, none of which is kept. */
+/** Tracks how much of a JSON object or array has arrived in fragments, without keeping them. */
 class JsonProgress {
   depth = 0;
-  /** The outermost bracket has closed. */
+  /** The outermost bracket is closed. */
   isComplete = false;
   #inString = false;
   #isEscaped = false;
 
-  /** Brackets are counted, the rest is not checked. */
+  /** Counts brackets. Nothing else is checked. */
   add(fragment: string): void {
     for (let at = 0; at < fragment.length && !this.isComplete; at++) {
       const code = fragment.charCodeAt(at);

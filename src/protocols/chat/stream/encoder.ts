@@ -13,16 +13,16 @@ import { extraContent, isOfVendor } from '../carried.js';
 
 type ChoiceEvent = Extract<StreamEvent, { choice: number }>;
 
-/** What was sent of a choice. */
+/** State of a choice that is being sent. */
 interface Choice {
   hasCalls: boolean;
-  /** A vendor has signed what only a call could carry. */
+  /** The answer has a vendor's signature that only a call could carry. */
   isSigned: boolean;
 }
 
 /**
- * Writes a stream of `chat.completion.chunk` events; see `StreamEncoder`. Each chunk has one choice, and the usage
- * comes last, in a chunk of its own, for clients that asked for it.
+ * Writes a stream of `chat.completion.chunk` events; see `StreamEncoder`. Each chunk has one choice. The usage is sent
+ * last, in a separate chunk, to clients that requested it.
  */
 export function createEncoder(context: AnswerContext): StreamEncoder {
   const head = `data: {${answerHead('chat.completion.chunk', context)},"choices":[`;
@@ -34,12 +34,12 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
   const whole = takesWholeCalls(context.userAgent) ? new WholeCalls() : null;
   let frame: RawTextFrame | null = null;
 
-  /** @param logprobs the member with its comma, or nothing */
+  /** @param logprobs the member with its comma, or an empty string */
   function chunk(index: number, delta: string, logprobs = '', finish = 'null'): string {
     return `${head}{"index":${index},"delta":{${delta}}${logprobs},"finish_reason":${finish}}${tail}`;
   }
 
-  /** The chunk that opens a choice, before the first of its others; else nothing. */
+  /** Returns the chunk that opens a choice, or an empty string if the choice is open. */
   function opening(index: number): string {
     if (choices[index] !== undefined) return '';
     choices[index] = { hasCalls: false, isSigned: false };
@@ -118,7 +118,7 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
   };
 }
 
-/** The entry that tells of a call first. */
+/** Returns the entry of `tool_calls` that begins a call. */
 function startOfCall(event: WrittenCall, context: AnswerContext): string {
   const { choice, call, name, custom, signature, input = '' } = event;
   const id = JSON.stringify(answerCallId(event.id, context, choice, call));
@@ -127,12 +127,12 @@ function startOfCall(event: WrittenCall, context: AnswerContext): string {
   return `{"index":${call},"id":${id},"type":"${kind}","${kind}":${named}${extraContent(signature)}}`;
 }
 
-/** @param head of each chunk, up to its choices */
+/** @param head the beginning of each chunk, up to its choices */
 function usageChunk(head: string, usage: Usage): string {
   return `${head}],"usage":${encodeUsage(usage)}}\n\n`;
 }
 
-/** Tells what a client of this protocol does not get of an event. */
+/** Records what a client of this protocol does not get of an event. */
 function noteLoss(lost: LeftOut, event: ChoiceEvent, choice: Choice | undefined): void {
   switch (event.kind) {
     case 'search':
@@ -149,32 +149,33 @@ function noteLoss(lost: LeftOut, event: ChoiceEvent, choice: Choice | undefined)
 
 type CallStart = Extract<StreamEvent, { kind: 'callStart' }>;
 
-/** A call as it is told of first. */
+/** The beginning of a call as it is written. */
 interface WrittenCall extends CallStart {
-  /** What there is of its arguments; nothing unless given. */
+  /** The arguments that are known so far; empty if omitted. */
   readonly input?: string;
 }
 
 /**
- * Clients of vendors that stream each call in one piece, and so take every piece for a call: xAI's and Mistral's
- * (their providers of the AI SDK; `@mistralai/mistralai` and `mistralai` for Python, with what is built on them).
+ * Clients of vendors that stream each call in one piece, and therefore read every piece as a call. These are xAI's and
+ * Mistral's: their providers of the AI SDK, and `@mistralai/mistralai` and `mistralai` for Python with what is built on
+ * them.
  */
 const names = ['ai-sdk/xai/', 'ai-sdk/mistral/', 'mistral-client-', 'mistralai'];
 
-/** @param userAgent how a client names itself */
+/** @param userAgent the client's `user-agent` */
 function takesWholeCalls(userAgent = ''): boolean {
   return names.some((name) => userAgent.includes(name));
 }
 
-/** Characters of a call that are kept; a longer one goes on in pieces. */
+/** Most characters of a call that are held. A longer call is sent on in pieces. */
 const mostKept = 1024 * 1024;
 
-/** Keeps each call of a stream until it is whole. */
+/** Holds each call of a stream until it is complete. */
 class WholeCalls {
   #start: CallStart | null = null;
   #input = '';
 
-  /** @returns what is to be written for an event, or null */
+  /** @returns the event to write, or null */
   next(event: StreamEvent): StreamEvent | WrittenCall | null {
     if (event.kind === 'callStart') {
       this.#start = event;
