@@ -16,7 +16,7 @@ const readers: Readonly<Record<TextProtocol, AnswerReader>> = {
 
 /**
  * Adds an event of a stream to an answer.
- * @param data of the event; what is no JSON, such as `[DONE]`, adds nothing
+ * @param data data of the event; anything but JSON, such as `[DONE]`, is ignored
  */
 export function addEvent(protocol: TextProtocol, answer: TextAnswer, data: string): void {
   const value = parseJson(data);
@@ -24,9 +24,9 @@ export function addEvent(protocol: TextProtocol, answer: TextAnswer, data: strin
 }
 
 /**
- * Adds the events of a stream as they come. An error inside it ends it, whether its connection then ends well or breaks.
- * @param onEvent hears of each, when it was added
- * @throws what breaks the stream before it has told an error
+ * Adds the events of a stream as they arrive. An error event ends it, whether the connection then ends regularly or breaks.
+ * @param onEvent called with each event after it was added
+ * @throws the error that breaks the stream before an error event
  */
 export async function readStream(
   protocol: TextProtocol,
@@ -47,7 +47,7 @@ export async function readStream(
 /**
  * Adds a whole answer.
  * @param body text of the body
- * @returns false when it is no JSON
+ * @returns false if it is not JSON
  */
 export function addWhole(protocol: TextProtocol, answer: TextAnswer, body: string): boolean {
   const value = parseJson(body);

@@ -1,7 +1,7 @@
-/** Addresses of what was made, which hold its bytes until they are let go. */
+/** Object URLs of results, which keep their bytes in memory until revoked. */
 export interface BlobUrls {
   make(blob: Blob): string;
-  /** Lets go of all that were made. */
+  /** Revokes all URLs. */
   clear(): void;
 }
 
@@ -20,7 +20,7 @@ export function createBlobUrls(): BlobUrls {
   };
 }
 
-/** The bytes of a text in base64; null for what is none. */
+/** Decodes base64; null for an invalid text. */
 export function blobOfBase64(base64: string, type: string): Blob | null {
   try {
     return new Blob([Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))], { type });

@@ -4,25 +4,25 @@ import type { GatewayRequest } from './gateway-request.js';
 import type { CallRecord } from './record.js';
 import { type Answer, logBody, readBlob, relay } from './relay.js';
 
-/** A call of the playground while it runs: what it is made with, and what it fills. */
+/** A running call of the playground: its inputs, and the records that it fills. */
 export interface PlaygroundCall {
   readonly key: string;
   readonly signal: AbortSignal;
-  /** Of `performance.now()`. */
+  /** Time of `performance.now()`. */
   readonly sentAt: number;
   readonly record: CallRecord;
   readonly exchange: PlaygroundExchange;
   readonly urls: BlobUrls;
-  /** The gateway's own address, as its answers name it; empty where it is not known. */
+  /** The gateway's own URL, as its answers name it; empty if unknown. */
   readonly baseUrl: string;
-  /** Something of the record is new. */
+  /** Called when the record has changed. */
   onChange(): void;
 }
 
 const mostBodyBytes = 64 * 1024 * 1024;
 const mostErrorBytes = 1024 * 1024;
 
-/** Sends the first request of a call; its answer's head is the record's. */
+/** Sends the first request of a call, and records the head of its answer. */
 export async function begin(call: PlaygroundCall, request: GatewayRequest): Promise<Answer> {
   const answer = await relay(request, call.key, call.signal);
   call.record.firstByteMs = performance.now() - call.sentAt;
@@ -33,7 +33,7 @@ export async function begin(call: PlaygroundCall, request: GatewayRequest): Prom
 }
 
 /**
- * Reads an answer that is text, whole, and logs it.
+ * Reads a whole text answer, and logs it.
  * @returns null for an error, which is shown
  */
 export async function readText(call: PlaygroundCall, answer: Answer, name: string): Promise<string | null> {
@@ -47,7 +47,7 @@ export async function readText(call: PlaygroundCall, answer: Answer, name: strin
   return null;
 }
 
-/** Logs a body that is none to read. */
+/** Logs a binary body. */
 export function logBlob(call: PlaygroundCall, name: string, blob: Blob): void {
   logBody(call.record, call.sentAt, name, `${blob.size} bytes of ${blob.type || 'no type'}`);
   call.onChange();

@@ -10,7 +10,7 @@ import {
 import { type TextProtocol, type TextSettings, textRequest } from './text-request.js';
 import { type VideoFormat, type VideoSettings, videoRequest } from './video-request.js';
 
-/** What is to be made, and how. */
+/** The kind of output, with its protocol and settings. */
 export type Choice =
   | { readonly kind: 'chat'; readonly protocol: TextProtocol; readonly settings: TextSettings }
   | { readonly kind: 'image'; readonly protocol: ImageProtocol; readonly settings: ImageSettings }
@@ -20,15 +20,15 @@ export type Choice =
 export type Kind = Choice['kind'];
 type PlaygroundProtocol = Choice['protocol'];
 
-/** A way to ask for something. */
+/** A protocol of a kind. */
 export interface ProtocolEntry {
   readonly name: PlaygroundProtocol;
   readonly title: string;
-  /** What a model must be offered in, in the words of the config, all of them. */
+  /** The protocols of the config that a model has to have, all of them. */
   readonly offeredAs: readonly string[];
 }
 
-/** The protocols of each kind, the usual one first. */
+/** The protocols of each kind, the default first. */
 export const protocolsOf: Readonly<Record<Kind, readonly ProtocolEntry[]>> = {
   chat: [
     { name: 'chat', title: 'Chat completions', offeredAs: ['chat'] },
@@ -39,7 +39,7 @@ export const protocolsOf: Readonly<Record<Kind, readonly ProtocolEntry[]>> = {
   image: [
     { name: 'images', title: 'Images', offeredAs: ['images'] },
     { name: 'imagesInput', title: 'Images, input form', offeredAs: ['images'] },
-    // A model that is offered in generateContent alone makes nothing but text, as far as the config says.
+    // By the config, a model with generateContent alone makes only text.
     { name: 'generateContent', title: 'generateContent', offeredAs: ['generateContent', 'images'] },
   ],
   speech: [{ name: 'speech', title: 'Speech', offeredAs: ['audio'] }],
@@ -51,16 +51,16 @@ export const protocolsOf: Readonly<Record<Kind, readonly ProtocolEntry[]>> = {
   ],
 };
 
-/** A model as `GET /playground/models` tells of it. */
+/** A model in the answer of `GET /playground/models`. */
 export interface PlaygroundModel {
   readonly name: string;
   readonly protocols: readonly string[];
 }
 
-/** Words in the names of models that make what other models of their protocol do not. */
+/** Names of models that are likely to serve a kind, if other models of their protocol do not. */
 const likelyNames: Partial<Readonly<Record<Kind, RegExp>>> = { speech: /speech|tts|voice/i };
 
-/** The models that serve a kind by a protocol; those whose names fit the kind come first. */
+/** The models that serve a kind by a protocol, those with likely names first. */
 export function modelsFor(
   kind: Kind,
   protocol: PlaygroundProtocol,
@@ -77,7 +77,7 @@ export function modelsFor(
 
 /**
  * The request of a choice.
- * @param turns of the conversation so far; only chat has one
+ * @param turns the conversation so far; only chat has one
  */
 export function requestOf(choice: Choice, prompt: string, turns: readonly Turn[]): GatewayRequest {
   switch (choice.kind) {

@@ -18,7 +18,7 @@ interface CodePaneProps {
   readonly language: Signal<Language>;
 }
 
-/** Code that does the same request. */
+/** Code for the same request. */
 export function CodePane({ asked, baseUrl, language }: CodePaneProps) {
   const code = useRef<HTMLPreElement>(null);
   const text = codeSamples(asked, baseUrl)[language.value];

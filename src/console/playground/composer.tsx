@@ -8,7 +8,7 @@ interface ComposerProps {
   readonly kind: Kind;
   readonly prompt: Signal<string>;
   readonly textarea: RefObject<HTMLTextAreaElement | null>;
-  /** While a call runs it can be stopped, and none can be sent. */
+  /** Whether a call is running, which can be stopped; no other can be sent meanwhile. */
   readonly isRunning: boolean;
   readonly onSend: () => void;
   readonly onStop: () => void;
@@ -22,7 +22,7 @@ const placeholders: Readonly<Record<Kind, string>> = {
   video: 'What the video shows',
 };
 
-/** Where a prompt is written and sent. */
+/** The input of a prompt, with its buttons. */
 export function Composer(props: ComposerProps) {
   const { kind, prompt, textarea, isRunning, onSend, onStop, onClear } = props;
   return (

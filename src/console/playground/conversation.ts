@@ -1,8 +1,8 @@
-/** A call of a tool that a model asked for. */
+/** A tool call of a model. */
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
-  /** JSON text, as far as it has come. */
+  /** JSON text, as far as received. */
   readonly arguments: string;
 }
 
@@ -20,8 +20,8 @@ export interface AssistantTurn {
 export type Turn = UserTurn | AssistantTurn;
 
 /**
- * The calls that a turn answers: a text that follows calls of tools is taken as the result of each of them, since no
- * protocol takes anything else there.
+ * The calls that a turn answers. A text after tool calls is sent as the result of each of them, since no protocol accepts
+ * anything else there.
  */
 export function callsAnsweredBy(turns: readonly Turn[], index: number): readonly ToolCall[] {
   const before = turns[index - 1];

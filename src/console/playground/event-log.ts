@@ -1,10 +1,10 @@
-/** An event of a stream, or a whole body, as it came. */
+/** An event of a stream, or a whole body, as received. */
 export interface LoggedEvent {
-  /** How many came before it. */
+  /** The number of events before it. */
   readonly index: number;
   /** Milliseconds since the request was sent. */
   readonly atMs: number;
-  /** Empty where the protocol names none. */
+  /** Empty if the protocol has no event names. */
   readonly name: string;
   readonly data: string;
 }
@@ -12,7 +12,7 @@ export interface LoggedEvent {
 /** The last events of an answer: bounded in number and in characters, whatever the answer is. */
 export interface EventLog {
   events: LoggedEvent[];
-  /** Of all that came. */
+  /** Number of all events received. */
   count: number;
   characters: number;
 }
@@ -24,7 +24,7 @@ export function emptyLog(): EventLog {
   return { events: [], count: 0, characters: 0 };
 }
 
-/** Adds an event, and drops the oldest ones as far as the bounds want it; one that is too long alone is cut. */
+/** Adds an event, and drops the oldest ones beyond the bounds. An event that exceeds them alone is truncated. */
 export function logEvent(log: EventLog, event: Omit<LoggedEvent, 'index'>): void {
   const data = event.data.slice(0, mostCharacters);
   log.events.push({ ...event, data, index: log.count });

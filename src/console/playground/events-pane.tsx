@@ -4,13 +4,13 @@ import { plural } from '../words.js';
 import type { LoggedEvent } from './event-log.js';
 import type { CallRecord } from './record.js';
 
-/** As near to its end, a list that scrolls stays at its end. */
+/** A list scrolled this near to its end stays at its end. */
 const nearPx = 40;
 
-/** What was drawn of an event, which never changes: a list of thousands grows many times a second. */
+/** Cached nodes of events, which never change: a list of thousands is updated many times a second. */
 const drawn = new WeakMap<LoggedEvent, VNode>();
 
-/** The events of an answer as they came, and the head before them. */
+/** The head and the events of an answer, as received. */
 export function EventsPane({ record: { log, status, headers } }: { readonly record: CallRecord }) {
   const list = useRef<HTMLOListElement>(null);
   const isAtEnd = useRef(true);

@@ -5,7 +5,7 @@ import type { CallRecord } from './record.js';
 import { readRefusal } from './refusal.js';
 import type { DraftCall } from './text-answer.js';
 
-/** A prompt and what came of it, in a list. */
+/** A list item with a prompt and its result. */
 export function ExchangeItem({ exchange: { prompt, state } }: { readonly exchange: PlaygroundExchange }) {
   const { answer, made, progress, problem, end } = state.value;
   const reasoning = answer?.reasoning ?? '';
@@ -52,7 +52,7 @@ function ToolCall({ call }: { readonly call: DraftCall }) {
   );
 }
 
-/** JSON over several lines; what is none stays as it is. */
+/** JSON formatted over several lines; any other text is unchanged. */
 function formatted(text: string): string {
   const value = parseJson(text);
   return value === undefined ? text : JSON.stringify(value, null, 2);
@@ -97,7 +97,7 @@ function MadeItem({ made }: { readonly made: Made }) {
   }
 }
 
-/** An address that an upstream gave, as far as it is one of the web: others could hold a script. */
+/** A URL from an upstream, if it is http(s): others could contain a script. */
 function webAddress(url: string): string | undefined {
   return /^https?:\/\//i.test(url) ? url : undefined;
 }

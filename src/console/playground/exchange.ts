@@ -2,37 +2,37 @@ import { type ReadonlySignal, signal } from '@preact/signals';
 import type { CallRecord } from './record.js';
 import type { TextAnswer } from './text-answer.js';
 
-/** What was made, and where this page has it. */
+/** A generated result, by its URL in this page. */
 export type Made =
   | { readonly kind: 'image'; readonly url: string; readonly file: string; readonly prompt: string }
   | { readonly kind: 'audio' | 'video' | 'file'; readonly url: string; readonly file: string }
-  /** An image at an address of somebody else, whence this page loads nothing. */
+  /** An image at another host, from which this page loads nothing. */
   | { readonly kind: 'elsewhere'; readonly url: string }
   | { readonly kind: 'broken'; readonly problem: string };
 
-/** What has come of a prompt so far. */
+/** The current result of a prompt. */
 export interface ExchangeState {
   readonly answer: Pick<TextAnswer, 'text' | 'reasoning' | 'calls'> | null;
   readonly made: readonly Made[];
-  /** How far it is; the percent is null where it is not known. */
+  /** The progress; the percentage is null if unknown. */
   readonly progress: { readonly said: string; readonly percent: number | null } | null;
-  /** What went wrong, or an error that the gateway answered. */
+  /** An error message, or an error answer of the gateway. */
   readonly problem: string | { readonly status: number; readonly body: string } | null;
-  /** How it went, once it has ended. */
+  /** The record of the call, once it has ended. */
   readonly end: { readonly record: CallRecord; readonly note: string | null } | null;
 }
 
-/** A prompt and what comes of it. */
+/** A prompt and its result. */
 export interface PlaygroundExchange {
   readonly prompt: string;
   readonly state: ReadonlySignal<ExchangeState>;
-  /** Shows the text that has come so far. */
+  /** Shows the text received so far. */
   showText(answer: TextAnswer): void;
   showMade(made: Made): void;
-  /** @param percent null where it is not known */
+  /** @param percent null if unknown */
   showProgress(said: string, percent: number | null): void;
   showProblem(message: string): void;
-  /** Shows an error that the gateway answered. */
+  /** Shows an error answer of the gateway. */
   showRefusal(status: number, body: string): void;
   end(record: CallRecord, note: string | null): void;
 }

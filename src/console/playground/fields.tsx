@@ -7,7 +7,7 @@ interface FieldProps {
   readonly children: ComponentChildren;
 }
 
-/** A control under its name. */
+/** A control with its label. */
 export function Field({ name, children }: FieldProps) {
   return (
     <label class="field">
@@ -19,13 +19,13 @@ export function Field({ name, children }: FieldProps) {
 
 interface SelectProps {
   readonly name: string;
-  /** What can be chosen, with what is read of it. */
+  /** The options with their titles. */
   readonly options: readonly (readonly [value: string, title: string])[];
   readonly chosen: string;
   readonly onChange: (chosen: string) => void;
 }
 
-/** A choice among names. */
+/** A select box. */
 export function Select({ name, options, chosen, onChange }: SelectProps) {
   return (
     <Field name={name}>

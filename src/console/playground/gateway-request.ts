@@ -1,11 +1,11 @@
 import type { JsonObject } from './json.js';
 
-/** A request to the gateway: what the relay is given, and what the code samples write. */
+/** A request to the gateway, for the relay and for code samples. */
 export interface GatewayRequest {
   readonly method: 'GET' | 'POST';
-  /** With its query. */
+  /** Path with its query. */
   readonly path: string;
-  /** Beside the credential and the content type. */
+  /** Headers besides the credential and the content type. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: JsonObject | null;
 }
@@ -19,11 +19,11 @@ export function post(
 }
 
 /**
- * Path of a method of generateContent.
- * @param method with its query
+ * The path of a method of generateContent.
+ * @param method method with its query
  */
 export function generateContentPath(model: string, method: string): string {
-  // The names of some models have a slash, which SDKs leave as it is.
+  // Some model names contain a slash, which SDKs do not encode.
   return `/v1beta/models/${encodeURIComponent(model).replaceAll('%2F', '/')}:${method}`;
 }
 

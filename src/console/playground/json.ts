@@ -1,11 +1,11 @@
-/** A value that JSON can say. */
+/** A JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
 
 export interface JsonObject {
   readonly [name: string]: Json;
 }
 
-/** Reads JSON; undefined for what is none. */
+/** Parses JSON; undefined for an invalid text. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -18,7 +18,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The value where it is an object, or an empty one: what an answer leaves out reads as nothing. */
+/** The value if it is an object, else an empty object, so that absent members read as undefined. */
 export function objectOf(value: unknown): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : {};
 }
@@ -35,7 +35,7 @@ export function numberOf(value: unknown): number {
   return typeof value === 'number' ? value : 0;
 }
 
-/** Lays one object over another; objects in both are merged, anything else is replaced. */
+/** Merges one object over another; nested objects are merged, anything else is replaced. */
 export function merged(base: JsonObject, over: JsonObject): JsonObject {
   const result: Record<string, Json> = { ...base };
   for (const [name, value] of Object.entries(over)) {

@@ -8,7 +8,7 @@ import { Field } from './fields.js';
 const storageName = 'playground-key';
 const lifeMs = 60 * 60 * 1000;
 
-/** The key that the playground calls with. */
+/** The key for the playground's calls. */
 export interface PlaygroundKey {
   readonly value: Signal<string>;
   /** The groups that a new key can have. */
@@ -19,7 +19,7 @@ export function createKey(): PlaygroundKey {
   return { value: signal(sessionStorage.getItem(storageName) ?? ''), groups: signal([]) };
 }
 
-/** Takes a key and keeps it for the tab. */
+/** Sets a key, and keeps it for the tab. */
 export function keepKey({ value }: PlaygroundKey, key: string): void {
   value.value = key;
   sessionStorage.setItem(storageName, key);
@@ -31,7 +31,7 @@ interface MadeKey {
   readonly expiresAt: string;
 }
 
-/** The field of the key, with a button that makes one for an hour. */
+/** The field of the key, with a button that creates one valid for an hour. */
 export function KeyField({ apiKey }: { readonly apiKey: PlaygroundKey }) {
   const groups = apiKey.groups.value;
   const chosen = useSignal('');
@@ -54,7 +54,7 @@ export function KeyField({ apiKey }: { readonly apiKey: PlaygroundKey }) {
       isBusy.value = false;
     }
   };
-  // A form, since browsers expect a password in one.
+  // A form, since browsers expect password fields in one.
   return (
     <form class="key" autocomplete="off" onSubmit={(event) => event.preventDefault()}>
       <Field name="API key">

@@ -1,18 +1,18 @@
 import { type GatewayRequest, generateContentPath, post } from './gateway-request.js';
 import { type JsonObject, listOf, objectOf, textOf } from './json.js';
 
-/** The two forms of a body of the images endpoint, and generateContent, whose answers can hold images. */
+/** The two body forms of the images endpoint, and generateContent, whose answers can contain images. */
 export type ImageProtocol = 'images' | 'imagesInput' | 'generateContent';
 
 export interface ImageSettings {
   readonly model: string;
   /** `1024x1024`, for the images endpoint; empty leaves it to the model. */
   readonly size: string;
-  /** For the images endpoint, too. Empty leaves it to the model: some refuse to be told. */
+  /** For the images endpoint. Empty leaves it to the model, since some refuse the member. */
   readonly result: 'b64_json' | 'url' | '';
   /** `16:9`, for generateContent; empty leaves it to the model. */
   readonly ratio: string;
-  /** `1K`, for generateContent; empty leaves it to the model: some refuse to be told. */
+  /** `1K`, for generateContent. Empty leaves it to the model, since some refuse the member. */
   readonly resolution: string;
 }
 
@@ -20,20 +20,20 @@ export interface SpeechSettings {
   readonly model: string;
   readonly voice: string;
   readonly format: string;
-  /** Null for the usual speed. */
+  /** Null for the default speed. */
   readonly speed: number | null;
 }
 
-/** The formats of a speech. The last one is bare samples, which browsers do not play. */
+/** The formats of speech. The last one is raw samples, which browsers do not play. */
 export const speechFormats: readonly string[] = ['mp3', 'wav', 'opus', 'aac', 'flac', 'pcm'];
 
-/** The shapes of images of generateContent. */
+/** The aspect ratios of images of generateContent. */
 export const imageRatios = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9'] as const;
 
 /** The sizes of images of generateContent. */
 export const imageResolutions = ['1K', '2K', '4K'] as const;
 
-/** The sizes of images that are offered. */
+/** The image sizes offered. */
 export const imageSizes = ['512x512', '1024x1024', '1536x1024', '1024x1536'] as const;
 
 export function imageRequest(
@@ -60,7 +60,7 @@ export function imageRequest(
       return post(generateContentPath(model, 'generateContent'), {
         contents: [{ role: 'user', parts: [{ text: prompt }] }],
         generationConfig: {
-          // Some models give no image without a text.
+          // Some models return no image without a text.
           responseModalities: ['TEXT', 'IMAGE'],
           ...(Object.keys(imageConfig).length === 0 ? {} : { imageConfig }),
         },
@@ -75,12 +75,12 @@ export function speechRequest(settings: SpeechSettings, text: string): GatewayRe
   return post('/v1/audio/speech', { model, voice, input: text, response_format: format, ...pace });
 }
 
-/** An image of an answer: its bytes in base64, or where it is. */
+/** An image of an answer, as base64 or by URL. */
 export type AnswerImage =
   | { readonly kind: 'bytes'; readonly base64: string; readonly type: string }
   | { readonly kind: 'url'; readonly url: string };
 
-/** Finds the images of an answer, of the images endpoint or of generateContent. */
+/** Finds the images in an answer of the images endpoint or of generateContent. */
 export function readImages(body: unknown): AnswerImage[] {
   const { data, output_format: format, candidates } = objectOf(body);
   const images = listOf(data).flatMap((each): AnswerImage[] => {
@@ -92,7 +92,7 @@ export function readImages(body: unknown): AnswerImage[] {
   return [...images, ...listOf(candidates).flatMap(imagesInCandidate)];
 }
 
-/** The images among the parts of a candidate, but for those that belong to its thoughts. */
+/** The images among the parts of a candidate, except those of its thoughts. */
 function imagesInCandidate(candidate: unknown): AnswerImage[] {
   const parts = listOf(objectOf(objectOf(candidate).content).parts).map(objectOf);
   return parts.flatMap(({ inlineData, thought }): AnswerImage[] => {
@@ -110,7 +110,7 @@ const signatures: readonly (readonly [start: string, type: string])[] = [
   ['R0lGOD', 'image/gif'],
 ];
 
-/** What the first bytes say, else what the answer says. */
+/** The type by the first bytes, else as declared in the answer. */
 function imageType(base64: string, said: string): string {
   const found = signatures.find(([start]) => base64.startsWith(start));
   return found?.[1] ?? said;

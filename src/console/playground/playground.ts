@@ -17,39 +17,39 @@ import { createSettings, problemOf, readChoice, type Settings } from './settings
 import type { ChosenTabs } from './tabs.js';
 import { emptyAnswer, hasBegun, type TextAnswer, turnOf } from './text-answer.js';
 
-/** Shown in the code as long as nothing is asked. */
+/** Shown in the code without a prompt. */
 const examplePrompt = 'Hello';
 
-/** What `GET /playground/models` says. */
+/** The answer of `GET /playground/models`. */
 interface PlaygroundOffer {
-  /** The key that everybody may read; null but for the demo. */
+  /** The public key of the demo; null otherwise. */
   readonly demoKey: string | null;
   readonly models: readonly PlaygroundModel[];
 }
 
-/** Of the config: the models that each group opens, or `*` for all. */
+/** Groups of the config with the models that each permits, `*` for all. */
 type Groups = Readonly<Record<string, { readonly models: readonly string[] }>>;
 
-/** What is tried in the playground; a call goes on while the view is out of sight. */
+/** The state of the playground. A call continues while the view is not shown. */
 export interface Playground {
-  /** The gateway's own address; empty until it has said it. */
+  /** The gateway's own URL; empty until known. */
   readonly baseUrl: ReadonlySignal<string>;
   readonly settings: Settings;
   readonly key: PlaygroundKey;
   readonly prompt: Signal<string>;
-  /** Why nothing was sent; empty where it was. */
+  /** Why nothing was sent; empty if it was. */
   readonly problem: Signal<string>;
   readonly exchanges: Signal<readonly PlaygroundExchange[]>;
-  /** Of the last call. Another object whenever there is something new in the record, which fills in place. */
+  /** The record of the last call, which is filled in place; the wrapper is replaced whenever the record changes. */
   readonly last: Signal<{ readonly record: CallRecord }>;
   readonly running: Signal<AbortController | null>;
   readonly tabs: Signal<ChosenTabs>;
   readonly language: Signal<Language>;
   readonly urls: BlobUrls;
-  /** Of the conversation so far. */
+  /** The conversation so far. */
   turns: readonly Turn[];
   sent: Pick<Asked, 'prompt' | 'turns'> | null;
-  /** The frame before which something new is shown; 0 for none. */
+  /** The requested animation frame for a change; 0 for none. */
   frame: number;
   isLoaded: boolean;
 }
@@ -74,7 +74,7 @@ export function createPlayground(baseUrl: ReadonlySignal<string>): Playground {
   };
 }
 
-/** Asks once for the models and groups that there are. */
+/** Loads the models and groups, once. */
 export async function load(playground: Playground): Promise<void> {
   const { settings, key, problem } = playground;
   if (playground.isLoaded) return;
@@ -93,14 +93,14 @@ export async function load(playground: Playground): Promise<void> {
   }
 }
 
-/** What the code is to do: what stands in the prompt, else what was sent last. */
+/** The request for the code: the current prompt, else the last one sent. */
 export function askedNow({ settings, prompt, sent, turns }: Playground): Asked {
   const choice = readChoice(settings);
   if (prompt.value === '' && sent !== null) return { choice, ...sent };
   return { choice, prompt: prompt.value || examplePrompt, turns };
 }
 
-/** Stops the call under way and forgets the conversation. */
+/** Stops the running call and clears the conversation. */
 export function clear(playground: Playground): void {
   const { running, urls, exchanges, problem, last } = playground;
   running.value?.abort();
@@ -113,7 +113,7 @@ export function clear(playground: Playground): void {
   last.value = { record: emptyRecord() };
 }
 
-/** Sends what stands in the prompt, and shows what comes of it. */
+/** Sends the prompt, and shows its result. */
 export async function send(playground: Playground): Promise<void> {
   const { settings, key, prompt, problem, exchanges, last, running, urls, baseUrl } = playground;
   const reason = running.value === null ? missing(playground) : null;
@@ -121,7 +121,7 @@ export async function send(playground: Playground): Promise<void> {
   if (reason !== null || running.value !== null) return;
   const choice = readChoice(settings);
   const asked = prompt.value;
-  // Only a chat goes on; of anything else, the last one is kept.
+  // Only a chat is continued; of any other kind, only the last result is kept.
   if (choice.kind !== 'chat' || playground.turns.length === 0) {
     playground.turns = [];
     urls.clear();
@@ -148,7 +148,7 @@ export async function send(playground: Playground): Promise<void> {
     onChange: () => schedule(playground, () => exchange.showText(answer)),
   };
   const note = await ended(call, () => run(call, choice, { prompt: asked, turns, answer }));
-  // Else it was cleared away meanwhile.
+  // Otherwise the conversation was cleared meanwhile.
   if (running.value !== own) return;
   cancelAnimationFrame(playground.frame);
   playground.frame = 0;
@@ -156,7 +156,7 @@ export async function send(playground: Playground): Promise<void> {
   exchange.showText(answer);
   exchange.end(record, note ?? (answer.error === null ? null : 'error inside'));
   running.value = null;
-  if (choice.kind === 'chat') goOn(playground, asked, answer);
+  if (choice.kind === 'chat') continueConversation(playground, asked, answer);
   last.value = { record };
 }
 
@@ -167,21 +167,21 @@ function missing({ settings, key, prompt }: Playground): string | null {
   return problemOf(settings);
 }
 
-/** Shows what is new once before the next frame, however many events come. */
+/** Shows changes once before the next frame, however many events arrive. */
 function schedule(playground: Playground, show: () => void): void {
   if (playground.frame !== 0) return;
   const { running, last } = playground;
   playground.frame = requestAnimationFrame(() => {
     playground.frame = 0;
-    // Nobody is signed in any more.
+    // Signed out meanwhile.
     if (savedToken() === null) running.value?.abort();
     show();
     last.value = { record: last.value.record };
   });
 }
 
-/** What has no answer is no part of the conversation, and can be sent again. */
-function goOn(playground: Playground, asked: string, answer: TextAnswer): void {
+/** Adds a prompt and its answer to the conversation. Without an answer, the prompt can be sent again. */
+function continueConversation(playground: Playground, asked: string, answer: TextAnswer): void {
   const turn = turnOf(answer);
   if (hasBegun(answer) && (turn.text !== '' || turn.calls.length > 0))
     playground.turns = [...playground.turns, { role: 'user', text: asked }, turn];
@@ -191,7 +191,7 @@ function goOn(playground: Playground, asked: string, answer: TextAnswer): void {
 interface Sent {
   readonly prompt: string;
   readonly turns: readonly Turn[];
-  /** Filled while the answer comes. */
+  /** Filled while the answer arrives. */
   readonly answer: TextAnswer;
 }
 
@@ -208,7 +208,7 @@ function run(call: PlaygroundCall, choice: Choice, { prompt, turns, answer }: Se
   }
 }
 
-/** Runs a call to its end. @returns how it ended where it did not end by itself */
+/** Runs a call to its end. @returns a note on how it ended, or null if it ended regularly */
 async function ended(call: PlaygroundCall, run: () => Promise<void>): Promise<string | null> {
   try {
     await run();

@@ -10,7 +10,7 @@ import {
   type TextAnswer,
 } from './text-answer.js';
 
-/** Reads answers of chat completions: the first choice. */
+/** Reads the first choice of chat completions. */
 export const chatReader: AnswerReader = {
   event(answer, data) {
     const chunk = objectOf(data);

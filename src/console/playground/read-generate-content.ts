@@ -9,7 +9,7 @@ import {
   type TextAnswer,
 } from './text-answer.js';
 
-/** Reads answers of generateContent, whose events have the form of whole answers: the first candidate. */
+/** Reads the first candidate of generateContent's answers, whose events have the form of whole answers. */
 export const generateContentReader: AnswerReader = { event: read, whole: read };
 
 function read(answer: TextAnswer, data: unknown): void {

@@ -49,7 +49,7 @@ export const messagesReader: AnswerReader = {
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** @param isWhole else the input of a call comes in deltas, and stands empty here */
+/** @param isWhole whether the block is complete; in a stream, the input of a call is empty here and follows in deltas */
 function readBlock(answer: TextAnswer, block: Members, key: string, isWhole: boolean): void {
   addText(answer, block.text);
   addReasoning(answer, block.thinking);
@@ -59,7 +59,7 @@ function readBlock(answer: TextAnswer, block: Members, key: string, isWhole: boo
   if (isWhole) addArguments(call, JSON.stringify(block.input ?? {}));
 }
 
-/** Each report stands for all before it, where it says something. Cached tokens are not in its `input_tokens`. */
+/** Each report replaces the members of earlier ones that it has. Its `input_tokens` exclude cached tokens. */
 function readUsage(answer: TextAnswer, usage: unknown): void {
   if (!isObject(usage)) return;
   const before = answer.tokens ?? { input: 0, output: 0, cached: 0, reasoning: 0 };

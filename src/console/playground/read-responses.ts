@@ -10,7 +10,7 @@ import {
   type TextAnswer,
 } from './text-answer.js';
 
-/** Reads answers of the responses protocol. Deltas are the text; the events that repeat it whole are passed over. */
+/** Reads answers of the responses protocol. Text is read from deltas; events that repeat it in full are ignored. */
 export const responsesReader: AnswerReader = {
   event(answer, data) {
     const event = objectOf(data);
@@ -63,7 +63,7 @@ function isCall({ type }: Members): boolean {
   return type === 'function_call' || type === 'custom_tool_call';
 }
 
-/** Some upstreams send the arguments of a call in its last event alone. */
+/** Reads the arguments of a call from its last event, since some upstreams send them only there. */
 function readUnsaid(answer: TextAnswer, { item, output_index: index }: Members): void {
   const said = objectOf(item);
   if (!isCall(said)) return;

@@ -1,18 +1,18 @@
 import { type EventLog, emptyLog } from './event-log.js';
 import type { AnswerTokens } from './text-answer.js';
 
-/** What is known of a call that was sent: it fills as the answer comes. Times in milliseconds since it was sent. */
+/** The record of a call, filled while the answer arrives. Times are in milliseconds since it was sent. */
 export interface CallRecord {
   readonly log: EventLog;
-  /** Null before the answer's head; so are the headers empty. */
+  /** Null before the answer's head arrives; the headers are empty until then. */
   status: number | null;
   headers: Readonly<Record<string, string>>;
   firstByteMs: number | null;
-  /** The first piece of text, of thinking, or of a call of a tool. */
+  /** Time of the first text, reasoning or tool call. */
   firstTextMs: number | null;
   totalMs: number | null;
   tokens: AnswerTokens | null;
-  /** Why the answer ended, in the protocol's word. */
+  /** The protocol's finish reason. */
   finish: string | null;
 }
 
@@ -30,8 +30,8 @@ export function emptyRecord(): CallRecord {
 }
 
 /**
- * Tokens of the output per second: over the time in which they came, where they streamed, else over all of it.
- * @returns null where it is not known
+ * Output tokens per second: of a stream since its first text, else over the whole time.
+ * @returns null if unknown
  */
 export function tokensPerSecond({ tokens, firstTextMs, totalMs }: CallRecord): number | null {
   if (tokens === null || totalMs === null || tokens.output === 0) return null;

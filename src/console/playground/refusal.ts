@@ -1,17 +1,17 @@
 import { isObject, objectOf, parseJson, textOf } from './json.js';
 
-/** What an answer with an error says, whichever protocol it came in. */
+/** An error answer, independent of the protocol. */
 interface Refusal {
   readonly message: string;
-  /** The error's type, code or status, as far as it has them. */
+  /** The error's type, code or status, if it has one. */
   readonly kind: string | null;
-  /** The field at fault. */
+  /** The invalid field. */
   readonly param: string | null;
 }
 
 /**
- * Reads an error's body: `{"error":{…}}` of the OpenAI family, of messages and of generateContent, and the envelope
- * with `message` of the video vendors.
+ * Parses an error body: `{"error":{…}}` of the OpenAI family, messages and generateContent, or the video vendors' envelope
+ * with `message`.
  * @param body text of the body
  */
 export function readRefusal(status: number, body: string): Refusal {

@@ -4,7 +4,7 @@ import type { GatewayRequest } from './gateway-request.js';
 import { isObject, parseJson } from './json.js';
 import type { CallRecord } from './record.js';
 
-/** The gateway's own answer, which the relay passes on. */
+/** The gateway's answer, passed on by the relay. */
 export interface Answer {
   readonly status: number;
   /** Names in lower case. */
@@ -13,9 +13,9 @@ export interface Answer {
 }
 
 /**
- * Sends a request to the gateway by way of the admin listener: the page may talk to nobody else.
- * @param key of the gateway
- * @throws {ApiError} where there is no answer of the gateway
+ * Sends a request to the gateway through the admin listener, the only host that the page may connect to.
+ * @param key key of the gateway
+ * @throws {ApiError} without an answer of the gateway
  */
 export async function relay(request: GatewayRequest, key: string, signal: AbortSignal): Promise<Answer> {
   const { method, path, headers, body } = request;
@@ -33,24 +33,24 @@ export async function relay(request: GatewayRequest, key: string, signal: AbortS
 
 /**
  * Logs a body as one event.
- * @param text of the body, or what is said in its place
+ * @param text text of the body, or a description of it
  */
 export function logBody(record: CallRecord, sentAt: number, name: string, text: string): void {
   logEvent(record.log, { atMs: performance.now() - sentAt, name, data: text });
 }
 
-/** More than this of a body is not kept. */
+/** Thrown for a body beyond the bound. */
 class TooLarge extends Error {}
 
 /**
  * Reads a whole body.
- * @throws {TooLarge} for one of more bytes
+ * @throws {TooLarge} for a larger body
  */
 export async function readBlob(response: Response, mostBytes: number): Promise<Blob> {
   const type = response.headers.get('content-type') ?? '';
   const pieces: Uint8Array<ArrayBuffer>[] = [];
   let size = 0;
-  // Not every browser can iterate over a stream.
+  // Not every browser supports iteration over a stream.
   const reader = response.body?.getReader();
   for (let read = await reader?.read(); read?.value !== undefined; read = await reader?.read()) {
     size += read.value.length;

@@ -5,16 +5,16 @@ import type { Turn } from './conversation.js';
 import { logEvent } from './event-log.js';
 import { hasBegun, type TextAnswer } from './text-answer.js';
 
-/** What a chat is about. */
+/** The inputs of a chat call. */
 interface Chat {
   readonly choice: Extract<Choice, { kind: 'chat' }>;
   readonly prompt: string;
   readonly turns: readonly Turn[];
-  /** Filled while the answer comes, so that it is there when the call is stopped, too. */
+  /** Filled while the answer arrives, so that it is available when the call is stopped. */
   readonly answer: TextAnswer;
 }
 
-/** Sends a chat, and shows its answer as it comes. */
+/** Sends a chat, and shows its answer as it arrives. */
 export async function runChat(call: PlaygroundCall, chat: Chat): Promise<void> {
   const { choice, prompt, turns, answer } = chat;
   const head = await begin(call, requestOf(choice, prompt, turns));

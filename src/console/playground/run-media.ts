@@ -12,8 +12,8 @@ import { openAiTokens, type TextAnswer } from './text-answer.js';
 const mostMediaBytes = 128 * 1024 * 1024;
 
 /**
- * Makes images, and shows them.
- * @param answer filled with what is said beside them
+ * Generates and shows images.
+ * @param answer filled with the text beside them
  */
 export async function runImage(
   call: PlaygroundCall,
@@ -50,7 +50,7 @@ async function madeOf(call: PlaygroundCall, image: AnswerImage, prompt: string, 
     : { kind: 'elsewhere', url: image.url };
 }
 
-/** @returns null for an image that is at an address of somebody else */
+/** @returns null for an image at another host */
 async function blobOf(call: PlaygroundCall, image: AnswerImage): Promise<Blob | null> {
   if (image.kind === 'bytes') return blobOfBase64(image.base64, image.type);
   const { baseUrl, key, signal } = call;
@@ -59,7 +59,7 @@ async function blobOf(call: PlaygroundCall, image: AnswerImage): Promise<Blob | 
   return answer.status === 200 ? readBlob(answer.body, mostMediaBytes) : null;
 }
 
-/** Speaks a text, and plays it. */
+/** Generates speech, and plays it. */
 export async function runSpeech(
   call: PlaygroundCall,
   choice: Extract<Choice, { kind: 'speech' }>,

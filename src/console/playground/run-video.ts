@@ -5,7 +5,7 @@ import { readBlob, relay } from './relay.js';
 import { readVideoState, type VideoState, videoContent, videoPoll } from './video-request.js';
 
 const pollMs = 1500;
-/** Polls in a row that may fail before the page gives up: a gateway that reloads or is busy comes back. */
+/** Most failed polls in a row, since a gateway that reloads or is busy recovers. */
 const mostFailures = 5;
 const mostVideoBytes = 512 * 1024 * 1024;
 
@@ -16,7 +16,7 @@ const words: Readonly<Record<VideoState['state'], string>> = {
   failed: 'Failed',
 };
 
-/** Makes a video, waits for it, and plays it. */
+/** Creates a video, polls it, and plays it. */
 export async function runVideo(
   call: PlaygroundCall,
   choice: Extract<Choice, { kind: 'video' }>,
@@ -67,7 +67,7 @@ function show({ exchange }: PlaygroundCall, { id, state, progress }: VideoState)
   exchange.showProgress(id === '' ? said : `${said} · ${id}`, percent);
 }
 
-/** Waits; a signal that is aborted ends it at once, with the signal's reason. */
+/** Waits. If the signal is aborted, rejects immediately with its reason. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = (): void => {

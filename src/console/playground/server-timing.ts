@@ -7,7 +7,7 @@ export interface TimedStep {
 const step = /^\s*([\w!#$%&'*+.^`|~-]+)\s*((?:;[^;]*)*)$/;
 const duration = /^\s*dur\s*=\s*"?(\d+(?:\.\d+)?)"?\s*$/i;
 
-/** Reads a `server-timing` header: its steps that say how long they took, in their order. */
+/** Parses a `server-timing` header: the steps with a duration, in order. */
 export function parseServerTiming(header: string): TimedStep[] {
   return header.split(',').flatMap((text) => {
     const [, name, parameters = ''] = step.exec(text) ?? [];
@@ -21,8 +21,8 @@ export function parseServerTiming(header: string): TimedStep[] {
 }
 
 /**
- * The steps as stretches that follow each other. The gateway's own share has authentication and parsing in it, so what
- * is left of it beside them is a stretch of its own.
+ * The steps as consecutive intervals. The gateway's own share includes authentication and parsing, so its remainder is an
+ * interval of its own.
  */
 export function stretches(steps: readonly TimedStep[]): TimedStep[] {
   const ms = (name: string): number => steps.find((each) => each.name === name)?.ms ?? 0;

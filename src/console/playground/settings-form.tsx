@@ -25,7 +25,7 @@ interface FormProps {
   readonly settings: Settings;
 }
 
-/** What is made, by which protocol and model, and how. */
+/** The form of the kind of output, its protocol and model, and its settings. */
 export function SettingsForm({ settings }: FormProps) {
   const { kind, protocols, chosenModels, protocol, offered, model, models } = settings;
   const Form = forms[kind.value];

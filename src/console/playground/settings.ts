@@ -11,24 +11,24 @@ import { isObject, type JsonObject, parseJson } from './json.js';
 import { type ImageSettings, speechFormats } from './media-request.js';
 import { videoSizes } from './video-request.js';
 
-/** What stands in a field for a number. */
+/** The content of a number field. */
 export interface TypedNumber {
-  /** Empty for none, and for what is no number. */
+  /** Empty for no number or an invalid one. */
   readonly text: string;
   readonly isBad: boolean;
 }
 
-/** What is made, by which protocol and model, and how. What was chosen for a kind is kept while another one is made. */
+/** The kind of output, its protocol and model, and its settings. The choices of each kind are kept. */
 export interface Settings {
   readonly kind: Signal<Kind>;
-  /** Null until the gateway has told them. */
+  /** Null until loaded from the gateway. */
   readonly models: Signal<readonly PlaygroundModel[] | null>;
   readonly protocols: Signal<Readonly<Partial<Record<Kind, string>>>>;
   readonly chosenModels: Signal<Readonly<Partial<Record<Kind, string>>>>;
   readonly protocol: ReadonlySignal<ProtocolEntry>;
-  /** The models that are offered for what is made. */
+  /** The models offered for the kind. */
   readonly offered: ReadonlySignal<readonly string[]>;
-  /** Empty where none is offered. */
+  /** Empty if none is offered. */
   readonly model: ReadonlySignal<string>;
   readonly chat: ChatFields;
   readonly image: Signal<Omit<ImageSettings, 'model'>>;
@@ -105,7 +105,7 @@ export function createSettings(): Settings {
   };
 }
 
-/** The settings as they stand. */
+/** The current settings. */
 export function readChoice(settings: Settings): Choice {
   const kind = settings.kind.value;
   const fields = { model: settings.model.value, ...fieldsOf(settings, kind) };
@@ -113,7 +113,7 @@ export function readChoice(settings: Settings): Choice {
   return { kind, protocol: settings.protocol.value.name, settings: fields } as Choice;
 }
 
-/** The object laid over the body of a chat; null where what was typed is none. */
+/** The object merged over the body of a chat; null if the typed text is not an object. */
 export function extraOf({ extra }: ChatFields): JsonObject | null {
   const text = extra.value.trim();
   const value = text === '' ? {} : parseJson(text);
@@ -143,7 +143,7 @@ function fieldsOf({ chat, image, speech, video }: Settings, kind: Kind): object 
   }
 }
 
-/** @returns why nothing can be sent, or null */
+/** @returns why the settings are invalid, or null */
 export function problemOf(settings: Settings): string | null {
   if (settings.model.value === '') return 'There is no model to ask.';
   const { chat, speech, video } = settings;
@@ -151,7 +151,7 @@ export function problemOf(settings: Settings): string | null {
     case 'chat':
       if (extraOf(chat) === null) return 'The field “More fields” holds no JSON object.';
       if (!isWhole(chat.maxTokens.value, 1)) return 'Max tokens must be a whole number of at least 1.';
-      // What models take differs, so the gateway says what is too much.
+      // The upper bound differs by model and is left to the gateway.
       return chat.temperature.value.isBad ? 'Temperature must be a number.' : null;
     case 'image':
       return null;
@@ -177,7 +177,7 @@ function numberIn({ text }: TypedNumber): number | null {
   return text === '' ? null : Number(text);
 }
 
-/** True for an empty field, too. */
+/** Whether a field holds a whole number within bounds, or is empty. */
 function isWhole(number: TypedNumber, least: number, most = Number.POSITIVE_INFINITY): boolean {
   const value = numberIn(number);
   return !number.isBad && (value === null || (Number.isInteger(value) && value >= least && value <= most));

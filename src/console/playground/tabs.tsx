@@ -2,16 +2,16 @@ import type { Signal } from '@preact/signals';
 import type { ComponentChildren, RefObject } from 'preact';
 import { useRef } from 'preact/hooks';
 
-/** A panel that is shown by its tab. */
+/** A tab with its panel. */
 export interface Tab {
   readonly title: string;
   readonly panel?: RefObject<HTMLDivElement | null>;
-  /** Drawn while the panel is out of sight, too. */
+  /** Whether the panel is rendered also while it is not shown. */
   readonly stays?: boolean;
   readonly content: () => ComponentChildren;
 }
 
-/** The tab that was chosen last, and the last one that was not the first. */
+/** The tab chosen last, and the last chosen one other than the first. */
 export interface ChosenTabs {
   readonly current: number;
   readonly other: number;
@@ -21,11 +21,11 @@ interface TabsProps {
   readonly label: string;
   readonly tabs: readonly Tab[];
   readonly chosen: Signal<ChosenTabs>;
-  /** True where the first panel stays in sight, beside the one that was chosen last of the others. */
+  /** Whether the first panel is always shown, beside the last chosen one of the others. */
   readonly hasRoom: boolean;
 }
 
-/** Tabs as the ARIA practices have them: one of them is in the tab order, and the arrows go through all. */
+/** Tabs by the ARIA practices: one tab is in the tab order, and the arrow keys move between all. */
 export function Tabs({ label, tabs, chosen, hasRoom }: TabsProps) {
   const list = useRef<HTMLDivElement>(null);
   const { current, other } = chosen.value;

@@ -1,12 +1,12 @@
 import type { AssistantTurn } from './conversation.js';
 import { numberOf, objectOf, textOf } from './json.js';
 
-/** Characters of text, of reasoning, and of the arguments of a call that are kept; what is beyond is left out. */
+/** Most characters kept of the text, of the reasoning, and of the arguments of each call. */
 const mostCharacters = 2_097_152;
-/** Calls of tools that are kept. */
+/** Most tool calls kept. */
 const mostCalls = 128;
 
-/** Tokens of an answer. Cached ones are part of the input, and those for reasoning part of the output. */
+/** Tokens of an answer. Input includes cached tokens, and output includes reasoning. */
 export interface AnswerTokens {
   readonly input: number;
   readonly output: number;
@@ -15,7 +15,7 @@ export interface AnswerTokens {
 }
 
 export interface DraftCall {
-  /** What later events call it by. */
+  /** Identifier of the call in later events. */
   readonly key: string;
   id: string;
   name: string;
@@ -23,23 +23,23 @@ export interface DraftCall {
   arguments: string;
 }
 
-/** What has come of an answer so far, whichever protocol it came in. */
+/** The received part of an answer, independent of the protocol. */
 export interface TextAnswer {
   text: string;
-  /** What the model showed of its thinking. */
+  /** The visible reasoning. */
   reasoning: string;
   calls: DraftCall[];
-  /** Null where none were reported. */
+  /** Null if not reported. */
   tokens: AnswerTokens | null;
-  /** Why it ended, in the protocol's word. */
+  /** The protocol's finish reason. */
   finish: string | null;
-  /** What went wrong inside the answer. */
+  /** The error inside the answer. */
   error: string | null;
 }
 
 /** Reads answers of a protocol into a draft. */
 export interface AnswerReader {
-  /** Adds what the data of a stream's event says, parsed. */
+  /** Adds the parsed data of a stream's event. */
   event(answer: TextAnswer, data: unknown): void;
   /** Adds a whole answer, parsed. */
   whole(answer: TextAnswer, body: unknown): void;
@@ -49,12 +49,12 @@ export function emptyAnswer(): TextAnswer {
   return { text: '', reasoning: '', calls: [], tokens: null, finish: null, error: null };
 }
 
-/** True as soon as there is something to show. */
+/** Whether there is something to show. */
 export function hasBegun({ text, reasoning, calls }: TextAnswer): boolean {
   return text !== '' || reasoning !== '' || calls.length > 0;
 }
 
-/** The answer as the conversation goes on from it. */
+/** The answer as a turn of the conversation. */
 export function turnOf({ text, calls }: TextAnswer): AssistantTurn {
   return {
     role: 'assistant',
@@ -76,8 +76,8 @@ export function addArguments(call: DraftCall | null, piece: unknown): void {
 }
 
 /**
- * The call of a key, made where there is none yet.
- * @returns null when there are too many
+ * Returns the call of a key, and creates it if needed.
+ * @returns null if there are too many
  */
 export function callOf(answer: TextAnswer, key: string): DraftCall | null {
   const found = answer.calls.find((call) => call.key === key);
@@ -87,14 +87,14 @@ export function callOf(answer: TextAnswer, key: string): DraftCall | null {
   return call;
 }
 
-/** Names a call; what is empty says nothing. */
+/** Sets the id and name of a call; empty values are ignored. */
 export function nameCall(call: DraftCall | null, id: unknown, name: unknown): void {
   if (call === null) return;
   call.id = textOf(id) || call.id;
   call.name = textOf(name) || call.name;
 }
 
-/** The tokens as chat and responses report them, under names of their own. */
+/** Reads the tokens as reported by chat and responses, which differ in names. */
 export function openAiTokens(
   usage: unknown,
   names: { readonly input: string; readonly output: string },

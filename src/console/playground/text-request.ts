@@ -8,22 +8,22 @@ export interface TextSettings {
   readonly model: string;
   /** Empty for none. */
   readonly system: string;
-  /** Null leaves it to the upstream, where the protocol does not want it. */
+  /** Null leaves it to the upstream, unless the protocol requires it. */
   readonly maxTokens: number | null;
   readonly temperature: number | null;
   readonly stream: boolean;
-  /** Laid over the body: whatever else the protocol knows. */
+  /** Merged over the body: any further members of the protocol. */
   readonly extra: JsonObject;
 }
 
-/** The version of the messages protocol that its SDKs name most. */
+/** The version of the messages protocol that its SDKs send. */
 const messagesVersion = '2023-06-01';
-/** Messages must have a bound. */
+/** The messages protocol requires a bound. */
 const messagesMaxTokens = 1024;
 
 /**
  * The request that continues a conversation.
- * @param turns in their order; the last one is the user's
+ * @param turns turns in order; the last one is the user's
  */
 export function textRequest(
   protocol: TextProtocol,
@@ -63,7 +63,7 @@ function chatRequest(settings: TextSettings, turns: readonly Turn[]): GatewayReq
     messages: [...system, ...messages],
     ...given('max_completion_tokens', settings.maxTokens),
     ...given('temperature', settings.temperature),
-    // Without it the stream says nothing of tokens.
+    // Otherwise the stream does not report tokens.
     ...(settings.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
   };
   return post('/v1/chat/completions', merged(body, settings.extra));
@@ -158,12 +158,12 @@ function given(name: string, value: number | null): JsonObject {
   return value === null ? {} : { [name]: value };
 }
 
-/** Calls of this protocol need not have an id. */
+/** Calls of this protocol may lack an id. */
 function named({ id, name }: ToolCall): JsonObject {
   return id === '' ? { name } : { id, name };
 }
 
-/** The arguments as an object; what a broken stream has left of them is none. */
+/** The arguments as an object; empty if a broken stream has cut them. */
 function argumentsOf(call: ToolCall): JsonObject {
   const value = parseJson(call.arguments);
   return isObject(value) ? (value as JsonObject) : {};

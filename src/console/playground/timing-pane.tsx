@@ -2,7 +2,7 @@ import { duration, nothing, whole } from '../format.js';
 import { type CallRecord, tokensPerSecond } from './record.js';
 import { parseServerTiming, stretches, type TimedStep } from './server-timing.js';
 
-/** What the steps of the gateway are. */
+/** Descriptions of the gateway's steps. */
 const meanings: Readonly<Record<string, string>> = {
   auth: 'the key is checked',
   parse: 'the body is read and validated',
@@ -18,7 +18,7 @@ interface OfRecord {
   readonly record: CallRecord;
 }
 
-/** How long a call took: what the gateway says, and what this page has measured. */
+/** The timings of a call: as reported by the gateway, and as measured by this page. */
 export function TimingPane({ record }: OfRecord) {
   if (record.status === null) return <p class="empty">The timings of the last call are shown here.</p>;
   return (
@@ -96,7 +96,7 @@ interface StepsProps {
   readonly steps: readonly TimedStep[];
 }
 
-/** A bar of the steps in proportion, and its legend. */
+/** A bar with the proportions of the steps, and its legend. */
 function Steps({ label, steps }: StepsProps) {
   const words = steps.map(({ name, ms }) => `${name} ${duration(ms / 1000)}`);
   return (

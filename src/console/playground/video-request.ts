@@ -10,19 +10,19 @@ export interface VideoSettings {
   readonly seconds: number;
 }
 
-/** The sizes that are offered, with the shapes that two formats have in their place. */
+/** The sizes offered, with the aspect ratios that two formats use instead. */
 export const videoSizes: Readonly<Record<string, string>> = {
   '1280x720': '16:9',
   '720x1280': '9:16',
   '720x720': '1:1',
 };
 
-/** Of the format that counts in frames. */
+/** Frame rate of the format that counts frames. */
 const framesPerSecond = 24;
 const vendorjPath = '/vendorj/?Action=';
 const vendorjVersion = '&Version=2022-08-31';
 
-/** The request that makes a task. */
+/** The request that creates a task. */
 export function videoRequest(format: VideoFormat, settings: VideoSettings, prompt: string): GatewayRequest {
   const { model, size, seconds } = settings;
   const shape = videoSizes[size] ?? '16:9';
@@ -50,7 +50,7 @@ export function videoRequest(format: VideoFormat, settings: VideoSettings, promp
   }
 }
 
-/** The request that asks how a task stands. */
+/** The request that polls a task. */
 export function videoPoll(format: VideoFormat, model: string, id: string): GatewayRequest {
   switch (format) {
     case 'compat':
@@ -64,17 +64,17 @@ export function videoPoll(format: VideoFormat, model: string, id: string): Gatew
   }
 }
 
-/** The request for the video of a finished task: a task of any format has it at the same place. */
+/** The request for the video of a finished task, the same for all formats. */
 export function videoContent(id: string): GatewayRequest {
   return get(`/v1/videos/${encodeURIComponent(id)}/content`);
 }
 
-/** How a task stands, whichever format says it. */
+/** The state of a task, independent of the format. */
 export interface VideoState {
-  /** Empty where the answer names none. */
+  /** Empty if the answer names none. */
   readonly id: string;
   readonly state: 'queued' | 'in_progress' | 'completed' | 'failed';
-  /** Percent; null where the format has none. */
+  /** Percent; null if the format has none. */
   readonly progress: number | null;
   /** Why it failed. */
   readonly error: string | null;
@@ -96,8 +96,8 @@ const states: Readonly<Record<string, VideoState['state']>> = {
 const vendorjSuccess = 10_000;
 
 /**
- * Reads the answer that makes a task, or that says how it stands.
- * @param body parsed
+ * Reads the answer to the creation or a poll of a task.
+ * @param body the parsed body
  */
 export function readVideoState(format: VideoFormat, body: unknown): VideoState {
   const top = objectOf(body);
@@ -125,7 +125,7 @@ export function readVideoState(format: VideoFormat, body: unknown): VideoState {
         error: textOf(data.task_status_msg) || null,
       };
     case 'vendorj': {
-      // A task that failed is done as well: the code tells.
+      // A failed task is `done`, too; the code shows the difference.
       const isWell = numberOf(top.code) === vendorjSuccess && data.status !== 'not_found';
       return {
         id: textOf(data.task_id),
@@ -137,7 +137,7 @@ export function readVideoState(format: VideoFormat, body: unknown): VideoState {
   }
 }
 
-/** A new task of the last format has no state yet: it waits. */
+/** Unknown and absent states count as queued: a new task of the last format has none. */
 function stateOf(word: unknown): VideoState['state'] {
   return states[textOf(word)] ?? 'queued';
 }

@@ -11,14 +11,14 @@ import { SettingsForm } from './settings-form.js';
 import { type Tab, Tabs } from './tabs.js';
 import { TimingPane } from './timing-pane.js';
 
-/** Shown in the code until the gateway has said its own. */
+/** Shown in the code until the gateway's URL is known. */
 const usualUrl = 'http://127.0.0.1:8080';
-/** From here on there is room for the settings beside the answers. */
+/** Screens with room for the settings beside the answers. */
 const wideScreen = '(min-width: 64rem)';
-/** From here on there is room for two panels beside each other. */
+/** Screens with room for two panels side by side. */
 const widestScreen = '(min-width: 110rem)';
 
-/** Playground: a call of any kind that the operator tries, what comes of it, and the code that would do the same. */
+/** The playground: sends calls of any kind, and shows their results and equivalent code. */
 export function PlaygroundView() {
   const { state } = useSession();
   const playground = useKept('playground', () =>
@@ -29,7 +29,7 @@ export function PlaygroundView() {
   const textarea = useRef<HTMLTextAreaElement>(null);
   useEffect(() => void load(playground), [playground]);
   const { settings, prompt, problem, running, tabs, language, baseUrl, exchanges, last } = playground;
-  // What comes last of the answers stays in sight.
+  // Keeps the end of the answers visible.
   useLayoutEffect(() => {
     if (answers.current !== null) answers.current.scrollTop = answers.current.scrollHeight;
   }, [last.value]);
@@ -90,7 +90,7 @@ export function PlaygroundView() {
   );
 }
 
-/** The settings, which fold where there is no room beside the answers. */
+/** The settings, collapsible if there is no room beside the answers. */
 function Side({ playground: { settings, key } }: { readonly playground: Playground }) {
   const isWide = useMedia(wideScreen);
   const isOpen = useSignal(isWide);
@@ -115,7 +115,7 @@ function Side({ playground: { settings, key } }: { readonly playground: Playgrou
   );
 }
 
-/** Whether a media query holds. */
+/** Whether a media query matches. */
 function useMedia(query: string): boolean {
   const holds = useSignal(matchMedia(query).matches);
   useEffect(() => {

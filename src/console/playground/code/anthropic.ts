@@ -10,7 +10,7 @@ import {
   withExtraBody,
 } from './sample.js';
 
-/** Messages. The helpers for streams ask for one themselves. */
+/** Messages. The SDK's helpers for streams set `stream` themselves. */
 export function messagesSample({ baseUrl, body, extra }: SampleSource): Sample {
   const { stream, ...rest } = body;
   const members: JsonObject = rest;

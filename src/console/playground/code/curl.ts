@@ -1,10 +1,10 @@
 import type { GatewayRequest } from '../gateway-request.js';
 import { shellQuote } from './quoting.js';
 
-/** Stands in a request for the id of a task that does not exist yet. */
+/** Placeholder in a request for the id of a task that does not exist yet. */
 export const taskId = 'TASK-ID';
 
-/** How a request says whose it is. */
+/** The header that carries the key. */
 export type Credential = 'bearer' | 'x-api-key' | 'x-goog-api-key';
 
 const credentials: Readonly<Record<Credential, string>> = {
@@ -15,17 +15,17 @@ const credentials: Readonly<Record<Credential, string>> = {
 
 interface CurlOptions {
   readonly credential: Credential;
-  /** The answer is shown as it streams. */
+  /** Whether the answer is shown while it streams. */
   readonly stream?: boolean;
-  /** The file that the answer goes to. */
+  /** Output file of the answer. */
   readonly output?: string;
-  /** The request has `taskId` in it, which the shell has in `$ID`. */
+  /** Whether the request contains `taskId`, for which the shell has `$ID`. */
   readonly ofTask?: boolean;
 }
 
 /**
- * Writes a request as a curl command. The key is taken from `$GATEWAY_KEY`.
- * @param baseUrl of the gateway: scheme and authority
+ * Writes a request as a curl command. The key is read from `$GATEWAY_KEY`.
+ * @param baseUrl scheme and authority of the gateway
  */
 export function curl(baseUrl: string, request: GatewayRequest, options: CurlOptions): string {
   const { credential, stream = false, output, ofTask = false } = options;
@@ -43,7 +43,7 @@ export function curl(baseUrl: string, request: GatewayRequest, options: CurlOpti
   return lines.join(' \\\n  ');
 }
 
-/** Ends the quotes around the task's id, for the shell to fill it in. */
+/** Closes the quotes around the task's id, so that the shell expands it. */
 function withTask(quoted: string): string {
   return quoted.replaceAll(taskId, `'"$ID"'`);
 }

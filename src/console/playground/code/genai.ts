@@ -20,7 +20,7 @@ export function generateContentSample(source: SampleSource, options: GenerateCon
   return program(source, options.stream ? streamed(calls) : whole(calls));
 }
 
-/** An image by generateContent: it is among the parts of the answer. */
+/** An image by generateContent, which is among the parts of the answer. */
 export function generateContentImageSample(source: SampleSource, model: string): Sample {
   const { python, typescript } = callsOf(source, { model, stream: false });
   return program(source, {
@@ -37,7 +37,7 @@ for (const { inlineData } of response.candidates?.[0]?.content?.parts ?? []) {
   });
 }
 
-/** The calls of the SDKs, which take everything but the contents as their config. */
+/** The calls of the SDKs, which take everything except the contents as their config. */
 function callsOf({ body, extra }: SampleSource, { model, stream }: GenerateContentOptions): Sample {
   const contents = body.contents ?? [];
   const instruction = listOf(objectOf(body.systemInstruction).parts).map((part) => objectOf(part).text);
@@ -66,7 +66,7 @@ function callsOf({ body, extra }: SampleSource, { model, stream }: GenerateConte
   };
 }
 
-/** Puts the client before what is done with it. */
+/** Prepends the creation of the client. */
 function program({ baseUrl }: SampleSource, parts: Sample & { readonly typescriptImports?: string }): Sample {
   return {
     python: `import os
@@ -106,7 +106,7 @@ function whole(calls: Sample): Sample {
   };
 }
 
-/** The names of the settings as Python writes them. */
+/** The settings with names in snake case for Python. */
 function snakeNames(value: Json): Json {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const members = Object.entries(value).map(([name, each]) => [

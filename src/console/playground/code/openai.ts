@@ -54,7 +54,7 @@ for await (const event of stream) {
       });
 }
 
-/** An image by its prompt. */
+/** An image from a prompt. */
 export function imageSample(source: SampleSource): Sample {
   const isUrl = source.body.response_format === 'url';
   const call = pythonCall('client.images.generate', source.body);
@@ -75,7 +75,7 @@ await writeFile('image.png', Buffer.from(images.data?.[0]?.b64_json ?? '', 'base
       });
 }
 
-/** An image by a body that the SDK has no parameters for. */
+/** An image from a body that the SDK has no parameters for. */
 export function imageInputSample(source: SampleSource): Sample {
   return sample(source, {
     pythonImports: 'import httpx\n',
@@ -92,7 +92,7 @@ console.log(answer.data[0]);`,
   });
 }
 
-/** @param file name of the one that the speech goes to */
+/** @param file name of the output file */
 export function speechSample(source: SampleSource, file: string): Sample {
   const path = literal(file, typescript);
   return sample(source, {
@@ -104,7 +104,7 @@ await writeFile(${path}, Buffer.from(await speech.arrayBuffer()));`,
   });
 }
 
-/** A video: made, waited for, and saved. */
+/** Creates, polls and saves a video. */
 export function videoSample(source: SampleSource): Sample {
   return sample(source, {
     pythonImports: 'import time\n',
@@ -132,7 +132,7 @@ interface Parts extends Sample {
   readonly typescriptImports?: string;
 }
 
-/** Puts the client before what is done with it. */
+/** Prepends the creation of the client. */
 function sample({ baseUrl }: SampleSource, parts: Parts): Sample {
   const base = `${baseUrl}/v1`;
   const { pythonImports = '', typescriptImports = '' } = parts;

@@ -1,24 +1,24 @@
 import { isObject, type Json } from '../json.js';
 
-/** Writes a text so that a POSIX shell takes it as one word, whatever is in it. */
+/** Quotes any text as a single word of a POSIX shell. */
 export function shellQuote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** How a language writes what JSON says. */
+/** The literals of a language for JSON values. */
 export interface Language {
   readonly step: string;
   readonly words: { readonly true: string; readonly false: string; readonly null: string };
   text(value: string): string;
   member(name: string): string;
-  /** Before and behind the members of an object that stand in one line. */
+  /** Written before and after the members of a one-line object. */
   readonly padding: string;
 }
 
 export const python: Language = {
   step: '    ',
   words: { true: 'True', false: 'False', null: 'None' },
-  // The escapes of JSON are Python's too.
+  // JSON's escapes are also valid in Python.
   text: (value) => JSON.stringify(value),
   member: (name) => `${JSON.stringify(name)}: `,
   padding: '',
@@ -37,7 +37,7 @@ const longestLine = 80;
 
 /**
  * Writes a value as a literal.
- * @param indent of the line that it begins in
+ * @param indent indentation of the first line
  */
 export function literal(value: Json, language: Language, indent = ''): string {
   const flat = flatLiteral(value, language);
@@ -67,7 +67,7 @@ function flatLiteral(value: Json, language: Language): string {
   return members.length === 0 ? '{}' : `{${language.padding}${members.join(', ')}${language.padding}}`;
 }
 
-/** As JSON escapes it, but for the quotes. */
+/** Escaped as in JSON, except for the quotes. */
 function singleQuoted(text: string): string {
   const inner = JSON.stringify(text).slice(1, -1);
   return `'${inner.replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;

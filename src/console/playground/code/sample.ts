@@ -1,19 +1,19 @@
 import type { Json, JsonObject } from '../json.js';
 import { type Language, literal, python, typescript } from './quoting.js';
 
-/** Code that does one request. */
+/** Code for one request. */
 export interface Sample {
   readonly python: string;
   readonly typescript: string;
 }
 
-/** What a sample is written from. */
+/** The input of a sample. */
 export interface SampleSource {
-  /** Of the gateway: scheme and authority. */
+  /** Scheme and authority of the gateway. */
   readonly baseUrl: string;
-  /** What the SDK's own parameters say. */
+  /** Members that the SDK has parameters for. */
   readonly body: JsonObject;
-  /** What is laid over it, which Python's SDKs take apart. */
+  /** Members merged over the body, which Python's SDKs take separately. */
   readonly extra: JsonObject;
 }
 
@@ -28,17 +28,17 @@ export function pythonCall(name: string, members: JsonObject): string {
   return `${name}(\n${lines.join('')})`;
 }
 
-/** A call with one object. */
+/** A call with one object as its argument. */
 export function typescriptCall(name: string, members: JsonObject): string {
   return `${name}(${broken(members, typescript)})`;
 }
 
-/** The members with those that the SDK does not know, as Python's SDKs take them. */
+/** Adds the members that the SDK does not know, in the form of Python's SDKs. */
 export function withExtraBody(members: JsonObject, extra: JsonObject): JsonObject {
   return Object.keys(extra).length === 0 ? members : { ...members, extra_body: extra };
 }
 
-/** An object over several lines, however short it is. */
+/** An object written over several lines, however short. */
 function broken(members: JsonObject, language: Language): string {
   const { step } = language;
   const lines = Object.entries(members).map(

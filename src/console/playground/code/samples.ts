@@ -17,12 +17,12 @@ import {
 import type { Sample, SampleSource } from './sample.js';
 import { videoHttpSample } from './video-http.js';
 
-/** The same request in a shell and in two languages. */
+/** The same request in shell and in two languages. */
 export interface Samples extends Sample {
   readonly curl: string;
 }
 
-/** What a sample asks with. */
+/** The request of a sample. */
 export interface Asked {
   readonly choice: Choice;
   readonly prompt: string;
@@ -30,8 +30,8 @@ export interface Asked {
 }
 
 /**
- * Writes code that does what the playground does. The key is never in it: it is taken from `GATEWAY_KEY`.
- * @param baseUrl of the gateway: scheme and authority
+ * Writes code for the request of the playground. It never contains the key, which is read from `GATEWAY_KEY`.
+ * @param baseUrl scheme and authority of the gateway
  */
 export function codeSamples({ choice, prompt, turns }: Asked, baseUrl: string): Samples {
   const request = requestOf(choice, prompt, turns);
@@ -110,7 +110,7 @@ function sdkSample(choice: Choice, prompt: string, turns: readonly Turn[], baseU
   }
 }
 
-/** Parts what the SDKs have parameters for from what is laid over the body. */
+/** Separates the members that the SDKs have parameters for from those merged over the body. */
 function apart(choice: Choice): { source: Choice; extra: JsonObject } {
   if (choice.kind !== 'chat') return { source: choice, extra: {} };
   const { extra } = choice.settings;

@@ -4,9 +4,9 @@ import { taskId } from './curl.js';
 import { type Language, literal, python, typescript } from './quoting.js';
 import { pythonKey, type Sample, typescriptKey } from './sample.js';
 
-/** Where the answers of a format have what a client looks for. */
+/** The places of members in the answers of a format. */
 interface Places {
-  /** Members that lead to the task's id and to its state. */
+  /** Paths to the task's id and to its state. */
   readonly id: readonly string[];
   readonly state: readonly string[];
   /** The words of a task that has not ended. */
@@ -21,12 +21,12 @@ const places: Readonly<Record<Exclude<VideoFormat, 'compat'>, Places>> = {
 
 interface VideoRequests {
   readonly create: GatewayRequest;
-  /** For the task `taskId`. */
+  /** The poll of the task `taskId`. */
   readonly poll: GatewayRequest;
   readonly content: GatewayRequest;
 }
 
-/** A video in a format that no SDK speaks: made, waited for, and saved. */
+/** Creates, polls and saves a video in a format without an SDK. */
 export function videoHttpSample(
   format: Exclude<VideoFormat, 'compat'>,
   baseUrl: string,
@@ -99,7 +99,7 @@ ${inner}body: JSON.stringify(${bodyText(body, typescript, inner, 'id')}),
 ${indent}}`;
 }
 
-/** The body with the variable where the task's id stands. */
+/** The body, with a variable in place of the task's id. */
 function bodyText(
   body: NonNullable<GatewayRequest['body']>,
   language: Language,
