@@ -10,7 +10,7 @@ import { type Fields, type FormFile, oneFile, readFields } from '../openai/form.
 import { openaiFormat } from '../openai/format.js';
 import { flag, invalid, missing, modelOf, numberWithin, oneOf, textOrNull } from '../openai/values.js';
 
-/** By the ending of their names, as the real one tells them apart. */
+/** Audio containers by file extension, which is how the real endpoint identifies them. */
 const containers = ['flac', 'm4a', 'mp3', 'mp4', 'mpeg', 'mpga', 'oga', 'ogg', 'wav', 'webm'];
 const formats = ['json', 'text', 'srt', 'verbose_json', 'vtt'] as const;
 const granularities = ['word', 'segment'];
@@ -24,7 +24,7 @@ const languages: Readonly<Record<string, string>> = {
   zh: 'chinese',
 };
 
-/** What is to be done with the audio. */
+/** The task for the audio. */
 type TranscriptTask = 'transcribe' | 'translate';
 
 /** A request for the text of an audio file. */
@@ -34,7 +34,7 @@ interface TranscriptRequest {
   readonly wishes: PromptWishes;
   readonly format: (typeof formats)[number];
   readonly temperature: number;
-  /** In English words. */
+  /** English name of the language. */
   readonly language: string;
   readonly words: boolean;
   readonly segments: boolean;
@@ -135,7 +135,7 @@ function readLanguage(code: string | null): string {
 }
 
 const longestSegment = 12;
-/** Seconds that the model looks at in one go. */
+/** Seconds of audio that the model processes at a time. */
 const window = 30;
 
 /** A word of a transcript; times in seconds. */
@@ -145,14 +145,14 @@ interface Word {
   readonly end: number;
 }
 
-/** A stretch of a transcript that is shown at once; times in seconds. */
+/** A segment of a transcript; times in seconds. */
 interface Segment {
   readonly start: number;
   readonly end: number;
   readonly text: string;
 }
 
-/** The words of a text, spread over so many seconds by their lengths. */
+/** The words of a text, spread over a duration by their lengths. */
 function spreadWords(text: string, seconds: number): Word[] {
   const found = words(text);
   const length = Math.max(1, text.length);
@@ -168,7 +168,7 @@ function spreadWords(text: string, seconds: number): Word[] {
   });
 }
 
-/** The sentences of a text, long ones cut, spread over so many seconds. */
+/** The sentences of a text, long ones split, spread over a duration. */
 function spreadSegments(text: string, seconds: number): Segment[] {
   const segments: Segment[] = [];
   let open: Word[] = [];
@@ -187,7 +187,7 @@ function segmentOf(found: readonly Word[]): Segment {
   return { start: found[0]?.start ?? 0, end: found.at(-1)?.end ?? 0, text };
 }
 
-/** A segment with all that `verbose_json` says of it. */
+/** A segment in the form of `verbose_json`. */
 function verboseSegment(segment: Segment, id: number, temperature: number): object {
   return {
     id,
@@ -207,7 +207,7 @@ function tokenOf(word: string): number {
   return createHash('sha256').update(word).digest().readUInt16BE(0) % 50_000;
 }
 
-/** Subtitles as SubRip has them. */
+/** Subtitles in SubRip format. */
 function srt(segments: readonly Segment[]): string {
   return segments
     .map(
@@ -236,7 +236,7 @@ function rounded(seconds: number): number {
   return Math.round(seconds * 100) / 100;
 }
 
-/** Of audio that does not tell how long it is: what compressed speech takes. */
+/** Assumed rate, that of compressed speech, for audio without a known duration. */
 const bytesPerSecond = 16_000;
 const audioTokensPerSecond = 10;
 

@@ -17,16 +17,16 @@ export const chatModels: readonly string[] = ['sim-text'];
 const tokensPerImage = 85;
 const roles = ['system', 'developer', 'user', 'assistant', 'tool', 'function'];
 
-/** A chat request as far as the simulator reads it. */
+/** The members of a chat request that the simulator reads. */
 export interface ChatRequest {
   readonly model: string;
   readonly prompt: Prompt;
   readonly choices: number;
   readonly stream: boolean;
   readonly includeUsage: boolean;
-  /** Alternatives a token, or null for no log probabilities. */
+  /** Alternatives per token, or null for no log probabilities. */
   readonly topLogprobs: number | null;
-  /** Tools came in the deprecated form, and calls go back in it. */
+  /** Whether tools are in the deprecated form, which is then used for calls, too. */
   readonly legacyFunctions: boolean;
 }
 

@@ -77,8 +77,8 @@ interface Delta {
 }
 
 /**
- * The events of a streamed chat completion: for each choice role, reasoning, content, calls, finish; then the usage
- * if it was asked for; then `[DONE]`. Choices take turns.
+ * The events of a streamed chat completion: for each choice role, reasoning, content, calls, finish; then the usage if
+ * requested; then `[DONE]`. Choices are interleaved.
  */
 function* chatEvents(base: ChatBase, asked: ChatRequest, answers: readonly Answer[]): Generator<Step> {
   const usage = asked.includeUsage ? { usage: null } : {};
@@ -141,7 +141,7 @@ function* callDeltas(
   }
 }
 
-/** The delta that opens a call names it, the later ones only carry its input. */
+/** A delta of a call: the first one names it, later ones have only its input. */
 function callDelta(index: number, call: ToolCall, { input, opens }: Piece): object {
   const field = call.custom ? 'input' : 'arguments';
   const type = call.custom ? 'custom' : 'function';

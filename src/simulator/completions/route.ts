@@ -10,16 +10,16 @@ import { integer, invalid, isTokens, modelOf, readStop, required } from '../open
 
 const usualMaxTokens = 16;
 
-/** A request for completions as far as the simulator reads it. */
+/** The members of a completions request that the simulator reads. */
 interface CompletionsRequest {
   readonly model: string;
   /** One for each text to complete. */
   readonly prompts: readonly Prompt[];
-  /** Completions of each. */
+  /** Completions per prompt. */
   readonly choices: number;
-  /** A completion begins with its prompt. */
+  /** Whether a completion begins with its prompt. */
   readonly echo: boolean;
-  /** Alternatives a token, or null for no log probabilities. */
+  /** Alternatives per token, or null for no log probabilities. */
   readonly logprobs: number | null;
   readonly stream: boolean;
   readonly includeUsage: boolean;
@@ -108,7 +108,7 @@ interface Completion {
   readonly answer: Answer;
 }
 
-/** What every answer and chunk of one request shares. */
+/** The members common to all answers and chunks of a request. */
 interface CompletionBase {
   readonly id: string;
   readonly object: 'text_completion';
@@ -117,7 +117,7 @@ interface CompletionBase {
   readonly system_fingerprint: string;
 }
 
-/** How the older completions word errors and events. */
+/** The answer format of the older completions. */
 const answerFormat: AnswerFormat = {
   ...openaiFormat,
   contentEvent: (text) =>
@@ -154,7 +154,7 @@ function complete(request: JsonRequest): Reply {
   return jsonReply({ answerFormat, directives }, body);
 }
 
-/** The events of a stream: the completions take turns, then the usage if it was asked for, then `[DONE]`. */
+/** The events of a stream: interleaved completions, then the usage if requested, then `[DONE]`. */
 function* events(
   base: CompletionBase,
   asked: CompletionsRequest,
@@ -204,7 +204,7 @@ function logprobs(
     offset += piece.length;
     return offset - piece.length;
   });
-  // Nothing stands before a prompt's first token that could make it likely.
+  // The first token of a prompt has no probability, since nothing precedes it.
   const known = (at: number): boolean => !(echo && offsets[at] === 0);
   const top = (piece: string): object =>
     Object.fromEntries(

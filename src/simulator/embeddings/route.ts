@@ -6,15 +6,15 @@ import { RequestError } from '../http/request-error.js';
 import { type JsonRequest, jsonReply, jsonRoutes } from '../http/route.js';
 import { integer, invalid, isTokens, modelOf, required } from '../openai/values.js';
 
-/** Positions that a feature adds to: with one, two features that meet in it could not be told apart. */
+/** Positions per feature: with only one, two features that collide could not be told apart. */
 const spread = 4;
 const wordWeight = 2;
 const gramWeight = 1;
 const gramLength = 3;
 
 /**
- * The vector of a text, of length 1: its words and their parts are hashed to positions, so that texts that share words
- * are near each other, and others nearly at right angles.
+ * The vector of a text, normalized to length 1. Its words and their parts are hashed to positions, so that texts with
+ * common words are near each other, and others nearly orthogonal.
  */
 function textVector(text: string, dimensions: number): Float32Array {
   const vector = new Float64Array(dimensions);
@@ -31,7 +31,7 @@ function textVector(text: string, dimensions: number): Float32Array {
   return unit(vector);
 }
 
-/** The vector of a text that came in tokens. */
+/** The vector of a text given as tokens. */
 function tokensVector(tokens: readonly number[], dimensions: number): Float32Array {
   const vector = new Float64Array(dimensions);
   for (const token of tokens) {
@@ -74,7 +74,7 @@ function unit(vector: Float64Array): Float32Array {
   return Float32Array.from(vector, (value) => (length === 0 ? value : value / length));
 }
 
-/** Texts of one request. */
+/** Most texts of a request. */
 export const mostInputs = 2048;
 const mostTokens = 8192;
 export const usualDimensions = 256;

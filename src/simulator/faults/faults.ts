@@ -145,8 +145,8 @@ const earlyHints: Step = {
 };
 
 /**
- * Turns an answer into the one that was asked for, directive by directive.
- * @throws RequestError for one that is unknown or has a value it cannot have.
+ * Applies directives to an answer, one by one.
+ * @throws RequestError for an unknown directive or an invalid value.
  */
 export async function applyFaults(reply: Reply, directives: readonly Directive[]): Promise<Reply> {
   let faulty = reply;
@@ -247,7 +247,7 @@ function flood(reply: Reply, asked: Directive): Reply {
   });
 }
 
-/** The first steps of an answer, as many as `after` says. */
+/** The first steps of an answer, up to the number in `after`. */
 async function* first(reply: Reply, asked: Directive, fallback: number): AsyncGenerator<Step> {
   const limit = directiveOption(asked, 'after', fallback);
   let index = 0;
@@ -263,7 +263,7 @@ async function* first(reply: Reply, asked: Directive, fallback: number): AsyncGe
   }
 }
 
-/** Steps that can be cut: events as they are, a body as its two halves. */
+/** The steps of an answer in a form that can be cut: events unchanged, a body as its two halves. */
 async function* divisible(reply: Reply): AsyncGenerator<Step> {
   if (reply.stream) {
     yield* reply.steps;
@@ -291,7 +291,7 @@ async function textOf(steps: Reply['steps']): Promise<Buffer> {
   return Buffer.concat(found);
 }
 
-/** Heads that RFC 9112 does not allow, by the name of what is wrong with them. */
+/** Heads that violate RFC 9112, by the name of the violation. */
 function badHead(what: string): string {
   switch (what) {
     case 'header':
@@ -305,7 +305,7 @@ function badHead(what: string): string {
   }
 }
 
-/** A page as a proxy before the upstream would send it. */
+/** An error page as sent by a proxy in front of the upstream. */
 function plainPage(status: number): string {
   return `<html><head><title>${status}</title></head><body><h1>${status}</h1><p>Simulated page.</p></body></html>\n`;
 }
@@ -344,7 +344,7 @@ function compressed(reply: Reply): Reply {
       }
       gzip.write(step.bytes);
       await new Promise<void>((resolve) => gzip.flush(zlib.Z_SYNC_FLUSH, resolve));
-      // What the flush pushed is emitted in the next turn at the latest.
+      // Flushed data is emitted in the next turn at the latest.
       await new Promise((resolve) => setImmediate(resolve));
       yield taken(step.tokens);
     }
@@ -360,7 +360,7 @@ function compressed(reply: Reply): Reply {
   };
 }
 
-/** Every byte in a step of its own, a turn of the event loop or some milliseconds apart. */
+/** Every byte in its own step, a turn of the event loop or some milliseconds apart. */
 function singleBytes(reply: Reply, ms: number): Reply {
   async function* steps(): AsyncGenerator<Step> {
     for await (const step of reply.steps) {
@@ -378,7 +378,7 @@ function singleBytes(reply: Reply, ms: number): Reply {
   return { ...reply, steps: steps() };
 }
 
-/** So many bytes of content before the end of the answer, as fast as they are taken. */
+/** Adds this many bytes of content before the end of the answer, as fast as they are read. */
 function flooded(reply: Reply, size: { readonly bytes: number; readonly eventBytes: number }): Reply {
   const event = Buffer.from(
     reply.stream ? reply.answerFormat.contentEvent('x'.repeat(size.eventBytes)) : ' '.repeat(size.eventBytes),
@@ -386,7 +386,7 @@ function flooded(reply: Reply, size: { readonly bytes: number; readonly eventByt
   const count = Math.ceil(size.bytes / event.length);
   const padding: Step = { kind: 'data', bytes: event, tokens: 0 };
   async function* steps(): AsyncGenerator<Step> {
-    // A stream opens with its own first events; a body has the padding before it.
+    // A stream starts with its own first events; a body is preceded by the padding.
     let ahead = reply.stream ? reply.answerFormat.eventsBeforeContent : 0;
     for await (const step of reply.steps) {
       for (let sent = 0; ahead === 0 && sent < count; sent += 1) {

@@ -22,22 +22,22 @@ const names: Readonly<Record<number, string>> = {
   504: 'DEADLINE_EXCEEDED',
 };
 
-/** How the objects of a stream are set apart. */
+/** The framing of the objects of a stream. */
 export interface Framing {
   readonly contentType: string;
   frame(body: object): string;
-  /** What stands behind the last one. */
+  /** Text after the last object. */
   readonly end: string;
 }
 
-/** One server-sent event an object. */
+/** One server-sent event per object. */
 export const eventFraming: Framing = {
   contentType: 'text/event-stream; charset=utf-8',
   frame: (body) => `data: ${JSON.stringify(body)}\n\n`,
   end: '',
 };
 
-/** One JSON array of all objects: what a stream is that was not asked for as events. */
+/** One JSON array of all objects: the form of a stream not requested as events. */
 export function arrayFraming(): Framing {
   let opened = false;
   return {
@@ -57,8 +57,8 @@ function contentChunk(parts: readonly object[], index: number): object {
 }
 
 /**
- * How generateContent words errors and events.
- * @param framing of the stream that the request asks for, or null where it asks for none
+ * The answer format of generateContent.
+ * @param framing framing of the requested stream, or null without one
  */
 export function generateContentFormat(framing: Framing | null): AnswerFormat {
   const error = (status: number, message: string): object => ({
@@ -91,7 +91,7 @@ export function generateContentFormat(framing: Framing | null): AnswerFormat {
   };
 }
 
-/** An object of a stream, or the only one: what it brings, and what that costs at the token rate. */
+/** An object of a stream, or the only one, with the tokens that count toward the token rate. */
 interface Chunk {
   readonly body: object;
   readonly tokens: number;
@@ -99,7 +99,7 @@ interface Chunk {
 
 interface Piece {
   readonly part: object;
-  /** What it brings of the answer. */
+  /** The part of the answer's text in it. */
   readonly text: string;
 }
 
@@ -120,7 +120,7 @@ export function wholeAnswer(asked: GenerateContentRequest, answers: readonly Ill
   return { candidates, usageMetadata: usage(asked, answers), ...origin(asked) };
 }
 
-/** The answer as the objects of a stream, one part each; several candidates take turns. */
+/** The answer as the objects of a stream, one part each; several candidates are interleaved. */
 export function* answerChunks(
   asked: GenerateContentRequest,
   answers: readonly IllustratedAnswer[],
@@ -142,7 +142,7 @@ export function* answerChunks(
   yield { body: last, tokens: held?.tokens ?? 0 };
 }
 
-/** The last object of a candidate says how it ended. */
+/** The objects of a candidate; the last one has the finish reason. */
 function* candidateChunks(
   asked: GenerateContentRequest,
   answer: IllustratedAnswer,
@@ -161,8 +161,7 @@ function* candidateChunks(
 }
 
 /**
- * The parts of an answer. The signature of what the model thought stands on the first call, or on the last text: in a
- * stream, on an empty one.
+ * The parts of an answer. The thought signature is on the first call, else on the last text, which is empty in a stream.
  */
 function pieces(
   asked: GenerateContentRequest,
@@ -188,7 +187,7 @@ function pieces(
   }
   for (const [index, call] of answer.calls.entries()) {
     const args = inputOf(call.input);
-    // A call that is cut cannot be a whole one, and there is no other form.
+    // A call that was cut is left out, since the protocol has no form for it.
     if (args !== null) {
       const functionCall = { name: call.name, ...args };
       const part = index === 0 ? { functionCall, thoughtSignature } : { functionCall };
@@ -254,7 +253,7 @@ function origin(asked: GenerateContentRequest): object {
   return { modelVersion: asked.model, responseId: asked.prompt.digest.slice(0, 24) };
 }
 
-/** The `usageMetadata` once these answers are there; without any, what is known from the start. */
+/** The `usageMetadata` with these answers; without any, that of the start. */
 function usage(asked: GenerateContentRequest, answers: readonly IllustratedAnswer[]): object {
   const prompt = asked.prompt.inputTokens;
   const output = answers.reduce((sum, answer) => sum + answer.outputTokens, 0);
@@ -269,7 +268,7 @@ function usage(asked: GenerateContentRequest, answers: readonly IllustratedAnswe
   };
 }
 
-/** The tokens of answers by what they stand for, where it is not text alone. */
+/** The tokens of answers by modality, if they are not text only. */
 function answerDetails(answers: readonly IllustratedAnswer[]): object {
   const images = answers.reduce((sum, { image }) => sum + (image?.tokens ?? 0), 0);
   if (images === 0) {
@@ -281,7 +280,7 @@ function answerDetails(answers: readonly IllustratedAnswer[]): object {
   return { candidatesTokensDetails: all === images ? [image] : [text, image] };
 }
 
-/** The tokens of a prompt by what they stand for. */
+/** The tokens of a prompt by modality. */
 export function tokenDetails({ prompt, mediaTokens }: GenerateContentRequest): readonly object[] {
   const text = { modality: 'TEXT', tokenCount: prompt.inputTokens - mediaTokens };
   return mediaTokens === 0 ? [text] : [text, { modality: 'IMAGE', tokenCount: mediaTokens }];

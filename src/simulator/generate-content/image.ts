@@ -20,32 +20,32 @@ const ratios = {
   '16:9': [1376, 768],
   '21:9': [1584, 672],
 } as const;
-/** How much longer the edges are, and the tokens of an image, which do not grow with it. */
+/** Scale of the edges, and tokens of an image, which do not depend on its size. */
 const sizes = {
   '1K': { factor: 1, tokens: 1120 },
   '2K': { factor: 2, tokens: 1120 },
   '4K': { factor: 4, tokens: 2000 },
 } as const;
-/** The same as of the images endpoints; a 4K image of another ratio than 1:1 has its longer edge cut down to it. */
+/** The same as at the images endpoints; the longer edge of a 4K image is clipped to it. */
 const longestEdge = 4096;
 
-/** What a request asks of a model that makes images. */
+/** The image that a request asks for. */
 export interface ImageWish {
   readonly width: number;
   readonly height: number;
   readonly tokens: number;
-  /** Whether a text comes before the image. */
+  /** Whether text precedes the image. */
   readonly withText: boolean;
 }
 
-/** An answer, and the image in it where it has one. */
+/** An answer, with its image if it has one. */
 export interface IllustratedAnswer extends Answer {
   readonly image: ImageWish | null;
 }
 
 /**
- * The modalities that `generationConfig` names, in capitals: clients write them in any case.
- * @returns none where it leaves them to the model
+ * The modalities in `generationConfig`, in capitals, since clients write them in any case.
+ * @returns none if they are left to the model
  */
 export function modalitiesOf({ responseModalities: given }: JsonObject): readonly string[] {
   const list: readonly unknown[] = Array.isArray(given) ? given : given === undefined ? [] : [given];
@@ -53,9 +53,8 @@ export function modalitiesOf({ responseModalities: given }: JsonObject): readonl
 }
 
 /**
- * Reads what `generationConfig` asks of a model that makes images. As with the real ones, a request that names no
- * modalities gets a text and an image, one that asks for TEXT alone is refused, and so are functions, JSON and several
- * candidates.
+ * Reads the `generationConfig` for a model that makes images. As with the real models, a request without modalities gets
+ * text and an image. TEXT alone, functions, JSON and several candidates are refused.
  * @throws RequestError
  */
 export function readImageWish(config: JsonObject, model: string): ImageWish {
@@ -86,7 +85,7 @@ export function readImageWish(config: JsonObject, model: string): ImageWish {
   };
 }
 
-/** @throws RequestError where functions are declared for a model that cannot call any */
+/** @throws RequestError if functions are declared for a model that cannot call any */
 export function refuseFunctions(count: number, model: string): void {
   if (count > 0 && imageModels.includes(model)) {
     throw disabled('Function calling', model);
@@ -109,9 +108,9 @@ function oneOf<Value>(table: Readonly<Record<string, Value>>, word: unknown, nam
 }
 
 /**
- * What the simulator answers to a prompt.
- * @param wish null where no image is to be made
- * @param index which of several answers
+ * Composes the answer to a prompt.
+ * @param wish null if no image is requested
+ * @param index number among several answers
  */
 export function composeIllustrated(prompt: Prompt, wish: ImageWish | null, index: number): IllustratedAnswer {
   const answer = composeAnswer(prompt, index);
@@ -125,13 +124,13 @@ export function composeIllustrated(prompt: Prompt, wish: ImageWish | null, index
     return { ...said, image: null };
   }
   const outputTokens = said.outputTokens + wish.tokens;
-  // An image comes whole or not at all.
+  // An image is never cut.
   return outputTokens > prompt.maxTokens
     ? { ...said, finish: 'length', image: null }
     : { ...said, outputTokens, image: wish };
 }
 
-/** The part of an answer that holds its image: the same one for the same request. */
+/** The part with the image of an answer, the same for the same request. */
 export function imagePart({ width, height }: ImageWish, digest: string): object {
   const image = pngImage({ width, height, seed: digest.slice(0, 12) });
   return { inlineData: { mimeType: 'image/png', data: image.toString('base64') } };

@@ -8,7 +8,7 @@ import type { JsonRequest } from '../http/route.js';
 import { imageModels, refuseFunctions } from './image.js';
 import { type Generation, readGeneration, readToolChoice, readTools } from './settings.js';
 
-/** What a field may hold: anything, or an object, a list of objects or a map of objects of a known message. */
+/** The type of a field: anything, or an object, a list or a map of objects of a known message. */
 type Kind = 'any' | { readonly one: string } | { readonly list: string } | { readonly map: string };
 
 function message(any: string, others: Readonly<Record<string, Kind>> = {}): Readonly<Record<string, Kind>> {
@@ -16,7 +16,7 @@ function message(any: string, others: Readonly<Record<string, Kind>> = {}): Read
   return { ...Object.fromEntries(names.map((name) => [name, 'any' as const])), ...others };
 }
 
-/** The fields of each message of the protocol, as far as the simulator looks into it. */
+/** The fields of each message of the protocol that the simulator checks. */
 const messages: Readonly<Record<string, Readonly<Record<string, Kind>>>> = {
   GenerateContentRequest: message('model safetySettings cachedContent labels serviceTier store', {
     contents: { list: 'Content' },
@@ -72,8 +72,8 @@ const messages: Readonly<Record<string, Readonly<Record<string, Kind>>>> = {
 };
 
 /**
- * Reads a message of the protocol: names in snake case come out in camel case, as servers of the protocol take both.
- * @throws RequestError for a field that the message does not have, or one that is not an object or list where it must be
+ * Reads a message of the protocol. Names in snake case are converted to camel case, since servers accept both.
+ * @throws RequestError for an unknown field, or one of the wrong type
  */
 function readMessage(value: JsonObject, name: string, path = ''): JsonObject {
   const fields = messages[name] ?? {};
@@ -100,7 +100,7 @@ function readField(value: unknown, kind: Kind, path: string): unknown {
     return value;
   }
   if ('list' in kind) {
-    // A list may be given as its only item.
+    // A list of one item may be given as the item.
     const list: readonly unknown[] = Array.isArray(value) ? value : [value];
     return list.map((item, index) =>
       readMessage(objectAt(item, `${path}[${index}]`), kind.list, `${path}[${index}]`),
@@ -131,12 +131,12 @@ function camel(name: string): string {
 
 const tokensPerMedia = 85;
 
-/** A request of generateContent as far as the simulator reads it. */
+/** The members of a generateContent request that the simulator reads. */
 export interface GenerateContentRequest {
   readonly model: string;
   readonly prompt: Prompt;
   readonly generation: Generation;
-  /** Tokens of what is not text, which are part of all input tokens. */
+  /** Tokens of media, included in all input tokens. */
   readonly mediaTokens: number;
 }
 
@@ -220,7 +220,7 @@ function mediaIn(content: Content | undefined): number {
   return parts.filter((part) => part.inlineData !== undefined || part.fileData !== undefined).length;
 }
 
-/** What a function responded: its only member where that is a text, else all of it as JSON. */
+/** The text of a function response: its only member if that is a string, else all of it as JSON. */
 function responseText({ response }: JsonObject): string {
   const values = isObject(response) ? Object.values(response) : [];
   const [only] = values;
@@ -240,13 +240,13 @@ function textTokens(contents: readonly Content[], tools: readonly Tool[]): numbe
   );
 }
 
-/** One turn of the conversation; its parts have been checked for themselves. */
+/** A turn of the conversation, whose parts have been checked individually. */
 interface Content {
   readonly role: 'user' | 'model';
   readonly parts: readonly JsonObject[];
 }
 
-/** The members of a part of which it has exactly one. */
+/** Members of which a part has exactly one. */
 const data = [
   'text',
   'inlineData',
@@ -258,7 +258,7 @@ const data = [
   'toolCall',
   'toolResponse',
 ];
-/** What the protocol lets stand for the signature of a call that the model did not make. */
+/** The protocol's placeholder for the signature of a call that the model did not make. */
 const noSignature = 'skip_thought_signature_validator';
 
 function invalid(message: string): RequestError {
@@ -281,7 +281,7 @@ function readContents(contents: unknown): readonly Content[] {
   return turns;
 }
 
-/** Neighbours of one role are one turn: clients keep each object of a stream as a content of its own. */
+/** Merges consecutive contents of one role, since clients keep each object of a stream as its own content. */
 function merged(contents: readonly Content[]): readonly Content[] {
   const turns: Content[] = [];
   for (const content of contents) {
@@ -295,11 +295,11 @@ function merged(contents: readonly Content[]): readonly Content[] {
   return turns;
 }
 
-/** Reads one content: of the conversation, or the system instruction, whose role does not count. */
+/** Reads a content of the conversation, or the system instruction, whose role is ignored. */
 function readContent(content: unknown, path: string): Content {
   const { role, parts }: JsonObject = isObject(content) ? content : {};
   const speaks = path === 'systemInstruction' ? 'user' : (role ?? 'user');
-  // Servers of the protocol take this third role for the responses of functions.
+  // Servers of the protocol also accept the role `function` for function responses.
   if (speaks !== 'user' && speaks !== 'model' && speaks !== 'function') {
     throw invalid('Please use a valid role: user, model.');
   }
@@ -368,7 +368,7 @@ function checkSignature(signature: unknown, path: string): void {
   }
 }
 
-/** The function calls, or the responses to them, of one content. */
+/** The function calls of a content, or its function responses. */
 function functionsIn(content: Content | undefined, kind: 'functionCall' | 'functionResponse'): JsonObject[] {
   return (content?.parts ?? []).map((part) => part[kind]).filter(isObject);
 }

@@ -12,7 +12,7 @@ import {
 import { composeIllustrated, type IllustratedAnswer } from './image.js';
 import { type GenerateContentRequest, readCountTokens, readGenerateContent } from './request.js';
 
-/** The routes of generateContent; the model is part of the path, and may have slashes itself. */
+/** The routes of generateContent. The model is part of the path, and may contain slashes. */
 export const generateContentRoutes: readonly Route[] = [
   ...modelRoutes('generateContent', generate),
   ...modelRoutes('streamGenerateContent', stream, framingOf),
@@ -21,7 +21,7 @@ export const generateContentRoutes: readonly Route[] = [
 
 /**
  * The route of a method of models.
- * @param framing of its stream, where it has one
+ * @param framing framing of its stream, if it has one
  */
 export function modelRoutes(
   method: string,

@@ -6,8 +6,8 @@ import { type ImageWish, imageModels, modalitiesOf, readImageWish } from './imag
 const counts = ['minItems', 'maxItems', 'minProperties', 'maxProperties', 'minLength', 'maxLength'];
 
 /**
- * The protocol's own schemas as JSON Schema: there types have capital letters, what may be null is `nullable`, and
- * counts may be texts.
+ * Converts the protocol's own schemas to JSON Schema: their types are in capitals, nullable ones have `nullable`, and
+ * counts may be strings.
  */
 function jsonSchema(schema: unknown): unknown {
   if (!isObject(schema)) {
@@ -49,14 +49,14 @@ export interface Generation {
   readonly maxTokens: number;
   readonly stop: readonly string[];
   readonly format: OutputFormat;
-  /** A text that is one of the schema's values, without quotes. */
+  /** Whether the answer is one of the schema's values, without quotes. */
   readonly asEnum: boolean;
-  /** How the model shall think, or null where it shall not. */
+  /** Thinking setting, or null without thinking. */
   readonly thinking: string | null;
   readonly showsThoughts: boolean;
-  /** Alternatives a token, or null for no log probabilities. */
+  /** Alternatives per token, or null for no log probabilities. */
   readonly logprobs: number | null;
-  /** The image that is to be made, or null from a model that makes none. */
+  /** The image to generate, or null for a model that makes none. */
   readonly image: ImageWish | null;
 }
 
@@ -178,7 +178,7 @@ function readLogprobs(config: JsonObject): number | null {
 const namePattern = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/;
 
 /**
- * Reads the functions among `tools`; the server's own tools are never used.
+ * Reads the functions among `tools`; server tools are never used.
  * @throws RequestError
  */
 export function readTools(tools: unknown): readonly Tool[] {
@@ -217,7 +217,7 @@ function readFunction(declared: JsonObject, path: string): Tool {
 
 /**
  * Reads which functions may, or must, be called.
- * @returns with the functions that are allowed
+ * @returns the choice, with the permitted functions
  * @throws RequestError
  */
 export function readToolChoice(

@@ -1,4 +1,4 @@
-/** A JSON object whose members are not known yet. */
+/** A JSON object with unchecked members. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Whether a parsed JSON value is an object: not null, not an array. */
@@ -6,7 +6,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A member of a JSON object that is its own: names such as `constructor` never reach the prototype. */
+/** An own member of a JSON object: names such as `constructor` do not reach the prototype. */
 export function member(object: JsonObject, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }

@@ -1,14 +1,14 @@
 import { performance } from 'node:perf_hooks';
 
-/** How fast answers are given. */
+/** The pace of answers. */
 export interface Pace {
-  /** From the whole request to the head of the answer. */
+  /** Delay from the whole request to the head of the answer. */
   readonly latencyMs: number;
   /** 0 for no pacing. */
   readonly tokensPerSecond: number;
 }
 
-/** @returns tells how many milliseconds to wait before so many tokens more, at a rate that counts from now on */
+/** @returns a function of the milliseconds to wait before further tokens, at a rate measured from now on */
 export function pacing(tokensPerSecond: number): (tokens: number) => number {
   const started = performance.now();
   let given = 0;

@@ -1,34 +1,34 @@
 import type { Directive } from '../faults/directives.js';
 import type { RequestError } from './request-error.js';
 
-/** One thing to do on the connection while an answer is given. */
+/** A step on the connection while an answer is sent. */
 export type Step =
-  /** Bytes of the body; `tokens` is what they cost at the token rate. */
+  /** Bytes of the body; `tokens` counts toward the token rate. */
   | { readonly kind: 'data'; readonly bytes: string | Buffer; readonly tokens: number }
   | { readonly kind: 'wait'; readonly ms: number }
-  /** Bytes written past HTTP's framing, as they are. */
+  /** Bytes written directly to the socket, without HTTP's framing. */
   | { readonly kind: 'raw'; readonly bytes: string }
   /** RST. */
   | { readonly kind: 'reset' }
   /** FIN, without an end of the body. */
   | { readonly kind: 'disconnect' }
-  /** Nothing more, until the other side leaves. */
+  /** Nothing more, until the client disconnects. */
   | { readonly kind: 'hang' }
   /** The next request on this connection is reset before it is read. */
   | { readonly kind: 'spoil' };
 
-/** How a protocol words what the faults need. */
+/** The parts of a protocol's answers that faults need. */
 export interface AnswerFormat {
   /** JSON text of an error body. */
   errorBody(error: RequestError): string;
   /**
    * Text of an error inside a stream.
-   * @param form which one, where the protocol has several; an empty string for the usual one
+   * @param form selects one if the protocol has several; an empty string for the usual one
    */
   errorEvent(form: string): string;
-  /** Text of one event that carries so much content. */
+  /** Text of one event with this content. */
   contentEvent(text: string): string;
-  /** Events that open a stream before content may come. */
+  /** Number of events in a stream before content may follow. */
   readonly eventsBeforeContent: number;
   /** The protocol whose answers are foreign here. */
   readonly foreign: 'chat' | 'messages';
@@ -43,26 +43,26 @@ export interface Reply {
   /** False for a body that ends with the connection and has no framing of its own. */
   readonly framed: boolean;
   readonly stream: boolean;
-  /** Done before the head, in its place if they end the connection. */
+  /** Steps before the head, or in its place if they end the connection. */
   readonly before: readonly Step[];
   readonly steps: Iterable<Step> | AsyncIterable<Step>;
-  /** Done once the body has ended. */
+  /** Steps after the end of the body. */
   readonly after: readonly Step[];
-  /** Instead of the simulator's own settings, or null. */
+  /** Overrides the simulator's settings; null to use these. */
   readonly latencyMs: number | null;
   readonly tokensPerSecond: number | null;
   readonly answerFormat: AnswerFormat;
   readonly directives: readonly Directive[];
-  /** What the request changes beyond its answer; not done where a directive makes that an error. */
+  /** Side effect of the request; skipped if a directive turns the answer into an error. */
   readonly effect?: () => void;
 }
 
-/** A request as a route sees it. */
+/** A request as received. */
 export interface SimulatorRequest {
   readonly method: string;
   /** Path and query. */
   readonly target: string;
-  /** Names and values in turn, as they came. */
+  /** Alternating names and values, as received. */
   readonly rawHeaders: readonly string[];
   readonly body: Buffer;
   /** From the header `x-simulator-fault`. */
@@ -72,7 +72,7 @@ export interface SimulatorRequest {
 /** One line of the route table. */
 export interface Route {
   readonly method: string;
-  /** A path, or what a whole path matches. */
+  /** A path, or a pattern of whole paths. */
   readonly path: string | RegExp;
   handle(request: SimulatorRequest): Reply | Promise<Reply>;
 }
@@ -105,7 +105,7 @@ export function bodyReply(parts: BodyReplyParts): Reply {
 }
 
 interface StreamReplyParts {
-  /** One step an event, made while they are sent. */
+  /** One step per event, generated while they are sent. */
   readonly events: Iterable<Step>;
   readonly answerFormat: AnswerFormat;
   readonly headers?: Readonly<Record<string, string>>;

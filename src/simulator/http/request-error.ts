@@ -1,9 +1,9 @@
-/** A request that is refused, in the words of whatever format it came in. */
+/** The refusal of a request, which is rendered in the format of the request. */
 export class RequestError extends Error {
   readonly status: number;
-  /** The member that is wrong, where the format has a place for it. */
+  /** The invalid member, for formats that have a place for it. */
   readonly param: string | null;
-  /** What programs tell it by; undefined where it follows from the status. */
+  /** The error code for programs; undefined if it follows from the status. */
   readonly code: string | null | undefined;
 
   constructor(status: number, message: string, param: string | null = null, code?: string | null) {
@@ -14,7 +14,7 @@ export class RequestError extends Error {
   }
 }
 
-/** The refusal that a directive asks for. */
+/** The refusal that a directive requests. */
 export function askedForStatus(status: number): RequestError {
   return new RequestError(status, `The simulator was asked to answer with status ${status}.`);
 }

@@ -5,18 +5,18 @@ import { isObject, type JsonObject } from './json.js';
 import { type AnswerFormat, bodyReply, type Reply, type Route, type SimulatorRequest } from './reply.js';
 import { RequestError } from './request-error.js';
 
-/** A request as those see it who answer it: its body in bytes, or as a JSON object. */
+/** A request as passed to its route, with its body as bytes or as a JSON object. */
 export interface RouteRequest<Body = Buffer> {
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
   readonly body: Body;
-  /** Hexadecimal digest of the body, or of the target where there is none: what ids are made from. */
+  /** Hexadecimal digest of the body, or of the target without a body, from which ids are made. */
   readonly digest: string;
-  /** Where the client reaches the simulator: `http://127.0.0.1:8080`. */
+  /** The simulator's origin for the client: `http://127.0.0.1:8080`. */
   readonly origin: string;
   readonly answerFormat: AnswerFormat;
-  /** From the header. */
+  /** Directives of the header. */
   readonly directives: readonly Directive[];
   /** The value of a header by its name in lower case. */
   header(name: string): string | undefined;
@@ -26,24 +26,24 @@ export interface RouteRequest<Body = Buffer> {
 export type JsonRequest = RouteRequest<JsonObject>;
 
 interface RouteParts<Body> {
-  /** `POST` where it is left out. */
+  /** Default `POST`. */
   readonly methods?: readonly string[];
   readonly path: string | RegExp;
-  /** The OpenAI family's where it is left out. */
+  /** Default: the OpenAI family's. */
   readonly answerFormat?: (digest: string, query: URLSearchParams) => AnswerFormat;
-  /** Headers of every answer; an `x-request-id` where it is left out. */
+  /** Headers of every answer; default an `x-request-id`. */
   readonly headers?: (digest: string) => Readonly<Record<string, string>>;
   /** May throw a `RequestError`. */
   readonly answer: (asked: RouteRequest<Body>) => Reply | Promise<Reply>;
 }
 
-/** A route for each method, which words everything, refusals too, in its format. */
+/** A route for each method, whose answers and refusals are in its format. */
 export function routes(parts: RouteParts<Buffer>): Route[] {
   const { methods = ['POST'], path } = parts;
   return methods.map((method) => ({ method, path, handle: (request) => handle(request, parts) }));
 }
 
-/** The same of requests whose body is a JSON object. */
+/** The same for requests whose body is a JSON object. */
 export function jsonRoutes({ answer, ...parts }: RouteParts<JsonObject>): Route[] {
   return routes({ ...parts, answer: (asked) => answer({ ...asked, body: parseObject(asked.body) }) });
 }
@@ -82,7 +82,7 @@ async function answered(asked: RouteRequest, parts: RouteParts<Buffer>): Promise
   }
 }
 
-/** The answer to a request that is refused. */
+/** The answer to a refused request. */
 export function refusal(
   error: RequestError,
   answerFormat: AnswerFormat,
@@ -91,7 +91,7 @@ export function refusal(
   return bodyReply({ status: error.status, body: answerFormat.errorBody(error), answerFormat, directives });
 }
 
-/** The answer in JSON to a request that is granted. */
+/** A JSON answer of status 200. */
 export function jsonReply(
   { answerFormat, directives }: Pick<RouteRequest, 'answerFormat' | 'directives'>,
   body: object,
@@ -111,9 +111,9 @@ function headerOf({ rawHeaders }: SimulatorRequest, name: string): string | unde
 }
 
 /**
- * What was sent as a JSON object.
- * @param code what a vendor calls one that it cannot read
- * @throws RequestError when it is none
+ * Parses a JSON object.
+ * @param code the vendor's error code for an invalid one
+ * @throws RequestError if it is not a JSON object
  */
 export function parseObject(bytes: Buffer, code = 'invalid_json', what = 'body'): JsonObject {
   let value: unknown;

@@ -3,24 +3,24 @@ import type { Socket } from 'node:net';
 import { type Pace, pacing } from './pace.js';
 import type { Reply, Step } from './reply.js';
 
-/** So long may what was sent lie unread in the kernel of the other end. */
+/** How long sent bytes may stay unread in the kernel of the other end. */
 const longestUnreadMs = 50;
 
 /** A request being answered. */
 interface OpenReply {
   readonly response: ServerResponse;
   readonly socket: Socket;
-  /** Connections whose next request is to be reset. */
+  /** Connections whose next request will be reset. */
   readonly spoiled: WeakSet<Socket>;
-  /** The connection is gone. */
+  /** Whether the connection is closed. */
   closed: boolean;
-  /** The simulator itself brought the answer to its end, good or bad. */
+  /** Whether the simulator itself has ended the answer, regularly or not. */
   ended: boolean;
-  /** Ends the present wait if that is what it waits for. */
+  /** Ends the current wait if it waits for this. */
   wake: ((what: 'drain' | 'close') => void) | null;
 }
 
-/** Ties a reply to its response: from here on `closed` is true once the client has left. */
+/** Opens a reply: from now on `closed` becomes true when the client disconnects. */
 export function openReply(response: ServerResponse, socket: Socket, spoiled: WeakSet<Socket>): OpenReply {
   const opened: OpenReply = { response, socket, spoiled, closed: false, ended: false, wake: null };
   response.on('drain', () => opened.wake?.('drain'));
@@ -32,8 +32,8 @@ export function openReply(response: ServerResponse, socket: Socket, spoiled: Wea
 }
 
 /**
- * Sends an answer at the pace of the token rate and of its reader, and stops when the client leaves.
- * @param settings what counts where the reply has no wish of its own.
+ * Sends an answer at the pace of the token rate and of its reader, and stops when the client disconnects.
+ * @param settings apply if the reply has none of its own.
  */
 export async function send(opened: OpenReply, reply: Reply, settings: Pace): Promise<void> {
   const { response } = opened;
@@ -114,7 +114,7 @@ async function take(opened: OpenReply, step: Step): Promise<void> {
   }
 }
 
-/** Resets a connection: that overtakes what waits here, and what its other end has not read, so both go first. */
+/** Resets a connection once waiting bytes were sent and read by the other end, since a reset overtakes both. */
 function reset(response: ServerResponse, socket: Socket): void {
   socket.write('', () => {
     if (response.headersSent) {
@@ -125,7 +125,7 @@ function reset(response: ServerResponse, socket: Socket): void {
   });
 }
 
-/** Waits for so many milliseconds (0: one turn of the event loop), for a drain or for the close, which ends every wait. */
+/** Waits for milliseconds (0: one turn of the event loop), for a drain, or for the close, which ends every wait. */
 function wait(opened: OpenReply, until: number | 'drain' | 'close'): Promise<void> {
   if (opened.closed) {
     return Promise.resolve();

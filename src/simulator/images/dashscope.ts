@@ -23,7 +23,7 @@ const codes: Readonly<Record<number, string>> = {
   503: 'ModelServingError',
 };
 
-/** How DashScope words errors. */
+/** The answer format of DashScope. */
 export function dashScopeFormat(digest: string): AnswerFormat {
   const format = vendorFormat(
     (status) => codes[status] ?? (status < 500 ? parameterError : 'InternalError'),

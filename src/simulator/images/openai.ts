@@ -61,7 +61,7 @@ interface ImageRequest {
   readonly stream: boolean;
   readonly partialImages: number;
   readonly givenImages: number;
-  /** What the images are made from, and the same for the same request. */
+  /** Seed of the images, the same for the same request. */
   readonly seed: string;
 }
 
@@ -93,7 +93,7 @@ function readEdit(fields: Fields): ImageRequest {
   });
 }
 
-/** What tells the given images from others. */
+/** Identifiers of the given images. */
 function filesOf(fields: Fields): readonly string[] {
   if ('image' in fields.body || 'images' in fields.body) {
     throw invalid('image', 'a file, with a name');
@@ -249,7 +249,7 @@ function usageOf(wanted: ImageRequest): object {
   };
 }
 
-/** The body image by image, so that only one of them is held. */
+/** The body image by image, so that only one is in memory. */
 function* encodedBody(wanted: ImageRequest): Generator<Step> {
   const text = (bytes: string): Step => ({ kind: 'data', bytes, tokens: 0 });
   yield text(`{"created":${created},"data":[`);

@@ -2,24 +2,24 @@ import { unseal } from '../answer/seal.js';
 import { isObject, type JsonObject } from '../http/json.js';
 import { RequestError } from '../http/request-error.js';
 
-/** One block of a message, and where it stands in the body: `messages.0.content.1`. */
+/** A block of a message, with its path in the body: `messages.0.content.1`. */
 export interface Block {
   readonly type: string;
   readonly value: JsonObject;
   readonly path: string;
 }
 
-/** Neighbouring messages of one role, which the protocol takes as one. */
+/** Consecutive messages of one role, which the protocol treats as one. */
 export interface Turn {
   readonly role: 'user' | 'assistant' | 'system';
   readonly blocks: readonly Block[];
-  /** Of its first message. */
+  /** Path of its first message. */
   readonly path: string;
 }
 
 const imageTypes = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
 const idPattern = /^[a-zA-Z0-9_-]+$/;
-/** Blocks that the user's side writes; servers' own tools have their results among the assistant's. */
+/** Types of user blocks; results of server tools are among the assistant's. */
 const userTypes = ['text', 'image', 'document', 'search_result', 'tool_result', 'container_upload'];
 const resultTypes = ['text', 'image', 'document', 'search_result', 'tool_reference'];
 const assistantTypes = [
@@ -32,12 +32,12 @@ const assistantTypes = [
   'compaction',
 ];
 
-/** The refusal of a value, named by where it stands. */
+/** The refusal of a value, with its path. */
 export function refuse(path: string, what: string): RequestError {
   return new RequestError(400, `${path}: ${what}`);
 }
 
-/** A text member that must be there. */
+/** A required text member. */
 export function stringIn(value: JsonObject, name: string, path: string): string {
   const text = value[name];
   if (typeof text !== 'string') {
@@ -48,7 +48,7 @@ export function stringIn(value: JsonObject, name: string, path: string): string 
 }
 
 /**
- * Reads `messages` and checks every block for itself.
+ * Reads `messages` and checks every block on its own.
  * @throws RequestError
  */
 export function readTurns(messages: unknown): readonly Turn[] {
@@ -94,7 +94,7 @@ function readMessage(message: unknown, path: string, isLast: boolean): Turn {
 }
 
 /**
- * Reads content, a string or blocks, of which each must be of one of the given types.
+ * Reads content: a string, or blocks of the given types.
  * @throws RequestError
  */
 export function readContent(content: unknown, path: string, types: readonly string[]): readonly Block[] {
@@ -129,7 +129,7 @@ function readBlock(value: unknown, path: string, types: readonly string[]): Bloc
     throw refuse(path, 'Input should be an object');
   }
   const type = stringIn(value, 'type', path);
-  // The servers' tools have results of many dated names.
+  // Results of server tools have many dated type names.
   if (!types.includes(type) && !(types === assistantTypes && type.endsWith('_tool_result'))) {
     throw misplaced(type, path, types);
   }
@@ -238,9 +238,9 @@ function checkId(id: string, path: string): void {
 }
 
 /**
- * Checks what the turns of a conversation owe each other: who begins, which calls have results, and that every
- * thinking block is one that the simulator made.
- * @param thinking whether thinking is enabled with a budget, where the protocol asks for it in unfinished turns too
+ * Checks the turns of a conversation: the role of the first, the results of calls, and that every thinking block is the
+ * simulator's.
+ * @param thinking whether thinking is enabled with a budget; the protocol then requires it in unfinished turns, too
  * @throws RequestError
  */
 export function checkHistory(turns: readonly Turn[], thinking: boolean): void {
@@ -327,7 +327,7 @@ function checkThinking({ blocks, path }: Turn): void {
       if (original === null) {
         throw refuse(place, 'Invalid `signature` in `thinking` block');
       }
-      // Without its text a block is one whose text was left out of the answer.
+      // A block without text is one whose text was left out of the answer.
       if (value.thinking !== '' && value.thinking !== original) {
         throw refuse(
           place,
@@ -350,7 +350,7 @@ function checkPrefill(turns: readonly Turn[]): void {
   }
 }
 
-/** The assistant's turns since the user last said something other than results of tools, and one that is to be continued. */
+/** The assistant's turns since the last user message other than tool results, including a prefill. */
 function unfinished(turns: readonly Turn[]): readonly Turn[] {
   const asked = turns.findLastIndex(
     ({ role, blocks }) => role === 'user' && blocks.every(({ type }) => type !== 'tool_result'),

@@ -17,14 +17,14 @@ const namePattern = /^[a-zA-Z0-9_-]{1,128}$/;
 
 /** The tools of a request. */
 interface OfferedTools {
-  /** Those that the caller runs and described with a schema. */
+  /** Tools that the caller runs, described by a schema. */
   readonly callable: readonly Tool[];
-  /** Of all, with those of the server. */
+  /** Names of all tools, including server tools. */
   readonly names: readonly string[];
 }
 
 /**
- * Reads `tools`; those of the server, which have a dated type, are never called.
+ * Reads `tools`; server tools, which have a dated type, are never called.
  * @throws RequestError
  */
 function readTools(tools: unknown): OfferedTools {
@@ -124,14 +124,14 @@ function choiceOf(choice: JsonObject, tools: OfferedTools): ToolChoice {
 
 const leastBudget = 1024;
 
-/** How the model shall think, and whether the answer shows what it thought. */
+/** The thinking mode, and whether the answer shows the thinking. */
 interface Thinking {
   readonly mode: 'off' | 'enabled' | 'adaptive';
   readonly shown: boolean;
 }
 
 /**
- * Reads `thinking`, and checks the settings that it does not go with.
+ * Reads `thinking`, and refuses settings that are incompatible with it.
  * @throws RequestError
  */
 function readThinking(body: JsonObject, toolChoice: ToolChoice, maxTokens: number): Thinking {
@@ -252,7 +252,7 @@ const created = [
   'user_profile_id',
 ];
 
-/** A request of the messages protocol as far as the simulator reads it. */
+/** The members of a messages request that the simulator reads. */
 export interface MessagesRequest {
   readonly model: string;
   readonly prompt: Prompt;
@@ -269,7 +269,7 @@ export function readMessagesRequest(request: JsonRequest, what: 'message' | 'cou
   if (request.header('anthropic-version') === undefined) {
     throw new RequestError(400, 'anthropic-version: header is required');
   }
-  // Who takes part in a beta may send fields that are not public yet.
+  // Requests with a beta header may have fields that are not public yet.
   if (request.header('anthropic-beta') === undefined) {
     checkFields(body, what === 'message' ? created : counted);
   }
@@ -318,7 +318,7 @@ function checkFields(body: JsonObject, known: readonly string[]): void {
   }
 }
 
-/** The simulator stores nothing: the SDK goes on without a thread. */
+/** Refuses threads, since the simulator stores nothing; the SDK then continues without one. */
 function refuseThread({ thread = null }: JsonObject): void {
   if (thread !== null) {
     throw new RequestError(400, 'thread: No threads are kept here.', null, 'thread_unsupported_request');

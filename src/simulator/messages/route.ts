@@ -73,7 +73,7 @@ function messagesEvent(type: string, members: object): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;
 }
 
-/** How the messages protocol words errors and events. */
+/** The answer format of the messages protocol. */
 export function messagesFormat(requestId: string | null): AnswerFormat {
   const members = (type: string, message: string, code?: string | null): object => ({
     error: {
@@ -99,7 +99,7 @@ export function messagesFormat(requestId: string | null): AnswerFormat {
 
 const jsonPiece = 12;
 
-/** The events of a streamed message: its head, a ping, block after block, how it ended, its end. */
+/** The events of a streamed message: its head, a ping, its blocks, the stop reason, and its end. */
 function* messagesEvents(head: object, asked: MessagesRequest, answer: Answer): Generator<Step> {
   const message = {
     ...head,
@@ -143,7 +143,7 @@ function opening(block: AnswerBlock): object {
 
 interface Delta {
   readonly delta: object;
-  /** What it brings of the answer's text. */
+  /** The part of the answer's text in it. */
   readonly text: string;
 }
 
@@ -169,7 +169,7 @@ function* deltas(block: AnswerBlock, answer: Answer): Generator<Delta> {
   }
 }
 
-/** An input begins with an empty piece, as the protocol's own server has it; an empty one has none. */
+/** The pieces of an input, starting with an empty one as on the real server; an empty input has none. */
 function jsonPieces(json: string, answer: Answer): readonly string[] {
   if (json === '') {
     return [];
@@ -177,14 +177,14 @@ function jsonPieces(json: string, answer: Answer): readonly string[] {
   return answer.callDelivery === 'at-once' ? [json] : ['', ...pieces(json, jsonPiece)];
 }
 
-/** A block of an answer; `json` is the text of a call's input, which may be cut or empty. */
+/** A block of an answer; `json` is the text of a call's input, possibly cut or empty. */
 type AnswerBlock =
   | { readonly type: 'thinking'; readonly thinking: string; readonly signature: string }
   | { readonly type: 'redacted_thinking'; readonly data: string }
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly json: string };
 
-/** The blocks of an answer in the order in which they stand. */
+/** The blocks of an answer in order. */
 function answerBlocks(asked: MessagesRequest, answer: Answer): readonly AnswerBlock[] {
   const blocks: AnswerBlock[] = [];
   if (answer.reasoning !== '') {
@@ -205,7 +205,7 @@ function answerBlocks(asked: MessagesRequest, answer: Answer): readonly AnswerBl
   return blocks;
 }
 
-/** A block as it stands in an answer that is not streamed. */
+/** A block in the form of an answer without streaming. */
 function wholeBlock(block: AnswerBlock): object {
   switch (block.type) {
     case 'text':
@@ -219,7 +219,7 @@ function wholeBlock(block: AnswerBlock): object {
   }
 }
 
-/** A call's input; an empty object where its text is cut or empty. */
+/** A call's input; an empty object if its text is cut or empty. */
 function inputOf(json: string): object {
   try {
     const input: unknown = JSON.parse(json);
@@ -229,7 +229,7 @@ function inputOf(json: string): object {
   }
 }
 
-/** How an answer ended: `stop_reason` and what belongs to it. */
+/** The end of an answer: `stop_reason` and related members. */
 function ending(answer: Answer): object {
   const refused = answer.refusal !== '';
   return {
@@ -249,7 +249,7 @@ function stopReason({ finish, refusal, stopSequence }: Answer): string {
   return refusal !== '' ? 'refusal' : stopSequence === null ? 'end_turn' : 'stop_sequence';
 }
 
-/** The `usage` of an answer, once `output` tokens of it are there. */
+/** The `usage` of an answer after `output` tokens. */
 function messagesUsage(asked: MessagesRequest, answer: Answer, output: number): object {
   return {
     input_tokens: asked.prompt.inputTokens,

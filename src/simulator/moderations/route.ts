@@ -4,7 +4,7 @@ import type { Reply } from '../http/reply.js';
 import { type JsonRequest, jsonReply, jsonRoutes } from '../http/route.js';
 import { invalid, modelOf, required } from '../openai/values.js';
 
-/** Beginnings of words that put a text into a category; the simulator knows no more than these. */
+/** Prefixes of words that put a text into a category; the simulator knows only these. */
 const wordsOfCategory: Readonly<Record<string, readonly string[]>> = {
   harassment: ['idiot', 'loser', 'moron', 'stupid'],
   'harassment/threatening': ['threaten'],
@@ -21,10 +21,10 @@ const wordsOfCategory: Readonly<Record<string, readonly string[]>> = {
   'violence/graphic': ['behead', 'bloodbath', 'gory'],
 };
 
-/** All categories, in the order in which answers have them. */
+/** All categories, in the order of answers. */
 const categories: readonly string[] = Object.keys(wordsOfCategory);
 
-/** The categories for which images are looked at as well. */
+/** The categories that also apply to images. */
 const imageCategories: ReadonlySet<string> = new Set([
   'self-harm',
   'self-harm/intent',
@@ -36,7 +36,7 @@ const imageCategories: ReadonlySet<string> = new Set([
 
 const unsuspected = 0.001;
 
-/** Judges a text: how likely it is of a category, from 0 to 1, above 0.9 as soon as one word of it is there. */
+/** Returns a text's score per category, from 0 to 1; above 0.9 if it contains a word of the category. */
 function scoresOf(text: string): (category: string) => number {
   const words =
     text
@@ -58,10 +58,10 @@ export const moderationsRoutes = jsonRoutes({
   answer: moderate,
 });
 
-/** What is judged together and gets one result. */
+/** The inputs of one result. */
 interface Subject {
   readonly texts: readonly string[];
-  /** Addresses of images: their words are looked at, as the simulator sees no pictures. */
+  /** URLs of images, which are judged by the words in them, since the simulator does not decode images. */
   readonly images: readonly string[];
 }
 

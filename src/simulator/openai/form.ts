@@ -7,7 +7,7 @@ import { invalid } from './values.js';
 /** A file in a form. */
 export interface FormFile {
   readonly name: string;
-  /** As the client declared it, in lower case. */
+  /** Content type as declared by the client, in lower case. */
   readonly type: string;
   readonly bytes: Buffer;
 }
@@ -15,13 +15,13 @@ export interface FormFile {
 /** The body of a request, from a form or from JSON. */
 export interface Fields {
   readonly kind: 'form' | 'json';
-  /** Values as JSON has them. Of a form, `a[]` is an array `a` and `a[b]` a member of an object `a`. */
+  /** Values as in JSON. In a form, `a[]` is an array `a`, and `a[b]` is a member of an object `a`. */
   readonly body: JsonObject;
   /** Files of a form by the name of their field, without brackets. */
   readonly files: ReadonlyMap<string, readonly FormFile[]>;
 }
 
-/** What the text fields of a form stand for, as they have no types of their own. */
+/** The types of a form's text fields, which have none of their own. */
 interface FieldTypes {
   readonly numbers?: readonly string[];
   readonly booleans?: readonly string[];
@@ -30,8 +30,8 @@ interface FieldTypes {
 }
 
 /**
- * Reads a body in one of the forms that a route takes.
- * @throws RequestError for another content type, or a body that is not what its type says
+ * Reads a body of one of the kinds that a route takes.
+ * @throws RequestError for another content type, or a body that does not match its type
  */
 export async function readFields(
   asked: RouteRequest,
@@ -56,7 +56,7 @@ export async function readFields(
 
 const mediaTypes = { form: 'multipart/form-data', json: 'application/json' } as const;
 
-/** The one file of a field, or null without it. */
+/** The only file of a field, or null without one. */
 export function oneFile(fields: Fields, name: string): FormFile | null {
   const files = fields.files.get(name) ?? [];
   if (files.length > 1) {
@@ -65,7 +65,7 @@ export function oneFile(fields: Fields, name: string): FormFile | null {
   return files[0] ?? null;
 }
 
-/** Platform's own parser of RFC 7578: it has nothing in common with any other that is tested against it. */
+/** Parses a form (RFC 7578) with the platform's parser, which is independent of those tested against it. */
 async function parsedForm(asked: RouteRequest): Promise<[string, string | FormFile][]> {
   try {
     const headers = { 'content-type': asked.header('content-type') ?? '' };
@@ -116,7 +116,7 @@ function checkedFile(field: string, file: FormFile): FormFile {
   return file;
 }
 
-/** A text that is none of its type's stays as it is, and is refused as one. */
+/** Converts a text to its field's type; an invalid one stays a text, and is refused later. */
 function typed(name: string, text: string, types: FieldTypes): unknown {
   if (types.numbers?.includes(name) && /^-?\d+(?:\.\d+)?$/.test(text)) {
     return Number(text);

@@ -4,7 +4,7 @@ import { RequestError } from '../http/request-error.js';
 /** Fixed, so that the same request has the same answer, byte for byte. */
 export const created = 1_700_000_000;
 
-/** What every answer of one request shares. */
+/** The members common to all answers of a request. */
 export interface ChatBase {
   readonly id: string;
   readonly object: string;
@@ -42,7 +42,7 @@ function errorBody({ status, message, param, code }: RequestError): string {
   return JSON.stringify({ error: { message, type, param, code: code === undefined ? usual : code } });
 }
 
-/** How the OpenAI family words errors and events. */
+/** The answer format of the OpenAI family. */
 export const openaiFormat: AnswerFormat = {
   errorBody,
   errorEvent: () =>

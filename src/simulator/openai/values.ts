@@ -6,7 +6,7 @@ export function invalid(param: string, what: string): RequestError {
   return new RequestError(400, `Invalid value for '${param}': expected ${what}.`, param, 'invalid_value');
 }
 
-/** The refusal of a value that is none of some words. */
+/** The refusal of a value that is not one of these words. */
 export function unsupported(found: unknown, words: readonly string[], param: string): RequestError {
   const list = words.map((word) => `'${word}'`).join(', ');
   const message = `Invalid value: '${String(found)}'. Supported values are: ${list}.`;
@@ -29,7 +29,7 @@ export function missing(param: string): RequestError {
   );
 }
 
-/** The value of a parameter that must be there. */
+/** The value of a required parameter. */
 export function required(body: JsonObject, name: string): unknown {
   const value = body[name] ?? null;
   if (value === null) throw missing(name);
@@ -51,8 +51,8 @@ export function integer(body: JsonObject, name: string, least: number, most: num
 
 /**
  * The model that a request names.
- * @param known the one that the route offers
- * @param optional whether it stands in where none is named
+ * @param known the model that the route offers
+ * @param optional whether it is the default
  */
 export function modelOf(body: JsonObject, known: string, optional: boolean): string {
   const model = optional && (body.model ?? null) === null ? known : required(body, 'model');
@@ -87,7 +87,7 @@ export function isAddress(text: string): boolean {
   return address.test(text);
 }
 
-/** Whether a text is where an image is, or a `data:` URL with the image itself in base64. Nothing is fetched. */
+/** Whether a text is the URL of an image, or a `data:` URL in base64. Nothing is fetched. */
 export function isImageUrl(text: string): boolean {
   const head = dataHead.exec(text)?.[0];
   return head === undefined ? isAddress(text) : isBase64(text.slice(head.length));
@@ -103,8 +103,8 @@ export function textOrNull(body: JsonObject, name: string): string | null {
 }
 
 /**
- * The text of a member that must be there.
- * @param path of the object in the body; empty for the body itself
+ * The text of a required member.
+ * @param path path of the object in the body; empty for the body itself
  */
 export function textIn(value: JsonObject, name: string, path: string): string {
   const text = value[name] ?? null;
@@ -130,7 +130,7 @@ export function requiredText(body: JsonObject, name: string, most: number): stri
   return text;
 }
 
-/** The value of a parameter that is one of some words; the first of them without one. */
+/** The value of a parameter with one of these words; the first of them if it is absent. */
 export function oneOf<Word extends string>(
   body: JsonObject,
   name: string,
@@ -163,7 +163,7 @@ export function flag(body: JsonObject, name: string): boolean {
   return value;
 }
 
-/** The sequences of `stop` that end an answer. */
+/** The stop sequences. */
 export function readStop({ stop }: JsonObject): readonly string[] {
   const list: readonly unknown[] = stop === undefined || stop === null ? [] : [stop].flat();
   if (list.length > 4 || !list.every((one): one is string => typeof one === 'string')) {
@@ -172,7 +172,7 @@ export function readStop({ stop }: JsonObject): readonly string[] {
   return list.filter((one) => one !== '');
 }
 
-/** Refuses a body with a member that the route has no name for. */
+/** Refuses a body with an unknown member. */
 export function refuseUnknown(body: JsonObject, names: ReadonlySet<string>): void {
   const unknown = Object.keys(body).find((name) => !names.has(name));
   if (unknown !== undefined) {
@@ -199,7 +199,7 @@ export function readSize(
 
 const imageTypes = ['image/png', 'image/jpeg', 'image/webp'];
 
-/** Refuses a file that does not say to be an image. */
+/** Refuses a file whose declared type is not an image. */
 export function refuseNoImage(type: string, name: string): void {
   if (!imageTypes.includes(type)) {
     throw new RequestError(

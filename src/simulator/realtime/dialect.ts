@@ -1,7 +1,7 @@
-/** What the two forms of the realtime protocol call the same thing. */
+/** The names in which the two forms of the realtime protocol differ. */
 export interface Dialect {
   readonly isBeta: boolean;
-  /** What the events begin with that bring a text, audio, and what the audio says. */
+  /** Prefixes of the events with text, audio, and the transcript of the audio. */
   readonly textEvent: string;
   readonly audioEvent: string;
   readonly transcriptEvent: string;
@@ -31,7 +31,7 @@ const betaDialect: Dialect = {
   modalities: 'modalities',
 };
 
-/** The form that a client asks for by its headers. */
+/** The form that a client requests by its headers. */
 export function dialectOf(headers: NodeJS.Dict<string | string[]>): Dialect {
   const offers = (name: string, word: string): boolean =>
     String(headers[name] ?? '')

@@ -39,19 +39,19 @@ import { failure, inProgress, responseObject, type Turn, turnEvents } from './tu
  * query ask for the same: `refuse-STATUS`, `hang`, `reset`; and `echo` is a session that only echoes.
  */
 
-/** What the directives of a turn can reach. */
+/** The interface of a turn for its directives. */
 export interface Stage {
   readonly turn: Turn;
   readonly line: SocketLine;
   emit(type: string, members: object): void;
   /** The text of an event with the next id. */
   worded(type: string, members: object): string;
-  /** Hears nothing of the client from here on. */
+  /** Ignores the client's messages from now on. */
   mute(): void;
   echo(): void;
 }
 
-/** Something that happens within a turn; it tells whether the turn goes on. */
+/** An action within a turn, which returns whether the turn continues. */
 interface Act {
   readonly after: number;
   run(stage: Stage): boolean | Promise<boolean>;
@@ -123,8 +123,8 @@ const acts: Readonly<Record<string, (asked: Directive) => Act['run']>> = {
 };
 
 /**
- * What the directives of a turn make happen within it.
- * @throws RequestError for one that is unknown or has a value it cannot have
+ * Converts the directives of a turn to actions within it.
+ * @throws RequestError for an unknown directive or an invalid value
  */
 export function readActs(directives: readonly Directive[]): readonly Act[] {
   return directives.flatMap((asked) => {
@@ -142,7 +142,7 @@ export function readActs(directives: readonly Directive[]): readonly Act[] {
   });
 }
 
-/** The number that a directive of this name carries, or the fallback. */
+/** The number of the directive with this name, or the fallback. */
 export function wishedNumber(directives: readonly Directive[], name: string, fallback: number): number {
   const asked = findDirective(directives, name);
   return asked === undefined ? fallback : directiveValue(asked, name, fallback);
@@ -166,7 +166,7 @@ function flood(asked: Directive): Act['run'] {
       if (line.isFull) {
         await line.wait('drain');
       } else if (sent % messagesInARow === 0) {
-        // A reader that is fast enough would keep this loop from hearing the client at all.
+        // With a fast reader, this loop would otherwise never read the client's messages.
         await nextTurn();
       }
     }
@@ -174,7 +174,7 @@ function flood(asked: Directive): Act['run'] {
   };
 }
 
-/** A delta of text that has so many bytes in all, or as many as it cannot do without. */
+/** A text delta of this many bytes in total, or the fewest possible. */
 function delta({ turn, worded }: Stage, bytes: number): string {
   const empty = worded(`${turn.dialect.textEvent}.delta`, {
     response_id: turn.id,
@@ -193,7 +193,7 @@ function bounded(asked: Directive, bytes: number): number {
   return bytes;
 }
 
-/** Gives a turn event by event, at its pace and that of its reader, with all that shall happen within it. */
+/** Sends a turn event by event, at its pace and that of its reader, with the actions of its directives. */
 export async function play(stage: Stage, acts: readonly Act[], pace: Pace): Promise<void> {
   const { turn, line } = stage;
   if (pace.latencyMs > 0) {
@@ -219,7 +219,7 @@ export async function play(stage: Stage, acts: readonly Act[], pace: Pace): Prom
   await happens(stage, acts, (after) => after >= index);
 }
 
-/** @returns whether the turn goes on */
+/** @returns whether the turn continues */
 async function happens(
   stage: Stage,
   acts: readonly Act[],

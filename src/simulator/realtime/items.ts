@@ -3,34 +3,34 @@ import { RequestError } from '../http/request-error.js';
 import { invalid, missing, textIn, unsupported } from '../openai/values.js';
 import type { Dialect } from './dialect.js';
 
-/** Samples that a client sends have 24 kHz and 16 bits. */
+/** A client's samples have 24 kHz and 16 bits. */
 const bytesPerMs = 48;
 
-/** Something that was said or done in a conversation. */
+/** An item of a conversation. */
 export interface Item {
   readonly id: string;
   readonly type: 'message' | 'function_call' | 'function_call_output';
-  /** As clients see it. */
+  /** The item as shown to clients. */
   readonly value: JsonObject;
-  /** Who said it, or an empty string. */
+  /** Its role, or an empty string. */
   readonly role: string;
-  /** Its words: written, spoken, or the output of a call. */
+  /** Its text: written, spoken, or the output of a call. */
   readonly text: string;
   readonly images: number;
   readonly audioMs: number;
 }
 
-/** What the simulator hears in samples that carry no text. */
+/** The transcription of samples, which carry no text. */
 export function heardIn(bytes: number): string {
   return `Simulated transcription of ${bytes} bytes of audio.`;
 }
 
-/** How long so many bytes of samples last. */
+/** Duration of this many bytes of samples. */
 export function msOf(bytes: number): number {
   return bytes / bytesPerMs;
 }
 
-/** Bytes in base64. */
+/** Decodes base64 audio. */
 export function readAudio(audio: unknown, place: string): Buffer {
   if (typeof audio !== 'string' || audio.length % 4 === 1 || !/^[\w+/-]*={0,2}$/.test(audio)) {
     throw invalid(place, 'audio in base64');
@@ -39,8 +39,8 @@ export function readAudio(audio: unknown, place: string): Buffer {
 }
 
 /**
- * Reads and checks an item that a client puts into a conversation.
- * @param place of the item in its event
+ * Reads and checks an item that a client adds to a conversation.
+ * @param place path of the item in its event
  * @throws RequestError
  */
 export function readItem(dialect: Dialect, given: unknown, place: string, newId: () => string): Item {
@@ -128,14 +128,14 @@ function readPart(part: unknown, allowed: readonly string[], place: string): Par
   if (type.endsWith('audio')) {
     const bytes = part.audio === undefined ? 0 : readAudio(part.audio, `${place}.audio`).length;
     const transcript = typeof part.transcript === 'string' ? part.transcript : null;
-    // The samples themselves are not kept: nothing of the answer depends on them.
+    // The samples are not kept, since no answer depends on them.
     return { shown: { type, transcript }, text: transcript ?? heardIn(bytes), audioMs: msOf(bytes) };
   }
   const text = textIn(part, 'text', place);
   return { shown: { type, text }, text, audioMs: 0 };
 }
 
-/** The item that a commit makes of the samples that have come. */
+/** The item that a commit makes of the received samples. */
 export function spokenItem(id: string, bytes: number): Item {
   return {
     id,
@@ -157,7 +157,7 @@ export function spokenItem(id: string, bytes: number): Item {
 
 const mostItems = 1000;
 
-/** The items of a session in their order; of too many the oldest are dropped. */
+/** The items of a session in order; beyond the bound, the oldest are dropped. */
 export class Conversation {
   readonly #items: Item[] = [];
 
@@ -170,10 +170,10 @@ export class Conversation {
   }
 
   /**
-   * Puts an item behind another one.
-   * @param after the id of that one, `root` for the very beginning, null for the end
+   * Inserts an item after another one.
+   * @param after the id of that one, `root` for the beginning, null for the end
    * @returns the id of the item before it
-   * @throws RequestError where there is no such item, or one of the same id
+   * @throws RequestError if there is no such item, or one with the same id
    */
   insert(item: Item, after: string | null = null): string | null {
     if (this.#items.some(({ id }) => id === item.id)) {
@@ -203,7 +203,7 @@ export class Conversation {
     this.#items.splice(this.#place('delete', id), 1);
   }
 
-  /** Puts an item in the place of that with its id, if it is still there. */
+  /** Replaces the item with the same id, if it still exists. */
   replace(item: Item): void {
     const at = this.#items.findIndex(({ id }) => id === item.id);
     if (at >= 0) {

@@ -7,7 +7,7 @@ import type { TurnSettings } from './settings.js';
 const tokensPerImage = 85;
 const msPerToken = 100;
 
-/** What a turn reads, counted as its usage tells it. */
+/** The input tokens of a turn, as in its usage. */
 export interface InputTokens {
   readonly text: number;
   readonly audio: number;
@@ -15,8 +15,8 @@ export interface InputTokens {
 }
 
 /**
- * What the items ask of the simulator.
- * @param turn the id of the response: what ids are made from
+ * Converts items to a prompt.
+ * @param turn the id of the response, from which ids are made
  */
 export function promptOf(items: readonly Item[], settings: TurnSettings, turn: string): Prompt {
   const last =
@@ -39,7 +39,7 @@ export function promptOf(items: readonly Item[], settings: TurnSettings, turn: s
   };
 }
 
-/** The tokens of a turn's input by what they stand for. */
+/** The tokens of a turn's input by kind. */
 export function inputTokens(items: readonly Item[], { instructions, tools }: TurnSettings): InputTokens {
   const written = items.filter(({ audioMs }) => audioMs === 0).map(({ text }) => text);
   return {
@@ -49,7 +49,7 @@ export function inputTokens(items: readonly Item[], { instructions, tools }: Tur
   };
 }
 
-/** The outputs of calls since somebody last said something, if the conversation ends with one. */
+/** The call outputs since the last message, if the conversation ends with one. */
 function trailingResults(items: readonly Item[]): readonly string[] {
   const said = items.findLastIndex(({ type }) => type === 'message');
   return items.at(-1)?.type === 'function_call_output'

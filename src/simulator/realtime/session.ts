@@ -19,14 +19,14 @@ interface SessionParts {
   readonly line: SocketLine;
   readonly dialect: Dialect;
   readonly model: string;
-  /** Which of the simulator's sessions it is. */
+  /** Number of the session in the simulator. */
   readonly number: number;
   readonly pace: Pace;
-  /** Whether a directive still counts. */
+  /** Whether a directive still applies. */
   isDue(directive: Directive): boolean;
-  /** Every message comes back from here on. */
+  /** Echoes every message from now on. */
   echo(): void;
-  /** No message is heard from here on. */
+  /** Ignores every message from now on. */
   mute(): void;
 }
 
@@ -41,7 +41,7 @@ export class RealtimeSession {
   #items = 0;
   #turns = 0;
   #turn: Turn | null = null;
-  /** Of the audio that waits for its commit only the length counts. */
+  /** Length of the audio that is not committed; its content is ignored. */
   #audioBytes = 0;
 
   constructor(parts: SessionParts) {
@@ -74,14 +74,14 @@ export class RealtimeSession {
     };
   }
 
-  /** Says what a session begins with. */
+  /** Sends the first events of a session. */
   open(): void {
     this.#emit('session.created', { session: this.#session });
     const conversation = { id: this.#conversationId, object: 'realtime.conversation' };
     this.#emit('conversation.created', { conversation });
   }
 
-  /** Takes a client's message; whatever is wrong with it is answered with an error event. */
+  /** Handles a client's message; an invalid one is answered with an error event. */
   hear(message: Buffer): void {
     let eventId: string | null = null;
     try {
@@ -98,7 +98,7 @@ export class RealtimeSession {
     }
   }
 
-  /** Takes a binary message, of which the protocol has none. */
+  /** Handles a binary message, which the protocol does not have. */
   hearBinary(): void {
     const message = 'Binary messages are not supported: send each event as JSON text.';
     this.#refuse(new RequestError(400, message, null, 'invalid_message'), null);
@@ -183,7 +183,7 @@ export class RealtimeSession {
     this.#add(item, textOrNull(event, 'previous_item_id'));
   }
 
-  /** Puts a whole item into the conversation and tells of it. */
+  /** Adds a whole item to the conversation, and sends its events. */
   #add(item: Item, after: string | null): void {
     const told = { previous_item_id: this.#conversation.insert(item, after), item: item.value };
     if (this.#parts.dialect.isBeta) {
@@ -205,7 +205,7 @@ export class RealtimeSession {
       const message = `Audio content of ${Math.floor(item.audioMs)}ms is already shorter than ${end}ms.`;
       throw new RequestError(400, message, 'audio_end_ms', 'invalid_value');
     }
-    // Nobody can tell which words are left, so none are.
+    // It is unknown which words remain, so the transcript is removed.
     const content = [{ type: this.#parts.dialect.audioContent, transcript: null }];
     this.#conversation.replace({ ...item, text: '', audioMs: end, value: { ...item.value, content } });
     this.#emit('conversation.item.truncated', {
@@ -270,7 +270,7 @@ export class RealtimeSession {
     );
   }
 
-  /** What a response reads: the conversation, or what it brings itself. */
+  /** The input of a response: the conversation, or its own `input`. */
   #inputOf({ input = null }: JsonObject): readonly Item[] {
     if (input === null) {
       return this.#conversation.items;
@@ -307,7 +307,7 @@ export class RealtimeSession {
   }
 }
 
-/** Calls of one session have other ids than those of another. */
+/** Makes the call ids of sessions differ. */
 function digestOf(session: number, digest: string): string {
   return createHash('sha256').update(`${session} ${digest}`).digest('hex');
 }

@@ -32,7 +32,7 @@ function namesIn(text: string): ReadonlySet<string> {
   return new Set(text.split(/\s+/));
 }
 
-/** What a turn goes by: the session's settings, and those that the response has of its own. */
+/** The settings of a turn: those of the session, overridden by those of the response. */
 export interface TurnSettings {
   readonly speaks: boolean;
   readonly voice: string;
@@ -41,7 +41,7 @@ export interface TurnSettings {
   readonly tools: readonly Tool[];
   readonly toolChoice: ToolChoice;
   readonly maxTokens: number;
-  /** As the protocol has them, for the response object. */
+  /** In the protocol's form, for the response object. */
   readonly modalities: unknown;
   readonly maxOutput: unknown;
   readonly temperature: unknown;
@@ -87,7 +87,7 @@ export function newSession(dialect: Dialect, id: string, model: string): JsonObj
 
 /**
  * The session object after a `session.update`.
- * @throws RequestError for an update that changes nothing
+ * @throws RequestError for an invalid update
  */
 export function updatedSession(dialect: Dialect, session: JsonObject, update: unknown): JsonObject {
   return within('session', () => {
@@ -105,8 +105,8 @@ export function updatedSession(dialect: Dialect, session: JsonObject, update: un
 }
 
 /**
- * What a turn goes by.
- * @param response of the `response.create`
+ * The settings of a turn.
+ * @param response the `response` of the `response.create`
  * @throws RequestError
  */
 export function turnSettings(dialect: Dialect, session: JsonObject, response: JsonObject): TurnSettings {
@@ -120,7 +120,7 @@ export function turnSettings(dialect: Dialect, session: JsonObject, response: Js
   });
 }
 
-/** Whether what a user says is also to be written down. */
+/** Whether the user's speech is transcribed. */
 export function transcribes(dialect: Dialect, session: JsonObject): boolean {
   const asked = dialect.isBeta
     ? session.input_audio_transcription
@@ -128,7 +128,7 @@ export function transcribes(dialect: Dialect, session: JsonObject): boolean {
   return isObject(asked);
 }
 
-/** Runs a check whose errors name a member of an object that has a name itself. */
+/** Runs a check, and prefixes the members in its errors with the name of their object. */
 function within<Value>(place: string, check: () => Value): Value {
   try {
     return check();
@@ -142,7 +142,7 @@ function within<Value>(place: string, check: () => Value): Value {
   }
 }
 
-/** Members of `audio` come one by one; all others replace what there was. */
+/** Merges an update: the members of `audio` one by one, all others as a whole. */
 function merged(before: JsonObject, update: JsonObject): JsonObject {
   if (update.audio === undefined) {
     return { ...before, ...update };
@@ -201,7 +201,7 @@ function readModalities(isBeta: boolean, name: string, value: unknown): boolean 
   return given === spoken;
 }
 
-/** The simulator speaks and hears 16-bit samples only. */
+/** Refuses formats other than 16-bit samples, the only ones of the simulator. */
 function checkFormats(isBeta: boolean, from: JsonObject): void {
   const formats = isBeta
     ? (['input_audio_format', 'output_audio_format'] as const).map(

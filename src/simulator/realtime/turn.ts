@@ -10,7 +10,7 @@ const msPerToken = 50;
 const mostRequests = 1000;
 const mostTokens = 1_000_000;
 
-/** How a response stands: what of its object changes while it is made. */
+/** The members of a response object that change while it is generated. */
 interface Standing {
   readonly status: string;
   readonly details: object | null;
@@ -18,10 +18,10 @@ interface Standing {
   readonly usage: object | null;
 }
 
-/** A response that has been taken up, and nothing more. */
+/** A response that was just started. */
 export const inProgress: Standing = { status: 'in_progress', details: null, output: [], usage: null };
 
-/** What a response that fails says of why. */
+/** The error of a failed response. */
 export const failure = {
   type: 'server_error',
   code: 'server_error',
@@ -70,7 +70,7 @@ function turnUsage(input: InputTokens, output: { readonly text: number; readonly
   };
 }
 
-/** What is left after so many responses, the last of which took so many tokens. */
+/** The remaining limits after this many responses, with the tokens of the last one. */
 function rateLimits(responses: number, tokens: number): readonly object[] {
   const limit = (name: string, most: number, taken: number): object => ({
     name,
@@ -83,24 +83,24 @@ function rateLimits(responses: number, tokens: number): readonly object[] {
 
 const argumentsPiece = 12;
 
-/** A response while it is made. */
+/** A response being generated. */
 export interface Turn {
   readonly id: string;
-  /** Which of the session's responses it is, from 1 on. */
+  /** Number of the response in the session, from 1. */
   readonly number: number;
   readonly dialect: Dialect;
   readonly settings: TurnSettings;
   readonly answer: Answer;
   readonly input: InputTokens;
-  /** Null for a response that leaves the conversation as it is. */
+  /** Null for a response outside the conversation. */
   readonly conversationId: string | null;
   newItemId(): string;
   /**
-   * Puts an item into the conversation, or in the place of itself.
+   * Adds an item to the conversation, or replaces its earlier state.
    * @returns the id of the item before it
    */
   keep(item: Item): string | null;
-  /** Set from outside: the response ends as soon as it can. */
+  /** Set from outside to end the response as soon as possible. */
   cancelled: boolean;
 }
 
@@ -108,17 +108,17 @@ export interface Turn {
 interface TurnEvent {
   readonly type: string;
   readonly members: object;
-  /** What it costs at the token rate. */
+  /** Tokens that count toward the token rate. */
   readonly tokens: number;
 }
 
-/** What has been said of an answer so far. */
+/** The part of an answer sent so far. */
 interface Said {
   text: string;
   audioBytes: number;
 }
 
-/** The events of a response, made as they are taken; a cancelled one is brought to its end in good order. */
+/** The events of a response, generated on demand; a cancelled response ends regularly. */
 export function* turnEvents(turn: Turn): Generator<TurnEvent> {
   const { answer } = turn;
   yield event('response.created', { response: responseObject(turn, inProgress) });
@@ -217,7 +217,7 @@ function* audioDeltas(turn: Turn, at: object, text: string, said: Said): Generat
   }
 }
 
-/** @returns the tokens of the arguments that were told */
+/** @returns the tokens of the arguments sent */
 function* callEvents(turn: Turn, call: ToolCall, output: object[]): Generator<TurnEvent, number> {
   const index = output.length;
   const id = turn.newItemId();

@@ -6,12 +6,12 @@ import { type JsonRequest, jsonReply, jsonRoutes } from '../http/route.js';
 import { integer, invalid, modelOf, required } from '../openai/values.js';
 
 const shareOfMatches = 0.9;
-/** A word's parts of three letters: two forms of a word have most of them in common. */
+/** Words are compared by their parts of three letters, most of which two forms of a word have in common. */
 const partLength = 3;
 
 /**
- * How much of a query's words stand in a document, from 0 to 1: a word counts by the share of its parts that some
- * word of the document has. Of two documents with the same matches the shorter one comes first.
+ * The fraction of a query's words that a document contains, from 0 to 1. A word counts by the share of its parts in the
+ * best matching word of the document. Of two documents with the same matches, the shorter one ranks higher.
  */
 function overlap(query: string, document: string): number {
   const asked = wordsOf(query);
@@ -52,7 +52,7 @@ export const rerankRoutes = jsonRoutes({
 
 interface Document {
   readonly text: string;
-  /** What goes back where documents are asked for. */
+  /** The document in the answer, if documents are requested. */
   readonly shown: object;
 }
 
@@ -116,7 +116,7 @@ function readFields(fields: unknown): readonly string[] {
   return list;
 }
 
-/** The texts of the members that are looked at, or null when there is none of them. */
+/** The texts of the ranked members, or null without any. */
 function textIn(document: JsonObject, fields: readonly string[]): string | null {
   const texts = fields.flatMap((field) => {
     const value = document[field];

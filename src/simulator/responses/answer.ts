@@ -58,7 +58,7 @@ export interface CustomCallItem {
 
 type Status = 'completed' | 'incomplete';
 
-/** How a response stands: what of it changes while it is made. */
+/** The members of a response that change while it is generated. */
 export interface Progress {
   readonly status: string;
   readonly output: readonly object[];
@@ -67,7 +67,7 @@ export interface Progress {
   readonly usage: object | null;
 }
 
-/** A response that has been taken up, and nothing more. */
+/** A response that was just started. */
 export const inProgress: Progress = {
   status: 'in_progress',
   output: [],
@@ -116,7 +116,7 @@ export function responseObject(asked: ResponsesRequest, progress: Progress): obj
   };
 }
 
-/** The items of an answer in their order; what a limit cut is incomplete. */
+/** The items of an answer in order; an item cut by a limit is incomplete. */
 export function outputItems(asked: ResponsesRequest, answer: Answer): readonly OutputItem[] {
   const suffix = asked.prompt.digest.slice(0, 24);
   const items: OutputItem[] = [];
@@ -158,7 +158,7 @@ function textPart(asked: ResponsesRequest, text: string): MessagePart {
   return { type: 'output_text', text, annotations: [], logprobs: detail };
 }
 
-/** How a response stands at its end. */
+/** The state of a response at its end. */
 export function ended(asked: ResponsesRequest, answer: Answer, output: readonly object[]): Progress {
   const cut = answer.finish === 'length' ? 'max_output_tokens' : null;
   const word = answer.finishWord;
@@ -173,7 +173,7 @@ export function ended(asked: ResponsesRequest, answer: Answer, output: readonly 
   };
 }
 
-/** What a response that fails says of why. */
+/** The error of a failed response. */
 export const failure = {
   code: 'server_error',
   message: 'The simulator was asked for an error in the stream.',
@@ -190,7 +190,7 @@ function responsesUsage(input: number, output: number, reasoning: number): objec
   };
 }
 
-/** What stands for a conversation that is compacted, and what it cost to say it. */
+/** The compacted form of a conversation, with its tokens. */
 export function compaction(
   prompt: Prompt,
   items: readonly object[],

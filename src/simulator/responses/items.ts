@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../http/json.js';
 import { RequestError } from '../http/request-error.js';
 import { invalid, missing, textIn, tooLong, unsupported } from '../openai/values.js';
 
-/** One item of the input; `path` is where it stands in the body: `input[2]`. */
+/** An item of the input, with its path in the body: `input[2]`. */
 export interface Item {
   readonly type: string;
   readonly value: JsonObject;
@@ -11,7 +11,7 @@ export interface Item {
 }
 
 const longestId = 64;
-/** What the ids of items begin with. */
+/** Prefixes of item ids. */
 const prefixes: Readonly<Record<string, string>> = {
   message: 'msg',
   reasoning: 'rs',
@@ -19,14 +19,14 @@ const prefixes: Readonly<Record<string, string>> = {
   custom_tool_call: 'ctc',
   compaction: 'cmp',
 };
-/** Items of tools that the server runs; only their id is looked at. */
+/** Items of server tools, of which only the id is checked. */
 const hosted =
   /^(?:web_search|file_search|code_interpreter|image_generation|computer|mcp|local_shell|shell|apply_patch|tool_search|additional_tools)(?:_|$)/;
 const writtenByUser = ['input_text', 'input_image', 'input_file'];
 const writtenByModel = ['output_text', 'refusal'];
 
 /**
- * Reads `input`, a text or items, and checks every item for itself.
+ * Reads `input`, a text or items, and checks every item on its own.
  * @throws RequestError
  */
 export function readItems(input: unknown): readonly Item[] {
@@ -170,8 +170,8 @@ function checkReasoning(value: JsonObject, path: string): void {
 }
 
 /**
- * The text in what the simulator handed out encrypted.
- * @throws RequestError for what it did not make
+ * The text of content that the simulator encrypted.
+ * @throws RequestError for content that is not the simulator's
  */
 export function openSeal(kind: 'reasoning' | 'compaction', sealed: string): string {
   const text = unseal(kind, sealed);

@@ -17,20 +17,19 @@ import { readToolChoice, readTools } from './tools.js';
 
 const tokensPerMedia = 85;
 
-/** What the conversation says to a model. */
+/** The content of a conversation. */
 interface Conversation {
   /** The last text of the user. */
   readonly text: string;
   readonly images: number;
   readonly toolResults: readonly string[];
-  /** What the compacted parts were about. */
+  /** Topic of the compacted parts. */
   readonly recalled: string | undefined;
   readonly tokens: number;
 }
 
 /**
- * Checks what the items owe each other: every output has its call before it and every call its output, and reasoning
- * stands before what it led to.
+ * Checks the order of items: every output follows its call, every call has an output, and reasoning precedes its result.
  * @throws RequestError
  */
 function checkHistory(items: readonly Item[]): void {
@@ -76,7 +75,7 @@ function checkFollowed({ value }: Item, next: Item | undefined): void {
   }
 }
 
-/** Reads what checked items say. */
+/** Reads the content of valid items. */
 function readConversation(items: readonly Item[]): Conversation {
   const messages = items.filter(({ type }) => type === 'message');
   const last =
@@ -113,7 +112,7 @@ function mediaIn(content: unknown, ...types: readonly string[]): number {
   return partsOf(content).filter(({ type }) => types.includes(String(type))).length;
 }
 
-/** The outputs since somebody last said something, if the conversation ends with one. */
+/** The outputs since the last message, if the conversation ends with one. */
 function trailingResults(items: readonly Item[]): readonly string[] {
   if (items.at(-1)?.type.endsWith('_output') !== true) {
     return [];
@@ -142,7 +141,7 @@ const known = new Set(
   prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier store stream stream_options
   temperature text tool_choice tools top_logprobs top_p truncation user`.split(/\s+/),
 );
-/** Where settings of chat stand in this protocol. */
+/** This protocol's members for settings of chat. */
 const moved: Readonly<Record<string, string>> = {
   messages: "'input'",
   max_tokens: "'max_output_tokens'",
@@ -153,18 +152,18 @@ const moved: Readonly<Record<string, string>> = {
 };
 const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 
-/** What a response is made of. */
+/** The input of a response. */
 export type InputRequest = Pick<JsonRequest, 'body' | 'digest' | 'directives'>;
 
 /** A request for a response as far as the simulator reads it. */
 export interface ResponsesRequest {
   readonly model: string;
   readonly prompt: Prompt;
-  /** As they came: what the answer repeats. */
+  /** The settings as received, which the answer repeats. */
   readonly settings: JsonObject;
   readonly items: readonly Item[];
   readonly stream: boolean;
-  /** Whether the caller asks for a compacted conversation in place of an answer. */
+  /** Whether the caller requests a compacted conversation instead of an answer. */
   readonly compacts: boolean;
   readonly showsReasoning: boolean;
   readonly encryptsReasoning: boolean;
@@ -200,7 +199,7 @@ export function readResponsesRequest(request: InputRequest): ResponsesRequest {
 }
 
 /**
- * Reads and checks the body of a compaction, whose other members are those of whatever response went before it.
+ * Reads and checks the body of a compaction. Its other members may be those of any previous response.
  * @throws RequestError with what a caller did wrong
  */
 export function readCompactRequest(
@@ -257,7 +256,7 @@ function checkNames(body: JsonObject): void {
   refuseUnknown(body, known);
 }
 
-/** Refuses what would need something stored: the simulator stores nothing. */
+/** Refuses references to stored state: the simulator stores nothing. */
 function checkState(body: JsonObject): void {
   const { previous_response_id: previous = null, conversation = null, prompt = null } = body;
   if (previous !== null && conversation !== null) {

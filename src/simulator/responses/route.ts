@@ -97,7 +97,7 @@ function keptMessage({ value }: Item, index: number, digest: string): object {
   };
 }
 
-/** How the responses protocol words errors and events: in a stream, with the numbers that are next. */
+/** The answer format of the responses protocol; in a stream, events get the next numbers. */
 function responsesFormat(asked: ResponsesRequest, numbers: EventNumbers): AnswerFormat {
   return {
     ...openaiFormat,
@@ -123,11 +123,11 @@ function responsesFormat(asked: ResponsesRequest, numbers: EventNumbers): Answer
 
 const argumentsPiece = 12;
 
-/** Numbers the events of one stream and words them. */
+/** Numbers and serializes the events of a stream. */
 class EventNumbers {
   #next = 0;
 
-  /** SSE text of an event, which takes the next number. */
+  /** SSE text of an event with the next number. */
   event(type: string, members: object): string {
     const data = { type, sequence_number: this.#next, ...members };
     this.#next += 1;
@@ -142,7 +142,7 @@ interface Event {
   readonly tokens: number;
 }
 
-/** A response as it is going to be. */
+/** A planned response. */
 interface Plan {
   readonly asked: ResponsesRequest;
   readonly answer: Answer;
@@ -150,7 +150,7 @@ interface Plan {
   readonly end: Progress;
 }
 
-/** The events of a streamed response: its head, item after item, and how it ended. */
+/** The events of a streamed response: its head, its items, and its end. */
 function* responsesEvents(numbers: EventNumbers, plan: Plan): Generator<Step> {
   for (const { type, members, tokens } of eventsOf(plan)) {
     yield { kind: 'data', bytes: numbers.event(type, members), tokens };
@@ -185,7 +185,7 @@ function event(type: string, members: object, tokens = 0): Event {
   return { type, members, tokens };
 }
 
-/** An item as it is announced. */
+/** An item in the event that announces it. */
 function opening(item: OutputItem): object {
   const status = 'in_progress';
   switch (item.type) {

@@ -19,9 +19,9 @@ interface ResponsesSocketParts {
 }
 
 /**
- * Gives responses on an open socket, one after the other: each event of the stream is a message. The directives are
- * those of `faults/faults.ts`; of them only those about streams mean something here, `status` gives an error message, and
- * `close=CODE` closes the socket.
+ * Serves responses on an open socket, one at a time; each event of the stream is a message. Of the directives in
+ * `faults/faults.ts`, only those about streams apply here. `status` sends an error message, and `close=CODE` closes the
+ * socket.
  */
 export function serveResponses(parts: ResponsesSocketParts): void {
   const { line } = parts;
@@ -51,7 +51,7 @@ export function serveResponses(parts: ResponsesSocketParts): void {
   });
 }
 
-/** The newest response of a socket, from which the next may go on, with all that was said before. */
+/** The newest response of a socket, which the next may continue, with the conversation before it. */
 interface Memory {
   id: string | null;
   items: readonly unknown[];
@@ -95,7 +95,7 @@ function itemsOf(input: unknown): readonly unknown[] {
   return typeof input === 'string' ? [{ type: 'message', role: 'user', content: input }] : [];
 }
 
-/** The events of a response for which nothing is generated. */
+/** The events of a warm-up, for which nothing is generated. */
 function warmedUp(id: string, model: unknown): readonly object[] {
   const response = { id, object: 'response', created_at: Math.floor(Date.now() / 1000), model, output: [] };
   const usage = { input_tokens: 0, output_tokens: 0, total_tokens: 0 };
@@ -114,7 +114,7 @@ interface MadeResponse {
   readonly output: readonly unknown[];
 }
 
-/** @returns the response, or null when it did not come to its end */
+/** @returns the response, or null if it did not end */
 async function give(parts: ResponsesSocketParts, reply: Reply): Promise<MadeResponse | null> {
   let made: MadeResponse | null = null;
   const { line, pace } = parts;

@@ -8,7 +8,7 @@ const hosted =
   /^(?:web_search|file_search|code_interpreter|image_generation|computer|mcp|local_shell|shell|apply_patch|tool_search|namespace)/;
 
 /**
- * Reads the functions and custom tools among `tools`; those that the server runs are never used.
+ * Reads the functions and custom tools among `tools`; server tools are never used.
  * @throws RequestError
  */
 export function readTools(tools: unknown): readonly Tool[] {
@@ -48,7 +48,7 @@ function readTool(tool: unknown, path: string): readonly Tool[] {
 
 /**
  * Reads which tools may, or must, be called.
- * @returns with the tools that are allowed
+ * @returns the choice, with the permitted tools
  * @throws RequestError
  */
 export function readToolChoice(

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 
-/** Bytes that may wait for their reader before the writer waits too. */
+/** Bytes waiting for the reader beyond which the writer waits, too. */
 const mostWaiting = 1024 * 1024;
-/** A reset overtakes what the kernel still holds, and it holds small segments until the last ones are acknowledged. */
+/** Delay of a reset, which overtakes bytes in the kernel: it holds small segments until the last ones are acknowledged. */
 const longestInKernelMs = 50;
 const asText = { binary: false };
 const asBinary = { binary: true };
@@ -28,7 +28,7 @@ export class SocketLine {
       this.#closed = true;
       this.#wake?.('close');
     });
-    // A close event follows; it says all that is of interest.
+    // A close event with the details follows.
     socket.on('error', () => undefined);
   }
 
@@ -36,12 +36,12 @@ export class SocketLine {
     return this.#closed || this.#socket.readyState !== this.#socket.OPEN;
   }
 
-  /** Whether so much waits that the writer should wait too. */
+  /** Whether the writer should wait for the reader. */
   get isFull(): boolean {
     return this.#socket.bufferedAmount > mostWaiting;
   }
 
-  /** From here on messages go to this listener alone. */
+  /** Replaces the listener of messages. */
   listen(listener: (message: Buffer, isBinary: boolean) => void): void {
     this.#socket.removeAllListeners('message');
     this.#socket.on('message', listener);
@@ -53,7 +53,7 @@ export class SocketLine {
     }
   }
 
-  /** Hears nothing more from a client that does not take the answers it has. */
+  /** Stops reading from a client that does not read its answers. */
   holdWhenFull(): void {
     if (this.isFull) {
       this.#socket.pause();
@@ -64,7 +64,7 @@ export class SocketLine {
     this.#socket.close(code, reason);
   }
 
-  /** RST, once all that was sent has arrived. */
+  /** RST, once all sent bytes have arrived. */
   reset(): void {
     this.#connection.write('', () => {
       setTimeout(() => this.#connection.resetAndDestroy(), longestInKernelMs);
@@ -78,7 +78,7 @@ export class SocketLine {
     this.#connection.destroySoon();
   }
 
-  /** Waits for so many milliseconds, until the reader has taken what waits, or until `wake` or the end. */
+  /** Waits for milliseconds or until the reader has taken the waiting bytes; `wake` and the end also end the wait. */
   wait(until: number | 'drain' | 'end'): Promise<void> {
     if (this.closed || (until === 'drain' && !this.isFull)) {
       return Promise.resolve();
@@ -98,7 +98,7 @@ export class SocketLine {
     });
   }
 
-  /** Ends a wait for a time. */
+  /** Ends a timed wait. */
   wake(): void {
     this.#wake?.('call');
   }

@@ -15,26 +15,26 @@ import { serveResponses } from '../responses/socket.js';
 import { SocketLine } from './line.js';
 
 const largestMessage = 64 * 1024 * 1024;
-/** Wishes about the session: they do not refuse it. */
+/** Directives about the session, which do not refuse it. */
 const wordsOfSessions = ['latency', 'rate'];
 
 interface UpgradeParts {
   readonly pace: Pace;
-  /** Hears of every request for a socket before it is answered. */
+  /** Called with every upgrade request before it is answered. */
   onRequest(request: SimulatorRequest): void;
   isDue(directive: Directive): boolean;
 }
 
 /** The WebSocket side of the simulator. */
 interface Upgrades {
-  /** For the server's event of that name. */
+  /** Handler of the server's event of that name. */
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void;
   counts(): { readonly openSessions: number; readonly totalSessions: number };
-  /** Ends every connection that is or wants to be a socket. */
+  /** Ends every WebSocket and every pending upgrade. */
   close(): void;
 }
 
-/** Takes `GET /v1/realtime` and `GET /v1/responses` for sockets; whatever else wants to be one is refused. */
+/** Upgrades `GET /v1/realtime` and `GET /v1/responses`, and refuses all other upgrades. */
 export function socketUpgrades(parts: UpgradeParts): Upgrades {
   const connections = new Set<Socket>();
   const counts = { openSessions: 0, totalSessions: 0 };
@@ -133,7 +133,7 @@ function headerWishes({ headers }: IncomingMessage): Directive[] {
   return headerDirectives(typeof header === 'string' ? header : undefined);
 }
 
-/** What is wished of an upgrade by the header or, where no header passes, by the model's name. */
+/** The directives of an upgrade, from the header or, if no gateway passes that, from the model's name. */
 function wishesOf(request: IncomingMessage): Directive[] {
   const model = urlOf(request).searchParams.get('model') ?? '';
   const status = /^refuse-(\d{3})$/.exec(model)?.[1];
@@ -141,13 +141,13 @@ function wishesOf(request: IncomingMessage): Directive[] {
   return [...headerWishes(request), ...headerDirectives(byModel)];
 }
 
-/** Answers in HTTP on a connection that Node's server has let go, and ends it. */
+/** Answers in HTTP on a connection that Node's server has detached, and ends it. */
 async function answer(request: IncomingMessage, connection: Socket, reply: Reply): Promise<void> {
   const response = new ServerResponse(request);
   response.shouldKeepAlive = false;
   response.assignSocket(connection);
   response.on('finish', () => connection.destroySoon());
-  // Nobody reads the connection any more, and without that its end would not be seen.
+  // Nothing else reads the connection, and without reading its end would not be noticed.
   connection.resume();
   const exchange = openReply(response, connection, new WeakSet());
   await send(exchange, reply, { latencyMs: 0, tokensPerSecond: 0 });

@@ -40,7 +40,7 @@ const keptMs = 24 * 60 * 60 * 1000;
 
 const known: ReadonlySet<string> = new Set(['model', 'prompt', 'seconds', 'size', 'input_reference']);
 
-/** The routes under `/v1/videos`, as OpenAI has them. */
+/** OpenAI's routes under `/v1/videos`. */
 export function compatVideoRoutes(book: VideoBook): Route[] {
   return [
     ...routes({ path: '/v1/videos', answer: (asked) => create(asked, book) }),
@@ -99,7 +99,7 @@ function readWish(fields: Fields): VideoWish {
   };
 }
 
-/** What tells the reference image from others, or null without one. */
+/** Identifier of the reference image, or null without one. */
 function readReference(fields: Fields): string | null {
   const file = oneFile(fields, 'input_reference');
   const value = fields.body.input_reference ?? null;

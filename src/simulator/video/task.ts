@@ -4,18 +4,18 @@ import { packName, unpackName, type VideoResult } from '../media/result.js';
 
 const mostNames = 10_000;
 
-/** What one simulator counts and remembers of tasks; the tasks themselves are in their ids. */
+/** The counts and names of tasks of a simulator; the tasks themselves are encoded in their ids. */
 export interface VideoBook {
-  /** How tasks go that do not ask for something else. */
+  /** Default pace of tasks. */
   readonly queuedMs: number;
   readonly runningMs: number;
-  /** Tasks that were really made. */
+  /** Number of tasks created. */
   made: number;
-  /** Questions how a task is. */
+  /** Number of polls. */
   polls: number;
-  /** Ids of tasks by the key that the client sent along so that a repeated request makes no second one. */
+  /** Tasks by idempotency key, so that a repeated request creates no second one. */
   readonly byKey: Map<string, KeyedTask>;
-  /** Ids of tasks by the client's own names for them. */
+  /** Ids of tasks by the clients' own ids. */
   readonly byExternalId: Map<string, string>;
 }
 
@@ -24,12 +24,12 @@ interface KeyedTask {
   counted: boolean;
 }
 
-/** A book in which nothing happened yet. */
+/** Creates an empty book. */
 export function newVideoBook(pace: { readonly queuedMs: number; readonly runningMs: number }): VideoBook {
   return { ...pace, made: 0, polls: 0, byKey: new Map(), byExternalId: new Map() };
 }
 
-/** The task of a key; the first request with the key makes it. */
+/** The task of an idempotency key, created by the first request with the key. */
 export function taskOfKey(book: VideoBook, key: string, make: () => string): KeyedTask {
   const known = book.byKey.get(key);
   if (known !== undefined) {
@@ -40,7 +40,7 @@ export function taskOfKey(book: VideoBook, key: string, make: () => string): Key
   return made;
 }
 
-/** Keeps what a task is called by its maker. */
+/** Records the client's own id of a task. */
 export function rememberExternalId(book: VideoBook, externalId: string, id: string): void {
   remember(book.byExternalId, externalId, id);
 }
@@ -48,15 +48,15 @@ export function rememberExternalId(book: VideoBook, externalId: string, id: stri
 function remember<Value>(map: Map<string, Value>, name: string, value: Value): void {
   map.set(name, value);
   if (map.size > mostNames) {
-    // A map gives its names in the order in which they came.
+    // A map iterates in insertion order.
     map.delete(map.keys().next().value ?? '');
   }
 }
 
-/** The formats in which tasks are made; a task of one is unknown in the others. */
+/** The formats of tasks; a task of one format is unknown in the others. */
 type VideoFormat = 'compat' | 'generic' | 'vendork' | 'vendorj';
 
-/** Everything about a task. It is in the task's id, so that the simulator keeps none and forgets none. */
+/** A task. It is encoded in its id, so that the simulator stores none and loses none. */
 export interface VideoTask {
   readonly id: string;
   readonly format: VideoFormat;
@@ -65,22 +65,22 @@ export interface VideoTask {
   /** Unix milliseconds. */
   readonly createdAt: number;
   readonly video: VideoResult;
-  /** The one that was asked for, or one that follows from the request. */
+  /** The requested seed, or one derived from the request. */
   readonly seed: number;
   readonly queuedMs: number;
   readonly runningMs: number;
-  /** Why it will fail, or null. */
+  /** Reason for which it will fail, or null. */
   readonly failure: string | null;
-  /** HTTP status of answers about its failure where a format has more than one, or null. */
+  /** HTTP status of answers about its failure, for formats with several; or null. */
   readonly failureStatus: number | null;
-  /** Faults of answers about it and of its bytes, as the header `x-simulator-fault` has them. */
+  /** Faults of answers about it and of its content, in the form of the header `x-simulator-fault`. */
   readonly pollFaults: string;
   readonly contentFaults: string;
-  /** The client's own name for it, or null. */
+  /** The client's own id of it, or null. */
   readonly externalId: string | null;
 }
 
-/** Where a task is at some moment. */
+/** The status of a task at a time. */
 export interface VideoStatus {
   readonly state: 'queued' | 'in_progress' | 'completed' | 'failed';
   /** Percent. */
@@ -89,7 +89,7 @@ export interface VideoStatus {
   readonly endedAt: number | null;
 }
 
-/** What a client asks for, read and checked. */
+/** A valid request for a task. */
 export interface VideoWish {
   readonly format: VideoFormat;
   readonly operation: 'text' | 'image';
@@ -99,9 +99,9 @@ export interface VideoWish {
   readonly height: number;
   readonly seconds: number;
   readonly fps: number;
-  /** Null to have one chosen. */
+  /** Null for any seed. */
   readonly seed: number | null;
-  /** Images that the video is made from, or what tells them from others. */
+  /** Identifiers of the images from which the video is made. */
   readonly images: readonly (string | null)[];
   readonly externalId: string | null;
 }
@@ -136,7 +136,7 @@ type Packed = readonly [
   externalId: string | null,
 ];
 
-/** Makes a task that begins now. */
+/** Creates a task that starts now. */
 export function makeTask(wish: VideoWish, book: VideoBook): VideoTask {
   const { format, operation, model, wishes, width, height, seconds, fps, images, externalId } = wish;
   const number = (name: string): number | null => {
@@ -164,7 +164,7 @@ export function makeTask(wish: VideoWish, book: VideoBook): VideoTask {
   return unpacked(prefixes[format] + packName('task', packed), format, packed);
 }
 
-/** The task of an id, or null for an id that was not made here or not in this format. */
+/** The task of an id, or null for an id that is not the simulator's or of another format. */
 export function findTask(id: string, format: VideoFormat): VideoTask | null {
   const prefix = prefixes[format];
   const packed = id.startsWith(prefix) ? unpackName('task', id.slice(prefix.length)) : null;
@@ -193,17 +193,17 @@ function unpacked(id: string, format: VideoFormat, packed: Packed): VideoTask {
   };
 }
 
-/** Counts a question how a task is. @returns the faults that its answer is to have */
+/** Counts a poll of a task. @returns the faults of its answer */
 export function noteQuestion({ pollFaults, id }: VideoTask, book: VideoBook): Directive[] {
   book.polls += 1;
   return laterFaults(pollFaults, id);
 }
 
-/** What the answer says that makes a task. */
+/** The status in the answer to a task's creation. */
 export const firstStatus: VideoStatus = { state: 'queued', progress: 0, endedAt: null };
 
 /**
- * How far a task is, which follows from the clock alone.
+ * The status of a task, which depends only on the clock.
  * @param now Unix milliseconds
  */
 export function statusOf(task: VideoTask, now: number): VideoStatus {
@@ -221,7 +221,7 @@ export function statusOf(task: VideoTask, now: number): VideoStatus {
     : { state: 'failed', progress: 99, endedAt: endsAt };
 }
 
-/** What a failed task says of itself. */
+/** The error message of a failed task. */
 export function failureMessage(failure: string): string {
   switch (failure) {
     case 'content_policy':
@@ -233,7 +233,7 @@ export function failureMessage(failure: string): string {
   }
 }
 
-/** Whether a task fails for what it shows, not for a mistake of the server. */
+/** Whether a task fails for its content, not for a fault of the server. */
 export function isPolicy(failure: string): boolean {
   return failure === 'content_policy' || failure === 'input_policy';
 }

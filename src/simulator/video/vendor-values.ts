@@ -1,6 +1,6 @@
 import type { JsonObject } from '../http/json.js';
 
-/** Makes the vendor's refusal of a value. */
+/** Creates the vendor's refusal of a value. */
 type Refuse = (message: string) => Error;
 
 /** A member that is a text of at most `most` characters, or null without one. */
@@ -15,7 +15,7 @@ export function vendorText(body: JsonObject, name: string, most: number, refuse:
   return value;
 }
 
-/** A member that is one of some words; the first of them without one. */
+/** A member with one of these words; the first of them if it is absent. */
 export function vendorWord<Word extends string>(
   body: JsonObject,
   name: string,

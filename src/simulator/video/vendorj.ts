@@ -17,13 +17,13 @@ import {
 } from './task.js';
 import { vendorNumber, vendorText, vendorWord } from './vendor-values.js';
 
-/** The vendor's number for a request that it cannot take. */
+/** The vendor's code for an invalid request. */
 const wrongRequest = '50400';
 
 const mostCharacters = 4000;
 const mostSeed = 2_147_483_647;
 const fps = 24;
-/** Frames are those of the seconds, and one. */
+/** Seconds by frames: those of the seconds plus one. */
 const frames = { 121: 5, 241: 10 } as const;
 const shapes = {
   '16:9': [1280, 720],
@@ -34,7 +34,7 @@ const shapes = {
   '21:9': [1680, 720],
 } as const;
 
-/** The key of a request's model, which every action needs. */
+/** The `req_key` of a request, its model, which every action requires. */
 function readReqKey(body: JsonObject): string {
   const key = body.req_key;
   if (key === undefined || key === null || key === '') {
@@ -47,7 +47,7 @@ function readReqKey(body: JsonObject): string {
 }
 
 /**
- * Reads and checks the body that makes a task.
+ * Reads and checks the body that creates a task.
  * @throws RequestError with what a caller did wrong.
  */
 function readVendorjWish(body: JsonObject): VideoWish {
@@ -105,13 +105,13 @@ const codes: Readonly<Record<number, string>> = { 400: wrongRequest, 401: '50401
 const internal = '50500';
 const statuses = { queued: 'in_queue', in_progress: 'generating', completed: 'done' };
 
-/** Number, message and HTTP status of tasks that failed, by the word that they were asked to fail with. */
+/** Code, message and HTTP status of failed tasks, by the word of the directive. */
 const failures: Readonly<Record<string, readonly [code: string, message: string, status: number]>> = {
   content_policy: ['50511', 'Post Img Risk Not Pass', 400],
   input_policy: ['50412', 'Text Risk Not Pass', 400],
 };
 
-/** How the vendor words errors. */
+/** The vendor's answer format. */
 export function vendorjFormat(digest: string): AnswerFormat {
   return vendorFormat(
     (status) => codes[status] ?? (status < 500 ? wrongRequest : internal),
@@ -172,7 +172,7 @@ function result(asked: RouteRequest, book: VideoBook): Reply {
   return success(asked, shown(statuses[state], url), faults);
 }
 
-/** Settings of the result come as JSON inside of the JSON. */
+/** Refuses `req_json`, settings of the result as JSON text, if that is not valid JSON. */
 function refuseReqJson(body: JsonObject): void {
   const { req_json: settings = '{}' } = body;
   try {
@@ -202,7 +202,7 @@ function envelope(
   return { ...said, request_id: requestIdOf(digest), status: said.code, time_elapsed: '12.345678ms' };
 }
 
-/** The answer of the vendor's front door, which knows actions and versions and nothing else. */
+/** The answer of the vendor's API gateway, which checks only action and version. */
 function noAction(asked: RouteRequest): Reply {
   const action = asked.query.get('Action') ?? '';
   const asksFor = asked.query.get('Version') ?? '';

@@ -19,7 +19,7 @@ import {
 } from './task.js';
 import { vendorNumber, vendorText, vendorWord } from './vendor-values.js';
 
-/** The vendor's number for a parameter with a wrong value. */
+/** The vendor's code for a parameter with an invalid value. */
 const wrongValue = '1201';
 
 const mostCharacters = 2500;
@@ -127,7 +127,7 @@ const codes: Readonly<Record<number, string>> = {
 
 const statuses = { queued: 'submitted', in_progress: 'processing', completed: 'succeed', failed: 'failed' };
 
-/** How the vendor words errors. */
+/** The vendor's answer format. */
 export function vendorkFormat(digest: string): AnswerFormat {
   return vendorFormat(
     (status) => codes[status] ?? (status < 500 ? wrongBody : '5000'),
@@ -191,7 +191,7 @@ function query(asked: RouteRequest, operation: 'text' | 'image', book: VideoBook
   return enveloped(asked, shown(asked, task), noteQuestion(task, book));
 }
 
-/** Of a path segment with a percent sign that means nothing, the segment itself. */
+/** Decodes a path segment; one with an invalid escape is returned unchanged. */
 function decoded(segment: string): string {
   try {
     return decodeURIComponent(segment);
