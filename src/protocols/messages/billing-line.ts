@@ -1,12 +1,13 @@
 /**
- * How Claude Code begins its system prompt: a line for its vendor's accounts, which ends with a number that changes with
- * every call (`cch=…`). For any other model it is noise at the very place from which prompt caches count.
+ * Prefix of the first line of Claude Code's system prompt. The line is for its vendor's billing and ends with a number
+ * that changes with every call (`cch=…`). For any other model it is noise, at the very place from which prompt caches
+ * count.
  */
 const billingMark = 'x-anthropic-billing-header:';
 
 /**
- * Takes the line out of a system prompt.
- * @param system its texts; the line is a text of its own, or the first line of the first one
+ * Removes the line from a system prompt.
+ * @param system its texts; the line is a separate text, or the first line of the first text
  */
 export function withoutBillingLine(system: readonly string[]): readonly string[] {
   const [first, ...rest] = system;
@@ -16,15 +17,15 @@ export function withoutBillingLine(system: readonly string[]): readonly string[]
   return kept === '' ? rest : [kept, ...rest];
 }
 
-/** A part of a body, as offsets of its bytes. */
+/** A part of a body, as byte offsets. */
 interface ByteRange {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * Where the line stands in a body that is not parsed: up to the end of its JSON string, or the first escape in it.
- * @param within the line has to begin among so many first bytes
+ * Finds the line in a body that is not parsed. It extends to the end of its JSON string, or to the first escape in it.
+ * @param within number of bytes in which the line has to begin
  */
 export function findBillingLine(body: Buffer, within: number): ByteRange | null {
   const start = body.subarray(0, within).indexOf(billingMark, 0, 'latin1');

@@ -4,12 +4,12 @@ import { legalCarryingId } from '../../conversation/carrying-id.js';
 import type { AnswerContext } from '../../conversation/codec.js';
 
 const mapped = 'gwid_';
-/** Bytes of an id that still fit when they are mapped. */
+/** Longest id, in bytes, that is still short enough once it is mapped. */
 const mostMapped = 44;
 
 /**
- * The id of a call in this protocol: the id itself where it is legal, else one made of it, always the same, from which
- * `originalCallId` gets it back. Very long ones have only their digest.
+ * Returns the id of a call in this protocol: the id itself if it is legal, else one that is always derived from it in
+ * the same way. `originalCallId` reverses this. A very long id is replaced by its digest.
  */
 export function legalCallId(id: string): string {
   if (isLegalCallId(id)) return id;
@@ -17,7 +17,7 @@ export function legalCallId(id: string): string {
   return `gwh_${createHash('sha256').update(id).digest('base64url')}`;
 }
 
-/** The id that `legalCallId` was given, where it can be told. */
+/** Returns the id that `legalCallId` was given, if it can be determined. */
 export function originalCallId(id: string): string {
   if (!id.startsWith(mapped)) return id;
   const original = Buffer.from(id.slice(mapped.length), 'base64url').toString();
@@ -25,8 +25,8 @@ export function originalCallId(id: string): string {
 }
 
 /**
- * The id of a call in an answer to a client.
- * @param id the upstream's own with the tokens that it is to carry, empty where it gave none
+ * Returns the id of a call in an answer to a client.
+ * @param id the upstream's own, with the tokens that it carries; empty if the upstream gave none
  * @param call number of the call in the answer
  */
 export function toolUseId(id: string, context: AnswerContext, call: number): string {

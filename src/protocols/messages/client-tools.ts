@@ -2,10 +2,10 @@ import type { Tool } from '../../conversation/request.js';
 import { type JsonObject, numberOrNull, textOf } from '../../wire/json.js';
 
 /*
- * Tools whose schemas the vendor's models know and which the client runs itself
- * (https://platform.claude.com/docs/en/agents-and-tools/tool-use/bash-tool, …/text-editor-tool and …/memory-tool). For an
- * upstream of another protocol they are functions; their calls and results are those of any tool. What needs a screen
- * (`computer_*`) is none of them.
+ * Tools whose schemas the vendor's models know and that the client runs itself
+ * (https://platform.claude.com/docs/en/agents-and-tools/tool-use/bash-tool, …/text-editor-tool and …/memory-tool). An
+ * upstream of another protocol gets them as functions, and their calls and results as those of any tool. Tools that
+ * need a screen (`computer_*`) are not among them.
  */
 
 const text = (description: string): JsonObject => ({ type: 'string', description });
@@ -23,7 +23,7 @@ const bash: JsonObject = {
   },
 };
 
-/** What both tools for files have in common. */
+/** Members that both tools for files have. */
 const fileMembers: JsonObject = {
   path: text('The file or folder.'),
   file_text: text('For create: what the file is to hold.'),
@@ -42,7 +42,7 @@ const fileMembers: JsonObject = {
 const edits = ['view', 'create', 'str_replace', 'insert'];
 
 interface ClientTool {
-  /** How its type begins; a date follows. */
+  /** Prefix of the tool's type. A date follows. */
   readonly prefix: string;
   readonly description: string;
   parametersOf(type: string): JsonObject;
@@ -57,7 +57,7 @@ const tools: readonly ClientTool[] = [
   {
     prefix: 'text_editor_',
     description: 'Shows, makes and edits files of text on the machine of the user.',
-    // There was a way back until the version of April 2025.
+    // Versions up to April 2025 have an undo command.
     parametersOf: (type) =>
       commands(type < 'text_editor_20250429' ? [...edits, 'undo_edit'] : edits, {
         ...fileMembers,
@@ -79,7 +79,7 @@ const tools: readonly ClientTool[] = [
   },
 ];
 
-/** @returns the function that stands for a tool of such a type, or null for one of any other type */
+/** @returns the function that replaces a tool of such a type, or null for any other type */
 export function clientFunctionOf(tool: JsonObject): Tool | null {
   const type = textOf(tool.type);
   const name = textOf(tool.name);

@@ -2,20 +2,20 @@ import { noSignature } from '../../conversation/signature.js';
 import { isObject, type JsonObject, quoted } from '../../wire/json.js';
 
 /*
- * A client may ask for nothing but a compaction of its conversation (beta `compact-2026-09-04`;
- * `compactBeforeNextTurn` of `@anthropic-ai/sdk`): the answer is one block, which takes the place of all messages before it.
- * Where an upstream has none, the block has a summary and no signature of the vendor's.
+ * A client may request only a compaction of its conversation (beta `compact-2026-09-04`; `compactBeforeNextTurn` of
+ * `@anthropic-ai/sdk`). The answer is one block, which replaces all messages before it. If the upstream does not have
+ * this, the block has a summary and no signature of the vendor's.
  */
 
-/** What a body says of the compaction that it asks for, or null. */
+/** Returns the member of a body that requests a compaction, or null. */
 export function compactionIn({ compaction }: JsonObject): JsonObject | null {
   return isObject(compaction) && compaction.type === 'summarize' ? compaction : null;
 }
 
 /**
- * The block.
- * @param summary null before it has come, as a stream has it
- * @param echo see `ConversationRequest.echo`: the changes of tools that the summary stands for
+ * Writes the block.
+ * @param summary null before it has arrived, as in a stream
+ * @param echo see `ConversationRequest.echo`: the changes of tools that the summary replaces
  */
 export function compactionBlock(summary: string | null, echo: JsonObject | null): string {
   const content = summary === null ? 'null' : quoted(summary);
@@ -23,7 +23,7 @@ export function compactionBlock(summary: string | null, echo: JsonObject | null)
   return `{"type":"compaction","content":${content},"encrypted_content":null,"signature":"${noSignature}","tool_changes":${changes}}`;
 }
 
-/** Whether a block is one that was made here: the vendor takes back its own alone. */
+/** Tells whether the gateway made a block. The vendor takes back only its own. */
 export function isOwnCompaction({ type, signature }: JsonObject): boolean {
   return type === 'compaction' && signature === noSignature;
 }

@@ -47,41 +47,41 @@ import { memberError } from '../../wire/reading.js';
 import { eventEnd, eventObject } from '../../wire/sse.js';
 
 /**
- * Message threads: the client sends what is new of a conversation alone, and names the reply that it goes on from. It is
- * told by the member `thread` and not by the beta's header, whose name changes with its versions.
+ * Message threads: the client sends only the new messages of a conversation, and the id of the reply that it continues
+ * from. A thread is recognised by the member `thread`, not by the beta header, whose name changes with its versions.
  */
 
-/** What the turns of a thread say: of its settings, and to each other. */
+/** A part of a thread: settings and messages. */
 interface ThreadPart {
-  /** JSON text of an object with what a thread is begun with, as far as it is said here. */
+  /** JSON text of an object with those settings of the thread that this part contains. */
   readonly settings: string;
-  /** JSON texts of messages, with commas between them. */
+  /** JSON texts of messages, separated by commas. */
   readonly messages: string;
 }
 
-/** A request of a thread, and what it says by itself. */
+/** A request of a thread, with what it contains itself. */
 interface ThreadRequest extends ThreadPart {
-  /** Id of the reply that it goes on from; null where it begins a thread. */
+  /** Id of the reply that it continues from; null if it begins a thread. */
   readonly previousId: string | null;
   /**
-   * The body of the request for the same with the whole conversation. It begins a thread: an upstream that keeps threads
-   * of its own may make one of it.
+   * Makes the body of the same request with the whole conversation. It begins a thread: an upstream with threads of its
+   * own may store it as one.
    */
   wholeBody(whole: ThreadPart): Buffer;
 }
 
 const noSettings = '{}';
 
-/** The SDK leaves them out of a request that goes on, since the vendor keeps them with the thread. */
+/** The SDK omits these from a request that continues a thread, since the vendor keeps them with the thread. */
 const settingNames = ['system', 'tools'] as const;
 const ofSettings: ReadonlySet<string> = new Set(settingNames);
 const threadAlone: ReadonlySet<string> = new Set(['thread']);
 const ofTheThread: ReadonlySet<string> = new Set(['thread', 'messages', ...settingNames]);
 
 /**
- * Reads what a body says of a thread.
- * @param body that has passed the check of what is passed on
- * @returns null for one that is of no thread, or of none that is known here
+ * Reads the thread of a body.
+ * @param body a body that passed the check of untouched requests
+ * @returns null for a body without a thread, or with one of an unknown type
  */
 export function readThread(body: Buffer): ThreadRequest | null {
   const found = withoutMembers(body, ofTheThread);
@@ -103,10 +103,10 @@ export function readThread(body: Buffer): ThreadRequest | null {
 }
 
 /**
- * A body for an upstream that would take no notice of its thread, and answer for a part of the conversation.
- * @param body that has passed the check of what is passed on
- * @returns the body without the member; null where it says nothing of a thread
- * @throws {GatewayError} `thread_unsupported_request` for one that goes on from a reply, and for a type that is not known
+ * Makes a body for an upstream that would ignore the thread, and answer for a part of the conversation.
+ * @param body a body that passed the check of untouched requests
+ * @returns the body without the member; null if it has no thread
+ * @throws {GatewayError} `thread_unsupported_request` for a body that continues from a reply, and for an unknown type
  */
 export function withoutThread(body: Buffer): Buffer | null {
   const found = withoutMembers(body, threadAlone);
@@ -118,8 +118,8 @@ export function withoutThread(body: Buffer): Buffer | null {
 }
 
 /**
- * Parts of a thread together, the earliest first: settings of a later one count. Each is read once, since what a thread
- * holds is for its client to say.
+ * Joins the parts of a thread, the earliest first. Settings of a later part replace earlier ones. Each part is read
+ * only once, since its client determines what a thread contains.
  */
 function joinParts(parts: readonly ThreadPart[]): ThreadPart {
   const settings = new Map<string, string>();
@@ -141,25 +141,25 @@ function settingsOf(members: ReadonlyMap<string, string>): string {
   return `{${given.join(',')}}`;
 }
 
-/** @returns undefined for what is no thread, or one of a type that is not known here */
+/** @returns undefined for a value that is not a thread, or one of an unknown type */
 function previousIdOf(written: string): string | null | undefined {
   const { type, previous_message_id: id } = parseObject(written) ?? {};
   if (type === 'create') return null;
   return type === 'continue' && typeof id === 'string' ? id : undefined;
 }
 
-/** One turn of a thread as it is kept under the id of its reply, in the client's own JSON. */
+/** One turn of a thread, kept under the id of its reply in the client's own JSON. */
 interface KeptMessage extends ThreadPart, KeptChain {
   /** JSON text of the reply as a message of a request. */
   readonly reply: string;
 }
 
-/** What the client said in a turn, as members of its record. */
+/** Writes what the client sent in a turn, as members of its record. */
 function writePart({ settings, messages }: ThreadPart): string {
   return `"settings":${settings},"messages":[${messages}]`;
 }
 
-/** @returns the turn or who holds it, or null for a value of another form */
+/** @returns the turn or its holder, or null for a value of another form */
 export function readKept(value: string): KeptMessage | Holder | null {
   const kept = readRecord(value, 'messages', ['settings', 'messages', 'reply']);
   if (kept === null || isHolder(kept)) return kept;
@@ -167,10 +167,10 @@ export function readKept(value: string): KeptMessage | Holder | null {
   return { bytes: kept.bytes, before: kept.before, settings, messages: messages.slice(1, -1), reply };
 }
 
-/** A longer streamed reply is not kept. */
+/** A streamed reply that is longer is not kept. */
 const mostCharacters = 8 * 1024 * 1024;
 
-/** How messages go on from earlier ones: by the member `thread`, and in the `container` in which code ran. */
+/** How messages continue from earlier ones: by the member `thread`, and in the `container` in which code ran. */
 export const messagesConversation: ConversationRules = {
   mayMention: null,
   isAsked: true,
@@ -181,7 +181,7 @@ export const messagesConversation: ConversationRules = {
   withoutTurns: withoutThread,
 };
 
-/** The same for questions for the number of tokens, which nobody goes on from. */
+/** The same for requests that count tokens. No request continues from them. */
 export const countTokensConversation: ConversationRules = {
   ...messagesConversation,
   keep: () => null,
@@ -241,7 +241,7 @@ type Found = readonly (string | null)[];
 
 interface FoundRecords {
   readonly previous: KeptMessage | Holder | null;
-  /** The turns before that. */
+  /** The turns before that one. */
   readonly before: Found;
   readonly recordBytes: number;
 }
@@ -258,13 +258,16 @@ function join(thread: ThreadRequest, previousId: string, records: FoundRecords):
   return { ...nothingJoined, body: thread.wholeBody(whole), turn };
 }
 
-/** @returns all that was said up to a reply; null when a part of it is gone */
+/** @returns everything that was said up to a reply; null if a part of it is gone */
 function historyOf(previous: KeptMessage, before: Found): readonly ThreadPart[] | null {
   const turns = before.length < previous.before.length ? null : turnsIn(before, readKept);
   return turns === null ? null : [...turns, previous].flatMap(partsOf);
 }
 
-/** A reply that says nothing is left out: the vendor refuses a message without content, and no call hangs on it. */
+/**
+ * Returns the parts of a turn. A reply without content is left out: the vendor refuses a message without content, and
+ * such a reply has no calls.
+ */
 function partsOf({ settings, messages, reply }: KeptMessage): readonly ThreadPart[] {
   const said = { settings, messages: messages.trim() };
   return reply === messageOf('[]') ? [said] : [said, { settings: noSettings, messages: reply }];
@@ -283,13 +286,16 @@ function containerNotFound(id: string): GatewayError {
 }
 
 const containerKey = needleOf('"container"');
-/** It is a member of an answer, or of the delta of an event at its end: what a model or a client has written stands deeper. */
+/**
+ * The container is a member of an answer, or of the delta of an event at its end. Text of a model or client stands
+ * deeper.
+ */
 const containerLevels = 2;
 
 /** https://platform.claude.com/docs/en/agents-and-tools/tool-use/code-execution-tool */
 function heldContainer(end: Buffer, holder: () => Holder): KeptRecord | null {
   const { whole } = containerKey;
-  // Most answers say that there is none, for which nobody walks through them.
+  // Most answers have null here. Those need no walk through their members.
   let at = needleAt(end, containerKey, 0);
   while (at !== -1 && objectAfterKey(end, at, whole.length) === -1) at = needleAt(end, containerKey, at + 1);
   if (at === -1) return null;
@@ -306,7 +312,7 @@ function keep({ body, recalled, newId, recordBytes, isPassed = false }: KeepRequ
   const streamed = new StreamedMessage(mostCharacters);
   const id = newId();
   return {
-    // The client that goes on from a reply which was not kept is told so, and sends everything.
+    // A client that continues from a reply that was not kept gets an error, and sends the whole conversation.
     ...plainKeep,
     id,
     bytes: turn.own.length + (turn.all?.length ?? 0),
@@ -332,8 +338,8 @@ function firstTurn(body: Buffer): KeptTurn | null {
 const ofReply = new Set(['content', 'stop_reason']);
 
 /**
- * @returns null for an answer that nobody goes on from: after a refusal the SDK drops the turn, and a compaction, which takes
- * the place of what is kept, is sent back to begin a thread of its own
+ * @returns null for an answer that no request continues from: after a refusal the SDK drops the turn, and a compaction,
+ * which replaces what is kept, is sent back to begin a new thread
  */
 function replyOf(answer: Buffer): string | null {
   const taken = withoutMembers(answer, ofReply)?.taken;
@@ -355,7 +361,7 @@ function messageOf(content: string): string {
 
 const lastEvent = Buffer.from('message_stop');
 
-/** The upstream has the thread under the id of its reply, which the first event of a stream tells. */
+/** Records that the upstream has the thread under the id of its reply. The first event of a stream contains the id. */
 function hold(body: Buffer, holder: Holder, isOnly: boolean): HeldTurn | null {
   if (readThread(body) === null) return null;
   const value = writeHolder(holder, 'messages');
@@ -385,7 +391,7 @@ function idOf(answer: Buffer): string | null {
   return textOrNull(parseJson(withoutMembers(answer, ofId)?.taken.get('id') ?? 'null'));
 }
 
-/** A block of a message as it grows. */
+/** A block of a message while it grows. */
 interface GrowingBlock {
   readonly start: JsonObject;
   text: string;
@@ -393,25 +399,25 @@ interface GrowingBlock {
   signature: string;
   /** JSON text of a call's arguments. */
   input: string;
-  /** Of a text. */
+  /** Citations of a text. */
   readonly citations: JsonObject[];
 }
 
 /**
- * The message that a stream brings, put together from its events as the SDK does it.
+ * A message that is assembled from the events of its stream, as the SDK does it.
  * https://platform.claude.com/docs/en/build-with-claude/streaming
  */
 export class StreamedMessage {
   id: string | null = null;
   stopReason: string | null = null;
-  /** Its last event has come. */
+  /** The last event has arrived. */
   isWhole = false;
   readonly #most: number;
   readonly #blocks: GrowingBlock[] = [];
   #held = 0;
   #isTooLong = false;
 
-  /** @param most characters that are kept of it: a longer one is dropped at once, and has no content */
+  /** @param most characters to keep of the message: a longer one is dropped immediately, and has no content */
   constructor(most: number) {
     this.#most = most;
   }
@@ -426,12 +432,12 @@ export class StreamedMessage {
     }
   }
 
-  /** Characters that are in memory for its blocks. */
+  /** Characters that its blocks occupy in memory. */
   get held(): number {
     return this.#held;
   }
 
-  /** JSON text of its blocks; null where it is too long, or has not come to its end. */
+  /** JSON text of its blocks; null if it is too long or not complete. */
   get content(): string | null {
     if (!this.isWhole || this.#isTooLong) return null;
     const blocks = this.#blocks.map(written).filter((block) => block !== null);
@@ -494,10 +500,10 @@ export class StreamedMessage {
   }
 }
 
-/** What a block counts for besides its texts. */
+/** Characters that a block counts for besides its texts. */
 const blockWeight = 64;
 
-/** @returns null for a call whose arguments were cut, which no request can have */
+/** @returns null for a call whose arguments were cut: no request can contain it */
 function written({ start, text, thinking, signature, input, citations }: GrowingBlock): string | null {
   switch (start.type) {
     case 'text':
@@ -506,7 +512,7 @@ function written({ start, text, thinking, signature, input, citations }: Growing
       return JSON.stringify({ type: 'thinking', thinking, signature });
     default: {
       if (input === '') return JSON.stringify(start);
-      // As the model wrote it: numbers may be larger than a parser keeps them.
+      // The arguments stay as the model wrote them, since a parser may lose digits of large numbers.
       const { input: _, ...rest } = start;
       return isObjectText(input) ? `${JSON.stringify(rest).slice(0, -1)},"input":${input}}` : null;
     }

@@ -24,7 +24,7 @@ import { MessagesDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
 import { judgeEnd, judgeStart, marks } from './stream/rules.js';
 
-/** The messages protocol to and from the neutral types. */
+/** Translates between the messages protocol and the neutral types. */
 export const messagesCodec: TextCodec = {
   rules: {
     protocol: 'messages',
@@ -73,7 +73,7 @@ export const messages: TextEndpoint = {
   ...plainEndpoint,
   protocol: 'messages',
   upstreamPath: () => '/messages',
-  // The SDK's beta client says so in the query too.
+  // The SDK's beta client adds this to the query, too.
   upstreamQuery: (query) => (queryParameter(query, 'beta') === 'true' ? '?beta=true' : ''),
   outputLimit: bodyOutputLimit,
   marks,

@@ -14,7 +14,7 @@ const blocks: Readonly<Record<string, Shape>> = {
   search_result: shapeOf('type', 'source', 'title', { content: ({ type }) => blockOf(type) }),
   tool_use: shapeOf('type', 'id', 'name', 'input'),
   tool_result: shapeOf('type', 'tool_use_id', 'is_error', { content: ({ type }) => blockOf(type) }),
-  // What becomes of these is in `server-blocks.ts`.
+  // `server-blocks.ts` handles these.
   compaction: shapeOf('type', 'content', 'tool_changes'),
   tool_reference: shapeOf('type', 'tool_name'),
   web_search_tool_result: shapeOf('type', 'tool_use_id', {
@@ -30,7 +30,7 @@ function blockOf(type: unknown): Shape | true {
 
 const search = shapeOf(
   ...['type', 'name', 'max_uses', 'allowed_domains', 'blocked_domains', 'user_location'],
-  // Who may call the search, and how it comes to be known: other vendors have neither.
+  // The tools that may call the search, and its deferred loading: other vendors have neither.
   ...['allowed_callers', 'defer_loading'],
 );
 
@@ -40,7 +40,7 @@ const tool = shapeOf('type', 'name', 'description', 'input_schema', 'strict');
 /** What `decode.ts` reads of a body; see `unreadMembers`. */
 export const readMembers: Shape = shapeOf(
   ...['model', 'stream', 'max_tokens', 'temperature', 'top_p', 'top_k', 'stop_sequences', 'tool_choice'],
-  // What a thread holds is in the messages by then: see `conversation.ts`.
+  // The content of a thread has been added to the messages by then: see `conversation.ts`.
   ...['container', 'mcp_servers', 'thread', 'output_format'],
   {
     compaction: shapeOf('type', 'instructions'),

@@ -7,13 +7,16 @@ import type { Sealer } from '../../wire/seal.js';
 import { isOwnCompaction } from './compaction-block.js';
 import { isOwnSearchId, ownSearchMark } from './search-blocks.js';
 
-/** Of tokens, in ids of calls, too, and of a search that another vendor ran; see `Translation.carriedMarks`. */
+/**
+ * Marks of tokens, including those in ids of calls, and of searches that another vendor ran; see
+ * `Translation.carriedMarks`.
+ */
 export const carriedMarks = [...tokenMarks, carryingMark, ownSearchMark];
 
 const signature = needleOf('"signature"');
 const QUOTE = 0x22;
 
-/** Whether a signature in a body may be empty; see `Translation.mayLackSignature`. */
+/** Tells whether a signature in a body may be empty; see `Translation.mayLackSignature`. */
 export function mayLackSignature(body: Buffer): boolean {
   const lastAt = signature.whole.length - 1;
   for (let at = needleAt(body, signature, 0); at !== -1; at = needleAt(body, signature, at + 1)) {
@@ -24,10 +27,10 @@ export function mayLackSignature(body: Buffer): boolean {
 }
 
 /**
- * Makes a body fit for an upstream of this protocol; see `Translation.restore`. A thinking block with a token gets the
- * signature that is in it, or becomes the encrypted block that it stands for; another vendor's is left out, and so are
- * a block whose signature is empty, which the vendor refuses, searches that another vendor ran, citations of what they found,
- * and a message of the assistant that had nothing else. Ids of calls lose the tokens that they carry.
+ * Prepares a body for an upstream of this protocol; see `Translation.restore`. A thinking block with a token gets the
+ * signature in it, or becomes the encrypted block that it represents. Removed are another vendor's thinking, blocks
+ * with an empty signature, which the vendor refuses, searches that another vendor ran, and citations of their results.
+ * An assistant message with nothing else is removed, too. Ids of calls lose the tokens that they carry.
  */
 export function restore(body: JsonObject, _sealer: Sealer, target: TargetOptions): JsonObject | null {
   const messages = changedObjects(body.messages, restoreMessage);
@@ -37,7 +40,7 @@ export function restore(body: JsonObject, _sealer: Sealer, target: TargetOptions
 }
 
 /**
- * With a budget of thinking the vendor wants the message whose calls have just been answered to begin with a thinking
+ * With a thinking budget, the vendor requires the message whose calls have just been answered to begin with a thinking
  * block (https://platform.claude.com/docs/en/build-with-claude/extended-thinking).
  */
 function mayThink(messages: readonly unknown[]): boolean {
@@ -52,7 +55,7 @@ function blocksOf({ content }: JsonObject): readonly JsonObject[] {
   return listOf(content).filter(isObject);
 }
 
-/** Turns off thinking with a budget, and with it the edits of the context that the vendor takes beside thinking alone. */
+/** Turns off thinking with a budget, and the context edits that the vendor takes only beside thinking. */
 function withoutThinking(body: JsonObject): JsonObject {
   if (!isObject(body.thinking) || body.thinking.type !== 'enabled') return body;
   const { thinking: _, context_management: management, ...rest } = body;
@@ -75,8 +78,8 @@ function restoreMessage(message: JsonObject): JsonObject | null {
 }
 
 /**
- * What was summed up here is told by the user: a conversation begins with words of the user's. Changes of tools that the
- * summary stands for follow it as the blocks that they were.
+ * Replaces a compaction that was made here by a message of the user, since a conversation begins with the user's words.
+ * The changes of tools that the summary replaces follow it, as their original blocks.
  */
 function withSummary(message: JsonObject): JsonObject {
   const content = blocksOf(message).flatMap((block) =>
@@ -85,14 +88,14 @@ function withSummary(message: JsonObject): JsonObject {
   return { ...message, role: 'user', content };
 }
 
-/** Ids of the searches that another vendor ran, by what stands in their results. */
+/** Returns the ids of the searches that another vendor ran. Their results show it. */
 function ownSearches(content: unknown): ReadonlySet<unknown> {
   const ids = new Set<unknown>();
   for (const block of listOf(content)) {
     if (!isObject(block) || block.type !== 'web_search_tool_result') continue;
     const results = listOf(block.content);
     const isOwn = results.some((result) => isObject(result) && result.encrypted_content === searchToken);
-    // One that found nothing says nothing of who ran it but by its id.
+    // A search without results shows who ran it only by its id.
     if (isOwn || (results.length === 0 && isOwnSearchId(block.tool_use_id))) ids.add(block.tool_use_id);
   }
   return ids;

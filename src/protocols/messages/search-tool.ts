@@ -2,13 +2,13 @@ import { locationIn, plainSearch, saidOf, textsIn, type WebSearch } from '../../
 import { isObject, type JsonObject, numberOrNull } from '../../wire/json.js';
 
 /*
- * The search of the web as a tool of this protocol. Its versions differ in what runs the search, not in these members;
- * the first one is taken by every model that searches
+ * Web search as a tool of this protocol. Its versions differ in what runs the search, not in these members. Every model
+ * that searches takes the first version
  * (https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool).
  */
 
 const version = 'web_search_20250305';
-/** The tool has this name in every version. */
+/** The name of the tool in every version. */
 export const searchName = 'web_search';
 
 export function isSearchTool(type: unknown): boolean {
@@ -27,7 +27,10 @@ export function decodeSearch(tool: JsonObject, at: string, choice: unknown): Web
   };
 }
 
-/** A search with both allowed and blocked domains, which the vendor refuses, has been left out (`fit/web-search.ts`). */
+/**
+ * Writes the tool. `fit/web-search.ts` has left out a search with both allowed and blocked domains, which the vendor
+ * refuses.
+ */
 export function encodeSearch({ allowedDomains, blockedDomains, location, maxUses }: WebSearch): JsonObject {
   return {
     type: version,

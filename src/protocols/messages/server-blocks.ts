@@ -2,10 +2,10 @@ import { isObject, type JsonObject, listOf, textOrNull } from '../../wire/json.j
 import { blockTypes } from './request/schema.js';
 
 /*
- * Blocks of a history that only the vendor's own servers can read: what its tools did there, and types that are newer
- * than this decoder. A client cannot take them out of its history, so refusing them would lose the conversation for
- * good. What a model can use of them becomes a text, and the rest is left out.
- * Source: https://platform.claude.com/docs/en/api/messages (types of content blocks).
+ * Blocks of a history that only the vendor's servers can read: the work of its tools, and types that are newer than
+ * this decoder. Refusing them would make the conversation unusable, since a client cannot remove them from its history.
+ * What a model can use of them becomes a text, and the rest is left out. Source:
+ * https://platform.claude.com/docs/en/api/messages (types of content blocks).
  */
 
 const known: readonly string[] = [
@@ -27,23 +27,23 @@ const known: readonly string[] = [
   'web_search_tool_result',
 ];
 
-/** What stands for a block in a list of what was left out: its type where that is a known one. */
+/** Returns the name under which a block is reported as left out: its type if that is known. */
 export function nameOfBlock(type: unknown): string {
   return known.find((each) => each === type) ?? 'content';
 }
 
-/** So many results of one search are listed. */
+/** Most results of one search that are listed. */
 const mostResults = 20;
 
-/** Whether a block is none of those that are translated. One without a type is broken instead. */
+/** Tells whether a block is of a type that is not translated. A block without a type is malformed instead. */
 export function isServerBlock({ type }: JsonObject): boolean {
   return typeof type === 'string' && !blockTypes.includes(type);
 }
 
 /**
- * What a model can use of a block.
+ * Returns what a model can use of a block.
  * @param block see `isServerBlock`
- * @param leftOut gets the block's type, or `content` for an unknown one, where not all of it is in the text
+ * @param leftOut receives the block's type, or `content` for an unknown one, if the text does not contain all of it
  * @returns null for a block that is left out
  */
 export function serverBlockText(block: JsonObject, leftOut: Set<string>): string | null {
@@ -55,7 +55,7 @@ export function serverBlockText(block: JsonObject, leftOut: Set<string>): string
 function textOf(block: JsonObject, leftOut: Set<string>): string | null {
   switch (block.type) {
     case 'compaction':
-      // Null where the vendor could not make a summary.
+      // Null if the vendor could not make a summary.
       return textUnlessBlank(block.content);
     case 'tool_reference': {
       const name = textUnlessBlank(block.tool_name);
@@ -68,7 +68,7 @@ function textOf(block: JsonObject, leftOut: Set<string>): string | null {
   }
 }
 
-/** @param content results of a search, or the object that says why it failed */
+/** @param content results of a search, or the object with the reason for its failure */
 function listed(content: unknown, leftOut: Set<string>): string | null {
   const lines: string[] = [];
   for (const result of listOf(content)) {

@@ -1,35 +1,35 @@
 import { isObject, type JsonObject, listOf, objectOf, textOrNull } from '../../wire/json.js';
 
 /*
- * Which tools the model has may change in the middle of a conversation: blocks of its messages bring further tools, whole or
- * by the name of one that is known, and take tools away. Clients do so to keep what is cached of `tools`
- * (`addTools` and `removeTools` of `@anthropic-ai/sdk`, beta `inline-tools-2026-09-15`). No other protocol has that, so its
- * upstreams get the tools that the conversation ends with.
+ * Changes of the model's tools in the middle of a conversation. Blocks of messages add tools, in full or by the name of
+ * a known one, and remove tools. Clients use them to keep the cached part of `tools` (`addTools` and `removeTools` of
+ * `@anthropic-ai/sdk`, beta `inline-tools-2026-09-15`). No other protocol has such changes, so its upstreams get the
+ * tools that the conversation ends with.
  */
 
-/** A tool as a body has it. */
+/** A tool as it stands in a body. */
 export interface GivenTool {
   readonly tool: unknown;
-  /** Path of it in the client's body. */
+  /** Path of the tool in the client's body. */
   readonly at: string;
 }
 
 /** A block that changes the tools. */
 export interface ToolChange {
   readonly block: JsonObject;
-  /** Path of it in the client's body. */
+  /** Path of the block in the client's body. */
   readonly at: string;
 }
 
 /**
- * Takes note of what a block of a message says of the tools.
+ * Records the change of tools that a block of a message makes.
  * @param at path of the block in the client's body
- * @param changes gets the changes
- * @returns whether the block says nothing else
+ * @param changes receives the changes
+ * @returns whether the block has no other content
  */
 export function noteToolChange(block: JsonObject, at: string, changes: ToolChange[]): boolean {
   if (block.type === 'compaction') {
-    // Those of the turns that it stands for.
+    // The changes in the turns that the block replaces.
     listOf(block.tool_changes).forEach((change, index) => {
       if (isObject(change)) noteToolChange(change, `${at}.tool_changes[${index}]`, changes);
     });
@@ -41,10 +41,10 @@ export function noteToolChange(block: JsonObject, at: string, changes: ToolChang
 }
 
 /**
- * The tools that a conversation ends with.
- * @param tools those that it begins with
+ * Returns the tools that a conversation ends with.
+ * @param tools the tools that it begins with
  * @param changes in their order
- * @param leftOut gets the type of a block that names tools which are not in the body, as those of MCP servers
+ * @param leftOut receives the type of a block that names tools that are not in the body, such as those of MCP servers
  */
 export function changedTools(
   tools: readonly GivenTool[],
@@ -72,7 +72,7 @@ export function changedTools(
   return [...offered.values()];
 }
 
-/** What tells a tool from the others: its name, or its path where it has none. */
+/** Returns the identity of a tool: its name, or its path if it has none. */
 function nameOf({ tool, at }: GivenTool): string {
   return (isObject(tool) && textOrNull(tool.name)) || at;
 }

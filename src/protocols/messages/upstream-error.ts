@@ -5,9 +5,9 @@ import { nameOfType } from '../../wire/reading.js';
 import { foreignEvent, upstreamErrorOf } from '../error-formats/upstream-error.js';
 
 /**
- * What the protocol's own types of errors are here; any other is the upstream's failure. Those about the gateway's key,
- * account or rights are told apart before (`vendorAccountErrorIn`): a `permission_error` that is left is about what was
- * asked.
+ * The error kinds of the protocol's own error types. Any other type is a failure of the upstream.
+ * `vendorAccountErrorIn` has already handled errors about the gateway's key, account or rights: a remaining
+ * `permission_error` is about the request.
  */
 const kinds: ReadonlyMap<unknown, ErrorKind> = new Map<unknown, ErrorKind>([
   ['invalid_request_error', 'invalid_request'],
@@ -21,7 +21,7 @@ const kinds: ReadonlyMap<unknown, ErrorKind> = new Map<unknown, ErrorKind>([
 ]);
 
 /**
- * The failure that an `error` event, or an answer in its place, tells of.
+ * Returns the failure that an `error` event, or an answer in its place, reports.
  * @param body its parsed data, of any shape
  */
 export function upstreamError(body: JsonObject): GatewayError {
@@ -29,12 +29,12 @@ export function upstreamError(body: JsonObject): GatewayError {
   return upstreamErrorOf(error, kinds.get(error.type));
 }
 
-/** Whether an event is neither one of the protocol nor one of a server's own. */
+/** Tells whether an event belongs neither to the protocol nor to extensions of a server. */
 export function isForeign(type: string | null, body: JsonObject): boolean {
   return !isServersOwn(type, body) && protocolOfEvent(type, body) !== 'messages';
 }
 
-/** The failure of a stream with such an event. */
+/** Returns the failure of a stream with such an event. */
 export function foreignEventOf(type: string | null, body: JsonObject): GatewayError {
   const [key] = Object.keys(body);
   const untyped = key === undefined ? undefined : `an event with '${nameOfType(key)}' and without a type`;

@@ -11,16 +11,16 @@ import { decodeFinish } from './finish.js';
 import { decodeUsage } from './usage.js';
 
 /**
- * Reads a `message`; see `TextCodec.decodeAnswer`. Blocks of tools that the upstream ran are left out but for searches of
- * the web, and so are citations of anything else.
- * @throws {GatewayError} `upstream_error` for a body without content, or what its `error` says
+ * Reads a `message`; see `TextCodec.decodeAnswer`. Leaves out blocks of tools that the upstream ran, except web
+ * searches, and citations of anything else.
+ * @throws {GatewayError} `upstream_error` for a body without content, or the error that its `error` reports
  */
 export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   if (isObject(body.error)) throw upstreamError(body);
   const { content } = body;
   if (!isList(content)) throw new GatewayError('upstream_error', 'The upstream answered without a message.');
   const parts: AnswerPart[] = [];
-  /** What was searched for, by the ids of the calls. */
+  /** Queries of the searches, by the ids of the calls. */
   const queries = new Map<unknown, string>();
   for (const block of content) {
     if (isObject(block) && isSearchCall(block)) {
@@ -39,12 +39,12 @@ export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   return { choices: [choice], usage: decodeUsage(body.usage) };
 }
 
-/** The token in which a client carries a signature of this protocol, or encrypted thinking. */
+/** Returns the token in which a client carries a signature of this protocol, or encrypted thinking. */
 export function tagOwn(value: string, redacted: boolean, { model }: AnswerSource): string {
   return tagSignature({ protocol: 'messages', model, value, redacted });
 }
 
-/** The JSON text of a call's input as it stands in a block; empty for none. */
+/** Returns the JSON text of a call's input in a block; empty if there is none. */
 export function inputText(input: unknown): string {
   return isObject(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : '';
 }
@@ -72,7 +72,7 @@ function decodeBlock(
       return value === '' ? null : { kind: 'reasoning', text: '', signature: tagOwn(value, true, source) };
     }
     case 'tool_use': {
-      // A call without a name is none: nobody could answer it.
+      // A call without a name is ignored: no client could answer it.
       const name = textOf(block.name);
       if (name === '') return null;
       const input = inputText(block.input) || '{}';
@@ -90,7 +90,7 @@ function decodeBlock(
   }
 }
 
-/** A citation is one of the whole text. */
+/** Reads the citations of a text. Each of them cites the whole text. */
 function citationsOn(text: string, citations: unknown, { lost }: AnswerSource): UrlCitation[] | undefined {
   const found: UrlCitation[] = [];
   for (const citation of listOf(citations)) {

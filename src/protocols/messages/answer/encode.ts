@@ -14,7 +14,7 @@ import { encodeFinish } from './finish.js';
 import { encodeUsage } from './usage.js';
 
 /**
- * Writes a `message`; see `TextCodec.encodeAnswer`. Of several answers it has the first.
+ * Writes a `message`; see `TextCodec.encodeAnswer`. Of several choices it contains the first.
  * @throws {GatewayError} `upstream_error` for an answer without a choice, and for a compaction without a whole summary
  */
 export function encodeAnswer(answer: Answer, context: AnswerContext): string {
@@ -61,14 +61,14 @@ function textBlock({ text, citations = [], logprobs }: AnswerText, { lost }: Ans
   return `{"type":"text","text":${quoted(text)},"citations":[${citations.map(citationText).join()}]}`;
 }
 
-/** The members with which an answer begins, streamed or not. */
+/** Returns the members with which an answer begins, streamed or not. */
 export function messageHead({ id, model }: AnswerContext): string {
   return `"id":"msg_${id}","type":"message","role":"assistant","model":${JSON.stringify(model)}`;
 }
 
 /**
- * Reasoning of any protocol is a thinking block, whose signature is the token that the client is to carry, or an encrypted
- * one where there is nothing to read.
+ * Writes reasoning of any protocol as a thinking block, whose signature is the token for the client to carry. Reasoning
+ * without text becomes an encrypted block.
  */
 function encodeThinkingBlock(
   { text, signature }: ReasoningPart,
@@ -80,12 +80,12 @@ function encodeThinkingBlock(
   return `{"type":"thinking","thinking":${quoted(thinking)},"signature":${JSON.stringify(signature ?? noSignature)}}`;
 }
 
-/** An encrypted block, which the client carries and does not show. */
+/** Writes an encrypted block, which the client carries and does not show. */
 export function redactedBlock(token: string): string {
   return `{"type":"redacted_thinking","data":${JSON.stringify(token)}}`;
 }
 
-/** @param isCut the answer met its limit of tokens, perhaps inside the arguments: then the call is left out */
+/** @param isCut the answer reached its limit of tokens, perhaps inside the arguments: the call is then left out */
 function encodeCall({ name, input }: ToolCallPart, id: string, isCut: boolean): string | null {
   if (isCut && !isObjectText(input)) return null;
   const args = objectArguments(input);

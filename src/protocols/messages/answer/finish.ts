@@ -1,6 +1,6 @@
 import type { FinishReason } from '../../../conversation/answer.js';
 
-/** Words of `stop_reason` for what is no plain end; of several that mean the same the first is written. */
+/** Values of `stop_reason` other than a plain end. Of several with the same meaning, the first is written. */
 const words: readonly (readonly [string, FinishReason])[] = [
   ['max_tokens', 'length'],
   ['model_context_window_exceeded', 'length'],
@@ -10,7 +10,7 @@ const words: readonly (readonly [string, FinishReason])[] = [
 ];
 
 /**
- * Reads a `stop_reason`. A plain end after tool calls is one that waits for their results.
+ * Reads a `stop_reason`. A plain end after tool calls means that the answer waits for their results.
  * @param hasCalls whether the answer has tool calls
  */
 export function decodeFinish(reason: unknown, hasCalls: boolean): FinishReason {

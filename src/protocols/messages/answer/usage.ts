@@ -30,13 +30,15 @@ const wanted = numberNames([
 ]);
 const found: number[] = [];
 
-/** A usage is the answer's own, or of the message in a stream's first event: the input of a tool stands deeper. */
+/**
+ * A usage is a member of the answer, or of the message in a stream's first event. The input of a tool stands deeper.
+ */
 const levels = 2;
 
 /**
  * Finds the last `usage` in the bytes of an answer or in the end of a stream.
- * @param start what the stream's first event said: it stands for what the object leaves out
- * @returns the tokens, or what was said at the start when it names none
+ * @param start the usage in the stream's first event, which replaces what the object omits
+ * @returns the tokens, or `start` if the object names none
  */
 export function lastUsage(bytes: Buffer, start: Usage | null = null): Usage | null {
   const value = lastMemberObject(bytes, needle, levels);
@@ -49,7 +51,7 @@ export function firstUsage(bytes: Buffer): Usage | null {
     const value = objectAfterKey(bytes, at, needle.length);
     const usage = value === -1 ? null : usageAt(bytes, value, null);
     if (usage !== null) return usage;
-    // One that names none anywhere has none within it that does.
+    // If an object names no tokens at all, no object within it does.
     at = value === -1 ? at + needle.length : endOfValue(bytes, value, mostDepth);
     if (at === -1) return null;
   }
@@ -62,7 +64,7 @@ function usageAt(bytes: Buffer, at: number, start: Usage | null): Usage | null {
   const told = bytes.subarray(at, end);
   if (told.includes(iterationsKey)) return decodedAt(told, start);
   const [plain, output] = found;
-  // Both are there, if perhaps as no whole numbers, but for the input in a stream's last events.
+  // Both numbers are present, even if not as integers. Only the last events of a stream may lack the input.
   if (output === -1 || (plain === -1 && start === null)) return decodedAt(told, start);
   return charged(found, servedIn(told), null, start);
 }
@@ -75,7 +77,7 @@ const tierKey = needleOf('"service_tier"');
 const speedKey = needleOf('"speed"');
 const geoKey = needleOf('"inference_geo"');
 
-/** How and where the vendor says that it has served a call; null for the usual, and where it does not say. */
+/** The service tier and the place that the vendor reports; null for the default, and if it is not reported. */
 interface Served {
   readonly tier: ServiceTier | null;
   readonly geo: string | null;
@@ -85,18 +87,20 @@ function servedIn(bytes: Buffer): Served {
   return servedBy(lastWordOf(bytes, speedKey), lastWordOf(bytes, tierKey), lastWordOf(bytes, geoKey));
 }
 
-/** A call at a speed of its own has the price of that, whatever its tier. */
+/**
+ * Reads the service tier and the place. A call with a speed of its own has the price of that speed, whatever its tier.
+ */
 function servedBy(speed: unknown, tier: unknown, geo: unknown): Served {
   return { tier: tierOf(speed) ?? tierOf(tier), geo: anywhere.has(geo) ? null : textOrNull(geo) };
 }
 
-/** Words for a place that is none (https://platform.claude.com/docs/en/manage-claude/data-residency). */
+/** Values that name no particular place (https://platform.claude.com/docs/en/manage-claude/data-residency). */
 const anywhere: ReadonlySet<unknown> = new Set(['', 'global', 'not_available']);
 
 /**
  * Reads a parsed `usage` object.
- * @param start what was said before: the totals of `message_delta` replace those of `message_start`, where it has them
- * @returns the tokens; null, or what was said before, for what is no usage or names no tokens
+ * @param start the earlier usage: the totals of `message_delta` replace those of `message_start`, if present
+ * @returns the tokens; `start` if the value is not a usage or names no tokens
  */
 export function decodeUsage(usage: unknown, start: Usage | null = null): Usage | null {
   if (!isObject(usage)) return start;
@@ -107,15 +111,14 @@ export function decodeUsage(usage: unknown, start: Usage | null = null): Usage |
   return charged(found, servedBy(usage.speed, usage.service_tier, usage.inference_geo), beside, start);
 }
 
-/** Where a usage has it, the numbers in it have to be told from its own. */
+/** If a usage has this member, the numbers in it must be told apart from the usage's own. */
 const iterationsKey = Buffer.from('"iterations"');
 
 const typesBeside: ReadonlySet<unknown> = new Set(['compaction', 'advisor_message']);
 
 /**
- * What the vendor bills beside the tokens of a usage, which are those of the message alone: that the conversation was
- * made shorter, and what another model has advised
- * (https://platform.claude.com/docs/en/build-with-claude/compaction#understanding-usage).
+ * Returns what the vendor bills beside the tokens of the message itself: compactions of the conversation, and the
+ * advice of another model (https://platform.claude.com/docs/en/build-with-claude/compaction#understanding-usage).
  */
 function besideMessage(iterations: unknown): Usage | null {
   let beside: Usage | null = null;
@@ -128,7 +131,10 @@ function besideMessage(iterations: unknown): Usage | null {
   return beside;
 }
 
-/** What usages are the sums of: an event that says one of the two again replaces it, and would else be added to itself. */
+/**
+ * The parts of usages that are sums. An event that reports one of the two parts again replaces it; without this, the
+ * part would be added to itself.
+ */
 const partsOfSums = new WeakMap<Usage, { readonly message: Usage; readonly beside: Usage }>();
 
 function charged(numbers: readonly number[], served: Served, told: Usage | null, start: Usage | null): Usage {
@@ -142,13 +148,13 @@ function charged(numbers: readonly number[], served: Served, told: Usage | null,
 }
 
 /**
- * Input that is zero at the end of a stream is input that was left out: it does not shrink.
- * @param numbers by the places of `wanted`, each -1 where it is missing
+ * Adds up a usage. Input that is zero at the end of a stream counts as omitted: it does not reduce the earlier input.
+ * @param numbers in the order of `wanted`, each -1 if missing
  */
 function sum(numbers: readonly number[], { tier, geo }: Served, start: Usage | null): Usage {
   const { 0: plain = -1, 1: output = -1, 2: read = -1, 3: all = -1, 4: reasoning = -1 } = numbers;
   const { 5: searches = -1, 6: hour = -1, 7: minutes = -1 } = numbers;
-  // Where only its parts are told, what was written to the cache is their sum.
+  // If only its parts are reported, the cache writes are their sum.
   const written = all > 0 ? all : Math.max(0, minutes) + Math.max(0, hour);
   const cached = read > 0 ? read : (start?.cached ?? 0);
   const cacheWritten = written > 0 ? written : (start?.cacheWritten ?? 0);
@@ -169,8 +175,8 @@ function sum(numbers: readonly number[], { tier, geo }: Served, start: Usage | n
 }
 
 /**
- * Writes the JSON text of a `usage` object, which clients need in any case: zeros for what is not known.
- * @param searches that the answer tells of, where the upstream has not counted them
+ * Writes the JSON text of a `usage` object. Clients require it: unknown numbers are zeros.
+ * @param searches number of searches in the answer, used if the upstream has not counted them
  */
 export function encodeUsage(usage: Usage | null, searches = 0): string {
   const { output = 0, cached = 0, cacheWritten = 0, reasoning = 0 } = usage ?? {};
@@ -183,7 +189,7 @@ export function encodeUsage(usage: Usage | null, searches = 0): string {
   return `${text},"server_tool_use":{"web_search_requests":${searched},"web_fetch_requests":0}}`;
 }
 
-/** The protocol counts input apart from what the cache had a part in. */
+/** Returns the input without cache reads and writes, which the protocol counts separately. */
 function plainInput(usage: Usage | null): number {
   return usage === null ? 0 : Math.max(0, usage.input - usage.cached - usage.cacheWritten);
 }

@@ -49,8 +49,8 @@ import { isServerBlock, serverBlockText } from '../server-blocks.js';
 import { changedTools, type GivenTool, noteToolChange, type ToolChange } from '../tool-changes.js';
 
 /**
- * Reads the body of `POST /v1/messages` or of its question for the number of tokens; see `TextCodec.decodeRequest`.
- * What no other protocol can say is dropped where the answer is the same without it.
+ * Reads the body of `POST /v1/messages` or of a request that counts its tokens; see `TextCodec.decodeRequest`. Drops
+ * what no other protocol can express if the answer is the same without it.
  * @throws {GatewayError} of status 400, naming the field
  */
 export function decodeRequest(body: JsonObject, stream: boolean): ConversationRequest {
@@ -82,7 +82,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     parallelCalls: decodeParallelCalls(body.tool_choice),
     format: decodeFormat(body),
     reasoning: decodeReasoning(body),
-    // Zero only warms a cache; elsewhere the least is one.
+    // Zero only warms a cache. Elsewhere the minimum is one.
     maxTokens: maxTokens === null ? null : Math.max(1, maxTokens),
     temperature: numberOrNull(body.temperature),
     topP: numberOrNull(body.top_p),
@@ -105,17 +105,21 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   return { ...asCompaction(request, 'block', textOf(compaction.instructions)), echo };
 }
 
-/** What lives at the vendor, or is reached from there, is not in the conversation. */
+/** Refuses what is stored at the vendor or reached from there: the conversation does not contain it. */
 function refuseServerState(body: JsonObject): void {
   if ((body.container ?? null) !== null) throw untranslatable('container');
   if (Array.isArray(body.mcp_servers) && body.mcp_servers.length > 0) throw untranslatable('mcp_servers');
-  // One that begins a thread is whole. A thread that is gone on with has been put into the messages, where it is kept.
+  // A request that begins a thread is complete. The messages of a thread that is continued have already been added from
+  // where they are kept.
   const thread = body.thread ?? null;
   if (thread !== null && !(isObject(thread) && thread.type === 'create'))
     throw new GatewayError('thread_unsupported_request', undefined, { param: 'thread' });
 }
 
-/** The beta of structured outputs had the format in the body itself, and the vendor still takes it there. */
+/**
+ * Reads the format. In the beta of structured outputs it was a member of the body, and the vendor still accepts it
+ * there.
+ */
 function decodeFormat({ output_config: config, output_format: older }: JsonObject): OutputFormat | null {
   const newer = isObject(config) ? config.format : null;
   const format = isObject(newer) ? newer : older;
@@ -126,9 +130,9 @@ function decodeFormat({ output_config: config, output_format: older }: JsonObjec
 }
 
 /**
- * Reads `thinking` and `output_config.effort`. Without `thinking` an effort counts, but nothing is shown: the client
- * did not ask to see any of it.
- * @throws {GatewayError} of status 400 for an effort or a type of thinking that is none of the documented ones
+ * Reads `thinking` and `output_config.effort`. Without `thinking` the effort applies, but no reasoning is shown: the
+ * client did not request it.
+ * @throws {GatewayError} of status 400 for an effort or a type of thinking that is not documented
  */
 function decodeReasoning(body: JsonObject): Reasoning | null {
   const effort = readEffort(objectOf(body.output_config).effort, 'output_config.effort');
@@ -151,12 +155,12 @@ function decodeReasoning(body: JsonObject): Reasoning | null {
   }
 }
 
-/** Content as blocks: a string is one text, nothing is none. */
+/** Returns content as blocks: a string is one text, and absent content has no blocks. */
 function blocksOf(content: unknown): readonly JsonObject[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : objectsOf(content);
 }
 
-/** What is said beside the contents of messages. */
+/** What the contents of messages say besides their texts. */
 interface Aside {
   /** See `serverBlockText`. */
   readonly leftOut: Set<string>;
@@ -166,7 +170,7 @@ interface Aside {
 
 /**
  * Reads the texts of a system prompt, a system message or a search result, without empty ones.
- * @throws {GatewayError} of status 400 for a block that is known and no text
+ * @throws {GatewayError} of status 400 for a block of a known type that is not a text
  */
 function decodeTexts(content: unknown, at: string, { leftOut, changes }: Aside): string[] {
   return blocksOf(content)
@@ -181,11 +185,11 @@ function decodeTexts(content: unknown, at: string, { leftOut, changes }: Aside):
 }
 
 /**
- * Reads a block of a user's message or of a tool's result. Documents of text become texts, and what is said of
- * others stands before them; `citations` and `cache_control` are dropped.
+ * Reads a block of a user's message or of a tool's result. Documents of text become texts, and the descriptions of
+ * other documents stand before them. `citations` and `cache_control` are dropped.
  * @param at path of the block in the client's body
- * @param parts takes what it says: a document of blocks has several
- * @throws {GatewayError} of status 400 for blocks that are broken or in the wrong place
+ * @param parts receives the content: a document of blocks has several parts
+ * @throws {GatewayError} of status 400 for blocks that are malformed or in the wrong place
  */
 function decodeBlock(block: JsonObject, at: string, parts: ContentPart[], aside: Aside): void {
   switch (block.type) {
@@ -236,14 +240,14 @@ function decodeDocument(block: JsonObject, at: string, parts: ContentPart[], asi
   }
 }
 
-/** Elsewhere a title is the name of a file, whose ending tells the type. */
+/** Returns the name of a file for a title, as other protocols need it. Its extension indicates the type. */
 function fileName(title: string, { mediaType }: MediaSource): string | null {
   if (title === '') return null;
   const isNamed = mediaType !== 'application/pdf' || title.toLowerCase().endsWith('.pdf');
   return isNamed ? title : `${title}.pdf`;
 }
 
-/** A search result becomes its text, under a head that says what it is of: the model is to name its sources. */
+/** Converts a search result to its text, after a heading with its source: the model should name its sources. */
 function decodeSearchResult(block: JsonObject, at: string, aside: Aside): TextPart {
   const text = decodeTexts(block.content, `${at}.content`, aside).join('\n\n');
   return {
@@ -257,7 +261,7 @@ function titled(head: readonly string[], text: string): string {
   return lines === '' || text === '' ? lines + text : `${lines}\n\n${text}`;
 }
 
-/** @param spareType type of media that is not said: a document by URL is always a PDF here */
+/** @param spareType media type if the source names none: a document by URL is always a PDF here */
 function decodeSource(source: JsonObject, at: string, spareType: string | null): MediaSource {
   if (source.type === 'url') {
     const url = textOf(source.url);
@@ -269,18 +273,18 @@ function decodeSource(source: JsonObject, at: string, spareType: string | null):
   return { kind: 'data', mediaType, data: textOf(source.data) };
 }
 
-/** What is known of the messages that were read. */
+/** State while messages are read. */
 interface History extends Aside {
-  /** Names of the tools by the ids of their calls: results name the id alone. */
+  /** Names of the tools by the ids of their calls: results contain only the id. */
   readonly toolNames: Map<string, string>;
 }
 
-/** Stands for a user's message of which nothing is left: without it the model would go on with its own last turn. */
+/** Replaces a user's message of which no content remains. Without it the model would continue its own last turn. */
 const nothingLeft: TextPart = { kind: 'text', text: '(The content of this message was left out.)' };
 
 /**
- * Reads `messages`, each as a turn of its own; those without content are left out.
- * @param system takes the texts of system messages before any other
+ * Reads `messages`, each as a separate turn. Messages without content are left out.
+ * @param system receives the texts of system messages that stand before all others
  * @throws {GatewayError} of status 400 for roles and blocks that cannot be translated
  */
 function decodeMessages(messages: unknown, system: string[], aside: Aside): Turn[] {
@@ -337,7 +341,7 @@ function decodeAssistant(blocks: readonly JsonObject[], at: string, history: His
     const blockAt = `${at}[${index}]`;
     switch (block.type) {
       case 'text':
-        // An empty text is none: some clients put one beside their calls.
+        // Some clients put an empty text beside their calls.
         if (block.text === '') return;
         parts.push(textBehind(parts, textOf(block.text), isApart));
         isApart = false;
@@ -367,7 +371,10 @@ function decodeAssistant(blocks: readonly JsonObject[], at: string, history: His
   return parts;
 }
 
-/** @param isApart a block that is no text stood between the texts: some protocols join those of a turn as they are */
+/**
+ * @param isApart a block of another type stood between the texts. Some protocols join the texts of a turn without a
+ * separator
+ */
 function textBehind(parts: readonly AssistantPart[], text: string, isApart: boolean): TextPart {
   return { kind: 'text', text: isApart && parts.at(-1)?.kind === 'text' ? `\n\n${text}` : text };
 }
@@ -384,7 +391,7 @@ function decodeCall(block: JsonObject, id: string, at: string): ToolCallPart {
   };
 }
 
-/** A signature that is missing or empty is that of reasoning from a protocol that has none. */
+/** Reads reasoning. A missing or empty signature is that of reasoning from a protocol without signatures. */
 function decodeReasoningPart(block: JsonObject): ReasoningPart {
   if (block.type === 'redacted_thinking')
     return {
@@ -400,8 +407,8 @@ function decodeReasoningPart(block: JsonObject): ReasoningPart {
 }
 
 /**
- * Reads `tools`. Those with a type of their own, such as `code_execution_20250825`, have runners that their vendor alone
- * has; but for a search of the web, which other vendors run, too, and what the client runs itself.
+ * Reads `tools`. Those with a type of their own, such as `code_execution_20250825`, run only at their vendor.
+ * Exceptions are web search, which other vendors run, too, and tools that the client runs itself.
  * @throws {GatewayError} of status 400 for a tool without a name
  */
 function decodeTools(
@@ -412,7 +419,7 @@ function decodeTools(
   const hostedTools: HostedTool[] = [];
   let search: WebSearch | undefined;
   for (const { tool, at } of given) {
-    // Of one that a block of a message adds the schema says nothing.
+    // The schema does not check a tool that a block of a message adds.
     if (!isObject(tool)) throw wrongValue(at, 'an object');
     const type = tool.type ?? 'custom';
     if (search === undefined && isSearchTool(type)) {
@@ -435,15 +442,15 @@ function decodeTools(
   return { tools, hostedTools, search };
 }
 
-/** Whether a name is that of a tool which only the vendor runs: a choice of it is left out with it. */
+/** Tells whether a name belongs to a tool that only the vendor runs. A choice of that tool is left out with it. */
 function isHosted(name: string, given: readonly GivenTool[], tools: readonly Tool[]): boolean {
   if (tools.some((tool) => tool.name === name)) return false;
   return given.some(({ tool }) => isObject(tool) && tool.name === name);
 }
 
 /**
- * Reads `tool_choice`, apart from what it says of parallel calls.
- * @throws {GatewayError} of status 400 for a choice that is none of the documented forms
+ * Reads `tool_choice`, except its setting of parallel calls.
+ * @throws {GatewayError} of status 400 for a choice in none of the documented forms
  */
 function decodeToolChoice(choice: unknown): ToolChoice | null {
   if (!isObject(choice)) return null;
@@ -460,7 +467,10 @@ function decodeToolChoice(choice: unknown): ToolChoice | null {
   }
 }
 
-/** Whether calls may come several at once, as `tool_choice` says it: by the opposite. Null where it says nothing. */
+/**
+ * Returns whether a model may make several calls in one turn. `tool_choice` has the negated setting. Null if it has
+ * none.
+ */
 function decodeParallelCalls(choice: unknown): boolean | null {
   const disabled = isObject(choice) ? choice.disable_parallel_tool_use : null;
   return typeof disabled === 'boolean' ? !disabled : null;

@@ -31,7 +31,7 @@ const samplingNames = [
   ['top_k', 'topK'],
 ] as const;
 
-/** Stands for a setting that the protocol does not have. */
+/** Marks a setting that the protocol does not have. */
 const jsonOnly =
   'Answer with a single valid JSON object and nothing else: no other text before or after it, no code fence.';
 /** Least `top_p` that the upstream takes beside thinking. */
@@ -39,7 +39,7 @@ const leastThinkingTopP = 0.95;
 
 /**
  * Writes the body of a messages request; see `TextCodec.encodeRequest`. Seed, penalties and verbosity are dropped.
- * @throws {GatewayError} of status 400, naming the client's field, for what the protocol cannot say
+ * @throws {GatewayError} of status 400, naming the client's field, for what the protocol cannot express
  */
 export function encodeRequest(request: ConversationRequest, target: TargetOptions, leftOut: LeftOut): string {
   refuseUnsayable(request, target, 'messages', ['candidates', 'logprobs', 'logitBias']);
@@ -70,12 +70,12 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
 }
 
 /**
- * Thinking goes with none of these. Newer models refuse temperature and `top_p` together: one that says no more than
- * its default is left out then, and where both say more the temperature alone is sent.
+ * Writes the sampling settings. None of them is allowed beside thinking. Newer models refuse temperature together with
+ * `top_p`: the one that has its default value is left out. If neither has, only the temperature is sent.
  */
 function encodeSampling({ temperature, topP, topK }: ConversationRequest, thinks: boolean): JsonObject {
   if (thinks) return { top_p: topP !== null && topP >= leastThinkingTopP ? topP : undefined };
-  // Both defaults are 1, which is as far as this protocol's temperature goes.
+  // Both defaults are 1, which is also this protocol's highest temperature.
   const byTopP = temperature === null || (temperature >= 1 && topP !== null && topP < 1);
   return {
     temperature: byTopP ? undefined : Math.min(1, temperature),
@@ -85,8 +85,8 @@ function encodeSampling({ temperature, topP, topK }: ConversationRequest, thinks
 }
 
 /**
- * Tells which of the client's settings are not among those that are sent. Models that adapt their thinking refuse all of
- * them, whether they think or not (https://platform.claude.com/docs/en/about-claude/models/migration-guide).
+ * Records which of the client's settings are not sent. Models with adaptive thinking refuse all of them, whether they
+ * think or not (https://platform.claude.com/docs/en/about-claude/models/migration-guide).
  */
 function told(sampling: JsonObject, request: ConversationRequest, leftOut: LeftOut): JsonObject {
   for (const [name, setting] of samplingNames)
@@ -109,14 +109,14 @@ function encodeSystem({ system, systemCache, format }: ConversationRequest): Jso
 
 interface EncodedThinking {
   readonly thinking: JsonObject | undefined;
-  /** For `output_config`. */
+  /** The effort for `output_config`. */
   readonly effort: string | undefined;
   readonly maxTokens: number;
 }
 
 type Thoughtful = Exclude<Effort, 'none'>;
 
-/** Tokens of thinking for each effort, where the model knows budgets alone. */
+/** Thinking budget, in tokens, for each effort, for models that only have budgets. */
 const budgets: Readonly<Record<Thoughtful, number>> = {
   minimal: 1024,
   low: 2048,
@@ -125,16 +125,16 @@ const budgets: Readonly<Record<Thoughtful, number>> = {
   xhigh: 24_576,
   max: 32_000,
 };
-/** The protocol's least. */
+/** The protocol's minimum. */
 const leastBudget = 1024;
-/** Tokens that are left for the answer beside the thinking, which counts against the limit. */
+/** Tokens that remain for the answer beside the thinking, which counts against the same limit. */
 const answerTokens = 1024;
 
 /**
- * Writes what the client asks of reasoning, and the limit of tokens with it. Thinking that is not wanted is left out:
- * some of the models that adapt refuse it as `disabled`, and those that think unasked do so least with a low effort
+ * Writes the settings of reasoning, and the limit of tokens with them. Thinking that is not wanted is left out: some
+ * adaptive models refuse `disabled`, and those that think by default think least with a low effort
  * (https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking).
- * @param possible false where the rest of the request does not go with thinking: then there is none
+ * @param possible false if the rest of the request does not allow thinking, which is then not requested
  */
 function encodeThinking(
   { reasoning, maxTokens }: ConversationRequest,
@@ -155,14 +155,17 @@ function encodeThinking(
   if (wanted === null || wanted <= 0) return without;
   const { budget, limit } = fit(Math.max(leastBudget, wanted), maxTokens, target.maxTokens);
   if (budget < leastBudget) return without;
-  // The limit stays what it is in the turns that think.
+  // The limit stays the same as in the turns with thinking.
   if (!possible) return { ...without, maxTokens: limit };
-  // What is left out of the answer is not to come back either: its signature alone stands for it.
+  // Reasoning that is not shown is not sent back either: its signature replaces it.
   const display = show ? undefined : 'omitted';
   return { ...without, thinking: { type: 'enabled', budget_tokens: budget, display }, maxTokens: limit };
 }
 
-/** An effort that only its vendor knows leaves it to the model how much it thinks. */
+/**
+ * Tells whether the client wants thinking. With an effort that only its vendor knows, the model decides how much it
+ * thinks.
+ */
 function wantsThinking({ reasoning }: ConversationRequest): boolean {
   if (reasoning === null) return false;
   return reasoning.budget === null
@@ -170,7 +173,7 @@ function wantsThinking({ reasoning }: ConversationRequest): boolean {
     : reasoning.budget > 0;
 }
 
-/** The budget must be below the limit. The client's own limit stands; a spare one gives way. */
+/** Fits the budget below the limit. The client's own limit stays; the default limit is raised if needed. */
 function fit(
   wanted: number,
   maxTokens: number | null,
@@ -180,25 +183,25 @@ function fit(
   return { budget: wanted < maxTokens ? wanted : maxTokens - answerTokens, limit: maxTokens };
 }
 
-/** Images that the protocol takes, by their media types. */
+/** Media types of the images that the protocol takes. */
 const imageTypes = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
 
-/** What stands for a failed result that says nothing: the protocol wants a content beside `is_error`. */
+/** Content of a failed result without any: the protocol requires content beside `is_error`. */
 const bareError = 'The tool failed.';
 
-/** True for a text that the protocol refuses as a block: one without anything but white space. */
+/** Tells whether a text has only white space: the protocol refuses it as a block. */
 function isBlank(text: string): boolean {
   return text.trim() === '';
 }
 
-/** The JSON text of a text block. */
+/** Writes a text block as JSON text. */
 export function encodeText(text: string): string {
   return `{"type":"text","text":${quoted(text)}}`;
 }
 
 /**
- * Writes the JSON text of a block of a user's message.
- * @throws {GatewayError} of status 400 for media that the protocol has no block for
+ * Writes a block of a user's message as JSON text.
+ * @throws {GatewayError} of status 400 for media without a block in the protocol
  */
 function encodeBlock(part: ContentPart): string {
   if (part.kind === 'text') return encodeText(part.text);
@@ -208,8 +211,8 @@ function encodeBlock(part: ContentPart): string {
 }
 
 /**
- * Writes the JSON text of a `tool_result` block. A single text is its content as a string, anything else an array.
- * @throws {GatewayError} of status 400, as `encodeBlock`
+ * Writes a `tool_result` block as JSON text. A single text is a string; other content is an array.
+ * @throws {GatewayError} of status 400, like `encodeBlock`
  */
 function encodeResult({ callId, content, isError }: ToolResultPart): string {
   let text = `{"type":"tool_result","tool_use_id":${JSON.stringify(legalCallId(callId))}`;
@@ -250,16 +253,17 @@ function urlSource(url: string): string {
 interface EncodedMessages {
   /** JSON text of the array. */
   readonly text: string;
-  /** An answer is begun in the request, which goes with no thinking. */
+  /** The request contains the beginning of the answer, which does not allow thinking. */
   readonly isBegun: boolean;
   /**
-   * Thinking with a budget can be on: the upstream wants the turn whose calls have just been answered to begin with the
-   * thinking that led to them, and none for an answer that is begun in the request.
+   * Whether thinking with a budget is possible. The upstream requires the turn whose calls have just been answered to
+   * begin with the thinking that led to them. It allows no thinking if the request contains the beginning of the
+   * answer.
    */
   readonly mayThink: boolean;
 }
 
-/** Turns of one role in a row are one message. */
+/** A message holds the consecutive turns of one role. */
 type Message = UserMessage | AssistantMessage;
 
 interface UserMessage {
@@ -270,7 +274,7 @@ interface UserMessage {
 
 interface AssistantMessage {
   readonly role: 'assistant';
-  /** In the order in which it was written. */
+  /** The texts and thinking blocks, in their original order. */
   readonly spoken: Spoken[];
   readonly calls: ToolCallPart[];
 }
@@ -279,11 +283,11 @@ interface AssistantMessage {
 type Spoken = (Cacheable & { readonly text: string }) | { readonly thinking: string };
 
 /**
- * Writes `messages`. Instructions in the middle of the conversation become texts of the user where they stand;
- * reasoning is kept where an upstream of this protocol signed it. A message is written the same way in every later
+ * Writes `messages`. Instructions in the middle of the conversation become texts of the user, in the same place.
+ * Reasoning is kept if an upstream of this protocol signed it. A message is written in the same way in every later
  * request of the conversation.
- * @throws {GatewayError} of status 400, naming the client's field, for parts that the protocol cannot say, and for a
- * conversation that says nothing
+ * @throws {GatewayError} of status 400, naming the client's field, for parts that the protocol cannot express, and for
+ * a conversation without content
  */
 function encodeMessages(request: ConversationRequest): EncodedMessages {
   const messages = collect(request);
@@ -296,7 +300,7 @@ function encodeMessages(request: ConversationRequest): EncodedMessages {
   };
 }
 
-/** The 400 for a conversation that has instructions at the most. */
+/** Returns the 400 for a conversation without anything but instructions. */
 function nothingSaid(from: TextProtocolName): GatewayError {
   const param = settingName(from, 'prefill');
   return memberError(
@@ -349,7 +353,7 @@ function addAssistantPart(messages: Message[], part: AssistantPart): void {
     if (signature === null) return;
     const value = JSON.stringify(signature.value);
     const words = signature.words ?? part.text;
-    // The vendor refuses a signature beside other words than it signed, and none are other words.
+    // The vendor refuses a signature beside words other than those that it signed, which includes no words at all.
     if (signature.isWordless && words === '') return;
     const thinking = signature.redacted
       ? `{"type":"redacted_thinking","data":${value}}`
@@ -362,7 +366,10 @@ function addAssistantPart(messages: Message[], part: AssistantPart): void {
   }
 }
 
-/** The upstream goes on where a last message of the assistant ends: it wants no white space there, and no thinking. */
+/**
+ * Trims a last message of the assistant, which the upstream continues: it may not end with white space, and may have no
+ * thinking.
+ */
 function trimPrefill(messages: Message[]): void {
   const last = messages.at(-1);
   if (last?.role !== 'assistant') return;
@@ -399,22 +406,22 @@ function encodeMessage(message: Message): string {
   return `{"role":"${message.role}","content":[${blocks.join(',')}]}`;
 }
 
-/** The arguments are passed on as they were written: so large numbers keep all their digits. */
+/** Writes a call. Its arguments stay as they were written, so that large numbers keep all their digits. */
 function encodeCall({ id, name, input }: ToolCallPart): string {
   return `{"type":"tool_use","id":${JSON.stringify(legalCallId(id))},"name":${JSON.stringify(name)},"input":${input}}`;
 }
 
 interface EncodedTools {
-  /** Undefined where there are none. */
+  /** Undefined if there are none. */
   readonly tools: readonly JsonObject[] | undefined;
   readonly toolChoice: JsonObject | undefined;
   /** The answer must be a call, which the upstream does not allow beside thinking. */
   readonly forced: boolean;
 }
 
-/** Writes `tools` and `tool_choice`. A choice among some of the tools leaves out the others. */
+/** Writes `tools` and `tool_choice`. A choice among some of the tools leaves out all others. */
 function encodeTools(request: ConversationRequest): EncodedTools {
-  // The upstream refuses a choice where there is nothing to choose from.
+  // The upstream refuses a choice without tools.
   const { search } = request;
   if (request.tools.length === 0 && search === undefined)
     return { tools: undefined, toolChoice: undefined, forced: false };
@@ -423,15 +430,12 @@ function encodeTools(request: ConversationRequest): EncodedTools {
   const tools = chosen === null ? request.tools : request.tools.filter(({ name }) => chosen.has(name));
   const toolChoice = encodeToolChoice(choice, request.parallelCalls);
   const forced = toolChoice?.type === 'any' || toolChoice?.type === 'tool';
-  // The last tool may bear the mark up to which the prompt is cached.
+  // The last tool may have the mark up to which the prompt is cached.
   const searches = search === undefined ? [] : [encodeSearch(search)];
   return { tools: [...searches, ...tools.map(encodeTool)], toolChoice, forced };
 }
 
-/**
- * Leaves out of a choice the names that no tool has, since they may be of tools that were dropped: null for one that
- * names no other.
- */
+/** Removes names from a choice that no tool has: those tools may have been dropped. Returns null if no name remains. */
 function presentChoice({ tools, toolChoice, search }: ConversationRequest): ToolChoice | null {
   if (search?.forced === true) return { mode: 'named', name: searchName };
   if (toolChoice?.mode !== 'named' && toolChoice?.mode !== 'allowed') return toolChoice;
@@ -469,14 +473,14 @@ function encodeToolChoice(choice: ToolChoice | null, parallelCalls: boolean | nu
   }
 }
 
-/** The value of `cache_control`; undefined for what bears no mark. */
+/** Returns the value of `cache_control`; undefined without a mark. */
 function cacheControl(cache: CacheMark | null | undefined): JsonObject | undefined {
   if (!cache) return undefined;
   return cache.ttl === null ? { type: 'ephemeral' } : { type: 'ephemeral', ttl: cache.ttl };
 }
 
 /**
- * Writes the mark of a part into its block.
+ * Adds the mark of a part to its block.
  * @param block JSON text of an object
  */
 function withCacheControl(block: string, { cache }: Cacheable): string {

@@ -42,7 +42,7 @@ const searchResultBlock = Type.Object({
 });
 
 const shownTypes = ['text', 'image', 'document', 'search_result'];
-/** Types that `decode.ts` translates, where they may stand. */
+/** Types that `decode.ts` translates, each in its permitted places. */
 export const blockTypes = [...shownTypes, 'tool_use', 'tool_result', 'thinking', 'redacted_thinking'];
 const shownBlocks = [textBlock, imageBlock, documentBlock, searchResultBlock];
 const block = Type.Union([
@@ -51,7 +51,8 @@ const block = Type.Union([
     type: Type.Literal('tool_use'),
     id: Type.String(),
     name: Type.String(),
-    // What is no object is put into one: some clients return a call as it was when it began (LangChain).
+    // A value that is not an object is wrapped in one: some clients send a call back as it was when it began
+    // (LangChain).
     input: given,
   }),
   Type.Object({
@@ -75,7 +76,7 @@ const message = Type.Union([
 
 const tool = Type.Union([
   otherType(['custom']),
-  // The last of a union speaks for values that say no type, and most tools say none.
+  // The last member of a union is used for values without a type, and most tools have none.
   Type.Object({
     name,
     input_schema: Type.Object({}),
@@ -107,13 +108,13 @@ const outputFormat = Type.Union([
   otherType(['json_schema']),
 ]);
 
-/** A conversation that is kept between its requests, each of which brings what is new alone. */
+/** A conversation that is kept between its requests. Each of them contains only what is new. */
 const thread = Type.Union([
   Type.Object({ type: Type.Literal('continue'), previous_message_id: Type.String() }),
   otherType(['continue']),
 ]);
 
-/** What a question for the number of tokens and one for an answer have in common. */
+/** Members that requests for tokens and for answers share. */
 const conversation = {
   model: name,
   thread: nullable(thread),
@@ -143,7 +144,7 @@ export const messagesRequestType = Type.Object({
   service_tier: text,
 });
 
-/** Bodies of the other text endpoints, told by the member that holds their input. */
+/** Bodies of the other text endpoints, recognised by the member that holds their input. */
 const messagesMixedBody: MixedBody = {
   own: 'messages',
   foreign: [bodies.responses, bodies.generateContent, bodies.completions],
@@ -154,34 +155,34 @@ const members = compileSchema(messagesRequestType, messagesMixedBody, {
   within: { thread: {}, container: { reads: ['id'] } },
 });
 
-/** The check of a messages request body that is translated. */
+/** Check of a messages request body that is translated. */
 export const messagesRequest: CompiledSchema = {
   ...members,
   explain(value) {
     const error = members.explain(value);
     if (error.kind !== 'missing_parameter' || error.param !== 'max_tokens') return error;
-    // A chat body has the same members and no need of a limit.
+    // A chat body has the same members, and requires no limit.
     const hint = ' If the body is for POST /v1/chat/completions, send it there.';
     return memberError(error.kind, error.param, error.message + hint);
   },
 };
 
-/** The same for a question for the number of tokens. */
+/** Check of the body of a request that counts tokens and is translated. */
 export const countTokensRequest = compileSchema(
   countTokensRequestType,
   messagesMixedBody,
   members.guard.spec,
 );
 
-/** A thread may stand in for the messages. */
+/** A thread may replace the messages. */
 const passedConversation = { model: name, messages: Type.Optional(given), thread: Type.Optional(given) };
 
-/** The check of every messages request body: all that is asked of one which is passed on as it came. */
+/** Check of every messages request body, and the only one for a body that is passed on untouched. */
 export const passedMessagesRequest = withConversation(
   Type.Object({ ...passedConversation, stream: flag, max_tokens: metered }),
 );
 
-/** The same for a question for the number of tokens. */
+/** The same for a request that counts tokens. */
 export const passedCountTokensRequest = withConversation(Type.Object(passedConversation));
 
 function withConversation(schema: TSchema): CompiledSchema {

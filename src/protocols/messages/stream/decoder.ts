@@ -16,12 +16,12 @@ import { foreignEventOf, isForeign, upstreamError } from '../upstream-error.js';
 /** A call whose block is open. */
 interface OpenCall {
   readonly call: number;
-  /** Arguments that came with the start of the block, which some upstreams send in place of deltas. */
+  /** Arguments in the event that starts the block, which some upstreams send instead of deltas. */
   readonly input: string;
   hasDeltas: boolean;
 }
 
-/** So many calls may be open at once, and so much of what they began with is held, in characters. */
+/** Most calls that may be open concurrently, and most characters of their initial arguments that are held. */
 const mostOpenCalls = 1024;
 const mostHeldInput = 32 * 1024 * 1024;
 
@@ -31,13 +31,13 @@ export class MessagesDecoder implements StreamDecoder {
   readonly needsTexts: boolean;
   readonly #source: AnswerSource;
   readonly #searches: SearchReader;
-  /** By the indexes of their blocks. */
+  /** Open calls by the indexes of their blocks. */
   readonly #openCalls = new Map<unknown, OpenCall>();
-  /** Characters of the inputs that open calls began with. */
+  /** Characters of the initial arguments of open calls. */
   #heldInput = 0;
   #calls = 0;
   #usage: Usage | null = null;
-  /** An event behind the first one has told it. */
+  /** An event after the first one has reported the usage. */
   #isCounted = false;
   #isStarted = false;
   #isFinished = false;
@@ -53,7 +53,7 @@ export class MessagesDecoder implements StreamDecoder {
     if (this.#isOver) return;
     const body = parseObject(data);
     if (body === null) {
-      // Some upstreams add the end mark of another protocol.
+      // Some upstreams append the end mark of another protocol.
       if (data.trim() !== '[DONE]') this.#fail(brokenEvent('messages'), out);
       return;
     }
@@ -93,7 +93,7 @@ export class MessagesDecoder implements StreamDecoder {
     this.#fail(endedEarly(), out);
   }
 
-  /** Events of other protocols are ignored, too, in a stream that has begun as one of this protocol. */
+  /** Ignores an event of another protocol in a stream that began as one of this protocol. */
   #other(body: JsonObject, type: string | null, out: StreamEvent[]): void {
     if (type === 'error' || isObject(body.error)) this.#fail(upstreamError(body), out);
     else if (type === null || (!this.#isStarted && isForeign(type, body)))
@@ -138,7 +138,7 @@ export class MessagesDecoder implements StreamDecoder {
 
   #callStart(block: JsonObject, index: unknown, out: StreamEvent[]): void {
     const name = textOf(block.name);
-    // A call without a name is none: nobody could answer it.
+    // A call without a name is ignored: no client could answer it.
     if (name === '') return;
     this.#blockStop(index, out);
     const call = this.#calls++;
@@ -176,7 +176,7 @@ export class MessagesDecoder implements StreamDecoder {
       case 'input_json_delta': {
         const open = this.#openCalls.get(index);
         const piece = textOf(delta.partial_json);
-        // Without an open call they are arguments of a tool that the upstream runs.
+        // Without an open call, these are arguments of a tool that the upstream runs.
         if (open === undefined) this.#searches.input(index, piece);
         if (open === undefined || piece === '') return;
         open.hasDeltas = true;
@@ -213,7 +213,10 @@ export class MessagesDecoder implements StreamDecoder {
     if (isObject(delta) && reason !== null) this.#finish(reason, textOrNull(delta.stop_sequence), out);
   }
 
-  /** The first event's few tokens of output are none of the answer's, which nobody has counted. */
+  /**
+   * Reports the usage at the end. The few output tokens of the first event are not the answer's, whose output was not
+   * reported.
+   */
   #endUsage(out: StreamEvent[]): void {
     if (this.#isCounted || this.#usage === null) return;
     out.push({ kind: 'usage', usage: { ...this.#usage, output: 0 } });
@@ -238,16 +241,16 @@ function text(kind: 'text' | 'reasoning', value: unknown, out: StreamEvent[]): v
   if (typeof value === 'string' && value !== '') out.push({ kind, choice: 0, text: value });
 }
 
-/** Longest input of a search that is kept, in characters. */
+/** Most characters of a search's input that are kept. */
 const longestInput = 64 * 1024;
-/** So many searches may be under way. */
+/** Most searches that may be open concurrently. */
 const mostOpen = 64;
-/** So many citations of one text are told. */
+/** Most citations of one text that are reported. */
 const mostCitations = 1000;
-/** So many characters of their addresses and titles wait for the text's end. */
+/** Most characters of addresses and titles that wait for the end of the text. */
 const longestCited = 1024 * 1024;
 
-/** A call of the search whose input is coming. */
+/** A call of the search whose input is arriving. */
 interface OpenSearch {
   /** Index of its block. */
   readonly index: unknown;
@@ -255,12 +258,14 @@ interface OpenSearch {
   input: string;
 }
 
-/** Reads the searches in a stream, and the citations of its texts, whose places are known when their block ends. */
+/**
+ * Reads the searches in a stream, and the citations of its texts. Positions of citations are known when the block ends.
+ */
 class SearchReader {
   /** Length of the answer's text so far. */
   textLength = 0;
   readonly #source: AnswerSource;
-  /** Those that have no result yet, by their ids. */
+  /** Searches without a result, by their ids. */
   readonly #open = new Map<unknown, OpenSearch>();
   #textStart = 0;
   #cited: SearchResult[] = [];
@@ -270,7 +275,7 @@ class SearchReader {
     this.#source = source;
   }
 
-  /** A block of none of the types that every conversation may have. */
+  /** Reads the start of a block of any type that not every conversation may have. */
   blockStart(block: JsonObject, index: unknown, out: StreamEvent[]): void {
     if (isSearchCall(block)) {
       const query = queryOf(block.input);
@@ -286,7 +291,7 @@ class SearchReader {
     }
   }
 
-  /** Takes a piece of the input of a tool that the upstream runs. */
+  /** Adds a piece of the input of a tool that the upstream runs. */
   input(index: unknown, piece: string): void {
     for (const search of this.#open.values())
       if (search.index === index && search.input.length + piece.length <= longestInput) search.input += piece;
@@ -297,7 +302,7 @@ class SearchReader {
     this.#drop();
   }
 
-  /** Takes a citation of the open text. Without a search nobody knows how long that is. */
+  /** Adds a citation of the open text. Without a search, the length of the text is not tracked. */
   cite(citation: unknown): void {
     const source = this.#source.searches === true ? sourceOf(citation) : null;
     const length = source === null ? 0 : source.url.length + source.title.length;

@@ -30,8 +30,8 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
 }
 
 /**
- * Writes a messages stream; see `StreamEncoder`. One block is open at a time. Why the answer ended is told with the
- * usage, when all of it is known. Of several answers the first is written.
+ * Writes a messages stream; see `StreamEncoder`. One block is open at a time. The stop reason is sent with the usage,
+ * when all of it is known. Of several choices the first is written.
  */
 class MessagesEncoder implements StreamEncoder {
   error: GatewayError | null = null;
@@ -42,11 +42,11 @@ class MessagesEncoder implements StreamEncoder {
   #calls = 0;
   #searches = 0;
   #open: Block | null = null;
-  /** A signature that came behind text: worth a block of its own only when more than the answer's end follows it. */
+  /** A signature that arrived after text. It gets a block of its own only if more than the answer's end follows. */
   #late: string | null = null;
-  /** Of the open block or, without one, of the next. */
+  /** Index of the open block or, if none is open, of the next one. */
   #index = 0;
-  /** Around the raw texts of the open block. */
+  /** Frame of raw texts in the open block. */
   #frame: RawTextFrame | null = null;
 
   constructor(context: AnswerContext) {
@@ -125,7 +125,10 @@ class MessagesEncoder implements StreamEncoder {
     return `event: message_start\ndata: {"type":"message_start","message":${message}}\n\n${anthropic.keepAlive}`;
   }
 
-  /** A block of thinking is signed before it ends, as the vendor's are: some clients take one that is not for a text. */
+  /**
+   * Ends the open block. A thinking block is signed before it ends, as the vendor's are: some clients treat an unsigned
+   * one as text.
+   */
   #closeBlock(): string {
     if (this.#open === null) return '';
     const signed = this.#open === 'thinking' ? this.#signature(noSignature) : '';
@@ -144,7 +147,7 @@ class MessagesEncoder implements StreamEncoder {
     return `${before}event: content_block_start\ndata: {"type":"content_block_start","index":${this.#index},"content_block":${content}}\n\n`;
   }
 
-  /** @param block the one that is open, or is to be opened */
+  /** @param block the block that is open, or has to be opened */
   #need(block: 'text' | 'thinking'): string {
     return this.#open === block ? '' : this.#openBlock(block, emptyBlocks[block]);
   }
@@ -157,7 +160,7 @@ class MessagesEncoder implements StreamEncoder {
     return `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#index},"delta":{${members}}}\n\n`;
   }
 
-  /** A source belongs to the text that is being written. */
+  /** Adds a citation to the open text. */
   #cite(citation: UrlCitation): string {
     if (this.#open === 'text')
       return this.#deltaOf(`"type":"citations_delta","citation":${citationText(citation)}`);
@@ -200,7 +203,10 @@ class MessagesEncoder implements StreamEncoder {
     return this.start() + this.#closeBlock() + this.last(encodeFinish(reason, this.#calls > 0), sequence);
   }
 
-  /** The last events. @param sequence that was met, or null */
+  /**
+   * Returns the last events.
+   * @param sequence the stop sequence that was met, or null
+   */
   protected last(reason: string, sequence: string | null): string {
     const stop = `{"stop_reason":"${reason}","stop_sequence":${JSON.stringify(sequence)}}`;
     return (
@@ -210,10 +216,10 @@ class MessagesEncoder implements StreamEncoder {
   }
 }
 
-/** A longer summary is none. */
+/** A summary that is longer is refused. */
 const mostCharacters = 8 * 1024 * 1024;
 
-/** Writes a compaction, see `compaction-block.ts`: one block, when the whole summary is there. */
+/** Writes a compaction, see `compaction-block.ts`: one block, once the whole summary has arrived. */
 class CompactionEncoder extends MessagesEncoder {
   readonly #context: AnswerContext;
   readonly #summary = new GrowingText();

@@ -40,7 +40,7 @@ export function judgeEnd(tail: Buffer, { usageAtStart }: StreamFacts): StreamEnd
     if (type === 'message_stop') state = 'complete';
     isTold ||= type !== 'message_start' && lastUsage(tail.subarray(start, end)) !== null;
   }
-  // The first event's few tokens of output are none of the answer's, which nobody has counted.
+  // The few output tokens of the first event are not the answer's, whose output was not reported.
   const isCounted = isTold || state !== 'complete' || usage === null;
   return { state, usage: isCounted ? usage : { ...usage, output: 0 }, error: null };
 }
