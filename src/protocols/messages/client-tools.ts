@@ -57,7 +57,7 @@ const tools: readonly ClientTool[] = [
   {
     prefix: 'text_editor_',
     description: 'Shows, makes and edits files of text on the machine of the user.',
-    // Versions up to April 2025 have an undo command.
+    // Versions before `text_editor_20250429` have an undo command.
     parametersOf: (type) =>
       commands(type < 'text_editor_20250429' ? [...edits, 'undo_edit'] : edits, {
         ...fileMembers,

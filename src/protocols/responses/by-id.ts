@@ -10,18 +10,18 @@ import { usageOfAnswer } from './answer/usage.js';
 import { noteCharges } from './charges.js';
 import { itemsIn, type KeptResponse, outputOf } from './kept.js';
 
-/** What is asked of a response by its id. */
+/** An operation on a response that is named by its id. */
 export type ResponseAction = 'show' | 'stream' | 'delete' | 'items' | 'cancel';
 
 interface UpstreamAction {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** Behind the response's own path. */
+  /** Path after the response's own. */
   readonly path: string;
-  /** Parameters that it may have. */
+  /** Query parameters that the operation may have. */
   readonly parameters: readonly string[];
 }
 
-/** How the vendor is asked: https://platform.openai.com/docs/api-reference/responses */
+/** The vendor's requests: https://platform.openai.com/docs/api-reference/responses */
 const actions: Readonly<Record<ResponseAction, UpstreamAction>> = {
   show: { method: 'GET', path: '', parameters: ['include', 'include[]'] },
   stream: {
@@ -39,10 +39,10 @@ const actions: Readonly<Record<ResponseAction, UpstreamAction>> = {
 };
 
 /**
- * How an upstream is asked that holds a response.
- * @param id that it gave
+ * Makes the request to an upstream that holds a response.
+ * @param id the upstream's id of the response
  * @param query of the client's request
- * @returns the path stands under the upstream's base URL
+ * @returns a path under the upstream's base URL
  */
 export function upstreamRequest(
   id: string,
@@ -60,15 +60,15 @@ export function upstreamRequest(
   };
 }
 
-/** The 404 for a response that is not kept, or not for this key. */
+/** Returns the 404 for a response that is not kept, or not for this key. */
 export function responseNotFound(id: string): GatewayError {
   return new GatewayError('item_not_found', `Response with id${shownId(id)} not found.`);
 }
 
 /**
- * Whether a response is to be shown as the stream of its events.
+ * Tells whether a response is requested as a stream of its events.
  * @param query of the client's request
- * @throws {GatewayError} of status 400 where it is to begin behind what is no number of an event
+ * @throws {GatewayError} of status 400 if the stream is to begin after something that is not the number of an event
  */
 export function asksForStream(query: string): boolean {
   if (queryParameter(query, 'stream') !== 'true') return false;
@@ -83,7 +83,7 @@ export function asksForStream(query: string): boolean {
 
 const eventNumber = /^\d{1,15}$/;
 
-/** The vendor's 400 for a response that was not made in the background, as none of the gateway's own was. */
+/** Returns the vendor's 400 for a response that was not made in the background. None of the gateway's own is. */
 export function notStreamable(): GatewayError {
   return memberError(
     'invalid_request',
@@ -92,7 +92,7 @@ export function notStreamable(): GatewayError {
   );
 }
 
-/** The 400 for a response that is whole already: none of the gateway's own is made in the background. */
+/** Returns the 400 for a response that is already complete: none of the gateway's own is made in the background. */
 export function notCancellable(): GatewayError {
   return new GatewayError(
     'invalid_request',
@@ -100,7 +100,7 @@ export function notCancellable(): GatewayError {
   );
 }
 
-/** What the deletion of a response is answered with. */
+/** Returns the answer to the deletion of a response. */
 export function deletedResponse(id: string): string {
   return JSON.stringify({ id, object: 'response', deleted: true });
 }
@@ -112,7 +112,8 @@ export interface IdentifiedTurn {
 }
 
 /**
- * All items that a response was made from, in their order: those of the turns before it, and the client's own of its turn.
+ * Returns all items that a response was made from, in their order: those of the turns before it, and the client's own
+ * of its turn.
  * @param before oldest first
  */
 export function inputItems(before: readonly IdentifiedTurn[], last: IdentifiedTurn): readonly JsonObject[] {
@@ -123,7 +124,7 @@ export function inputItems(before: readonly IdentifiedTurn[], last: IdentifiedTu
   return [...earlier, ...clientItems(last)];
 }
 
-/** How the vendor's ids of items begin. */
+/** Prefixes of the vendor's ids of items. */
 const idPrefixes: Readonly<Record<string, string>> = {
   message: 'msg',
   reasoning: 'rs',
@@ -134,7 +135,10 @@ const idPrefixes: Readonly<Record<string, string>> = {
   compaction: 'cmp',
 };
 
-/** An item that came without an id has one by its place in its turn, under which `recall` finds it. */
+/**
+ * Returns the client's items. An item that arrived without an id gets one from its position in its turn. `recall` finds
+ * it under that id.
+ */
 function clientItems({ id, kept }: IdentifiedTurn): JsonObject[] {
   const made = id.slice(id.indexOf('_') + 1);
   return objectsIn(`[${kept.items}]`).map((item, index) => {
@@ -148,10 +152,10 @@ function objectsIn(list: string): JsonObject[] {
   return itemsIn(list).map((item) => parseObject(item) ?? {});
 }
 
-/** How a response in the background ends: https://platform.openai.com/docs/api-reference/responses/object */
+/** Final states of a response in the background: https://platform.openai.com/docs/api-reference/responses/object */
 const ends = ['completed', 'incomplete', 'failed', 'cancelled'] as const;
 
-/** How a response has ended, and what it has used where it says so. */
+/** How a response has ended, and its usage if it reports any. */
 export interface ResponseEnd {
   readonly status: (typeof ends)[number];
   readonly usage: Usage | null;
@@ -159,7 +163,10 @@ export interface ResponseEnd {
 
 const ofStatus = new Set(['status']);
 
-/** @param response whole, as JSON text @returns null for one that goes on, and for what is none */
+/**
+ * @param response JSON text of a whole response
+ * @returns null for a response that has not ended, and for any other value
+ */
 export function endOfResponse(response: Buffer): ResponseEnd | null {
   const text = withoutMembers(response, ofStatus)?.taken.get('status');
   const said = text === undefined ? null : parseJson(text);
@@ -175,18 +182,18 @@ export function endOfResponse(response: Buffer): ResponseEnd | null {
 const defaultLimit = 20;
 const maximumLimit = 100;
 
-/** Which items of a response's input are asked for. */
+/** The requested page of a response's input items. */
 interface ItemPage {
   readonly limit: number;
   readonly order: 'asc' | 'desc';
-  /** Id of the item behind which the page begins; empty for the first page. */
+  /** Id of the item after which the page begins; empty for the first page. */
   readonly after: string;
 }
 
 /**
  * Reads the query of `GET /v1/responses/{id}/input_items`.
  * https://platform.openai.com/docs/api-reference/responses/input-items
- * @throws {GatewayError} `invalid_value` for a limit or an order that is none
+ * @throws {GatewayError} `invalid_value` for an invalid limit or order
  */
 export function readItemPage(query: string): ItemPage {
   const limit = queryParameter(query, 'limit');
@@ -203,9 +210,9 @@ export function readItemPage(query: string): ItemPage {
 }
 
 /**
- * JSON text of one page of the items of an input.
+ * Returns the JSON text of one page of an input's items.
  * @param items in their order, each with an id
- * @throws {GatewayError} `invalid_value` for a page that begins behind an item which is not there
+ * @throws {GatewayError} `invalid_value` for a page that begins after an unknown item
  */
 export function itemPage(items: readonly JsonObject[], { limit, order, after }: ItemPage): string {
   const ordered = order === 'asc' ? items : items.toReversed();
@@ -222,7 +229,10 @@ export function itemPage(items: readonly JsonObject[], { limit, order, after }: 
   });
 }
 
-/** An item as the vendor shows it: a message has a type, a status and a list of parts, of which clients may leave out all. */
+/**
+ * Returns an item in the vendor's form: a message has a type, a status and a list of parts. Clients may omit all of
+ * these.
+ */
 function shownItem(item: JsonObject): JsonObject {
   const { type = 'message', role, content } = item;
   if (type !== 'message') return item;

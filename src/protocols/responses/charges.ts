@@ -15,24 +15,24 @@ import { eventEnd, eventObject, lastEventEnd, parseEvent } from '../../wire/sse.
 import { levelsOfAnswer, levelsOfEvent } from './answer/usage.js';
 import { isSearch, toldSearches } from './search-item.js';
 
-/** What many searches have found makes an answer long, and the usage at its end does not count them. */
+/** The results of many searches make an answer long, and the usage at its end does not count the searches. */
 export const noteBytes = 8 * 1024 * 1024;
 
-/** As it stands in an item: a quoted text cannot stand inside another one. */
+/** As it stands in an item. A quoted text cannot occur inside another one. */
 const searchType = Buffer.from('"web_search_call"');
 const tierKey = needleOf('"service_tier"');
 const toolUsageKey = needleOf('"tool_usage"');
 const svgUsageKey = needleOf('"svg_usage"');
-/** What tools have used stands beside the tier, or in a part of a response that is very long for its images. */
+/** The usage of tools stands beside the tier, or in a part of a response that is very long because of its images. */
 const leastOfImages = 4096;
 const itemDone = 'response.output_item.done';
-/** An event's name, or the type in its data, is within so many bytes. */
+/** The name of an event, or the type in its data, is within this many bytes. */
 const headBytes = 128;
 const OPEN_BRACE = 0x7b;
 
 /**
- * Takes note of the searches and images of an answer, which its usage does not count, and of the tier that it names last;
- * see `StreamRules.noteCharges`.
+ * Records the searches and images of an answer, which its usage does not count, and the last tier in it; see
+ * `StreamRules.noteCharges`.
  */
 export function noteCharges(run: Buffer, charges: AnswerCharges): void {
   const isAnswer = run[textStart(run)] === OPEN_BRACE;
@@ -40,7 +40,7 @@ export function noteCharges(run: Buffer, charges: AnswerCharges): void {
   const hasTier = contains(run, tierKey);
   if (hasTier) {
     const member = lastMemberAt(run, tierKey.whole, levels);
-    // What a tool or the metadata calls so says nothing of the tier, not even that there is none.
+    // A member of that name in a tool or in the metadata says nothing about the tier.
     if (member !== -1) charges.tier = tierOf(wordAfter(run, member, tierKey.whole.length));
   }
   const isLong = run.length >= leastOfImages;
@@ -49,7 +49,7 @@ export function noteCharges(run: Buffer, charges: AnswerCharges): void {
   const tools = objectAt(run, toolsAt);
   const told = toldSearches(tools);
   charges.searches = told ?? charges.searches;
-  // What the beginning of a stream says of its tools knows nothing of the searches behind it.
+  // What the beginning of a stream reports of its tools does not include later searches.
   if (told === null) countSearches(run, isAnswer, charges, 0);
   else if (!isAnswer) countSearches(run, isAnswer, charges, toolsAt);
   const images = usageOfImages(tools?.image_gen);
@@ -58,7 +58,7 @@ export function noteCharges(run: Buffer, charges: AnswerCharges): void {
     charges.ofTools = written === null ? images : addUsage(images, written);
 }
 
-/** What a model has used that has written images as SVG stands in their items, beside what these have used. */
+/** Returns the usage of a model that wrote images as SVG. It stands in their items, beside the usage of the images. */
 function usageOfWritten(run: Buffer, isAnswer: boolean): Usage | null {
   const event = run.toString('utf8', isAnswer ? 0 : lastEventEnd(run, 0, run.length - 1));
   const told = parseObject(isAnswer ? event : (parseEvent(event).data ?? ''));
@@ -83,7 +83,7 @@ function countSearches(run: Buffer, isAnswer: boolean, charges: AnswerCharges, f
   while (at !== -1) {
     const start = lastEventEnd(run, 0, at);
     const end = eventEnd(run, at);
-    // The events around it, and the last one, tell of the same search.
+    // Other events of the same search, and the last event, repeat it.
     if (run.toString('latin1', start, Math.min(end, start + headBytes)).includes(itemDone)) {
       const body = eventObject(run, start, end);
       if (isObject(body?.item) && isSearch(body.item)) charges.searches++;
@@ -92,13 +92,15 @@ function countSearches(run: Buffer, isAnswer: boolean, charges: AnswerCharges, f
   }
 }
 
-/** What a response says that its tools have used (https://platform.openai.com/docs/api-reference/responses/object). */
+/**
+ * Returns the usage of tools that a response reports (https://platform.openai.com/docs/api-reference/responses/object).
+ */
 function objectAt(run: Buffer, start: number): JsonObject | null {
   const end = start === -1 ? -1 : endOfValue(run, start, mostDepth);
   return end === -1 ? null : parseObject(run.toString('utf8', start, end));
 }
 
-/** What its images have used, which are made by another model; null where none were made. */
+/** Returns the usage of images, which another model makes; null if none were made. */
 function usageOfImages(images: unknown): Usage | null {
   if (!isObject(images)) return null;
   const usage = {

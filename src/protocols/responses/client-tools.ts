@@ -11,16 +11,17 @@ import {
 } from '../../wire/json.js';
 
 /*
- * Tools of the client's own for which this protocol has types of items: the search for more tools, and what works on
- * the client's machine, its shells and the patches of its files (https://developers.openai.com/api/docs/guides/tools-tool-search,
- * …/tools-local-shell, …/tools-shell and …/tools-apply-patch). At an upstream of another protocol they are functions. What
- * runs a search or a shell at the upstream itself is none of them.
+ * The client's own tools for which this protocol has item types: the search for more tools, and tools that work on the
+ * client's machine, which are its shells and its file patches
+ * (https://developers.openai.com/api/docs/guides/tools-tool-search, …/tools-local-shell, …/tools-shell and
+ * …/tools-apply-patch). An upstream of another protocol gets them as functions. A search or a shell that the upstream
+ * itself runs is not among them.
  */
 
 export const clientToolTypes = ['tool_search', 'local_shell', 'shell', 'apply_patch'] as const;
 export type ClientToolType = (typeof clientToolTypes)[number];
 
-/** Whether a tool of a client's list, or a choice of one, is of such a type. */
+/** Returns the type of such a tool, or of such a tool's choice; null for any other. */
 export function clientToolType({ type, execution, environment }: JsonObject): ClientToolType | null {
   if (type === 'local_shell' || type === 'apply_patch') return type;
   if (type === 'shell') return isObject(environment) && environment.type !== 'local' ? null : type;
@@ -29,7 +30,7 @@ export function clientToolType({ type, execution, environment }: JsonObject): Cl
 
 const text = { type: 'string' };
 
-/** Arguments of the function that stands for the shell; the item has the same, under names of its own. */
+/** Arguments of the function that replaces the shell. The item has the same, under names of its own. */
 const shellParameters: JsonObject = {
   type: 'object',
   properties: {
@@ -76,7 +77,10 @@ const searchParameters: JsonObject = {
   required: ['query'],
 };
 
-/** The function that stands for such a tool. @param name at the upstream */
+/**
+ * Returns the function that replaces such a tool.
+ * @param name at the upstream
+ */
 export function functionOf(tool: JsonObject, type: ClientToolType, name: string): Tool {
   const [description, parameters] = functions[type];
   return {
@@ -94,11 +98,11 @@ const functions: Readonly<Record<ClientToolType, readonly [description: string, 
   apply_patch: ['Creates, changes or deletes a file on the machine of the user.', patchParameters],
 };
 
-/** A call of such a tool as that of a function. */
+/** A call of such a tool, as a call of a function. */
 interface ClientCall {
   readonly type: ClientToolType;
   readonly id: string;
-  /** JSON text of its arguments. */
+  /** JSON text of the arguments. */
   readonly input: string;
 }
 
@@ -135,8 +139,8 @@ function inputOf(members: JsonObject): string {
 }
 
 /**
- * What came of a call of a shell or of a patch, as a text.
- * @returns null for an item of another type, and for an output that is no text and no list of them
+ * Returns the result of a call of a shell or of a patch as text.
+ * @returns null for an item of another type, and for an output that is neither a text nor a list of texts
  */
 export function clientOutputOf({ type, output, status }: JsonObject): string | null {
   if (type === 'apply_patch_call_output')
@@ -153,7 +157,7 @@ function resultOf({ stdout, stderr, outcome }: JsonObject): string {
     .join('\n');
 }
 
-/** The id that a call and its output share. Of a shell's, some clients know only the item's own. */
+/** Returns the id that a call and its output share. For a shell, some clients send only the id of the item. */
 export function callIdOf({ type, call_id, id }: JsonObject): string | null {
   const isShell = type === 'local_shell_call' || type === 'local_shell_call_output';
   const found = textOrNull(call_id) ?? (isShell ? textOrNull(id) : null);
@@ -161,13 +165,13 @@ export function callIdOf({ type, call_id, id }: JsonObject): string | null {
 }
 
 /**
- * The members of the item that stands for a call, with commas before them.
- * @param input arguments as the model wrote them, as far as they are there
+ * Returns the members of the item of a call, with commas before them.
+ * @param input arguments as the model wrote them, perhaps incomplete
  */
 export function clientCallMembers(type: ClientToolType, input: string): string {
   const parsed = parseJson(input);
   if (type === 'tool_search') {
-    // An object is what clients read; a model that wrote another thing is told so by the client.
+    // Clients read an object. If the model wrote anything else, the client reports that to it.
     const given = isObject(parsed) ? parsed : input === '' ? {} : { input };
     return `,"execution":"client","arguments":${JSON.stringify(given)}`;
   }
@@ -177,7 +181,7 @@ export function clientCallMembers(type: ClientToolType, input: string): string {
   return `,"operation":${JSON.stringify(operationOf(given))}`;
 }
 
-/** A single line may stand in the place of the list. */
+/** A single line may replace the list. */
 function commandsOf({ commands, timeout_ms, max_output_length }: JsonObject): JsonObject {
   const lines = typeof commands === 'string' ? [commands] : listOf(commands);
   return {
@@ -187,14 +191,14 @@ function commandsOf({ commands, timeout_ms, max_output_length }: JsonObject): Js
   };
 }
 
-/** An empty path, which the client refuses, where the model has written none. */
+/** The path is empty, which the client refuses, if the model wrote none. */
 function operationOf({ type, path, diff }: JsonObject): JsonObject {
   const known = patchTypes.find((each) => each === type) ?? 'update_file';
   const operation = { type: known, path: textOf(path) };
   return known === 'delete_file' ? operation : { ...operation, diff: textOf(diff) };
 }
 
-/** What is not as it should be is left out: a command without words runs nothing. */
+/** Omits members of a wrong type: a command without words runs nothing. */
 function actionOf({ command, workdir, working_directory, timeout_ms, env, user }: JsonObject): JsonObject {
   const folder = textOrNull(workdir) ?? textOrNull(working_directory);
   const timeout = numberOrNull(timeout_ms);
@@ -209,7 +213,7 @@ function actionOf({ command, workdir, working_directory, timeout_ms, env, user }
   };
 }
 
-/** A line in the place of words is one for a shell. */
+/** A single line instead of words is a command for a shell. */
 function wordsOf(command: unknown): readonly string[] {
   if (typeof command === 'string') return command === '' ? [] : ['bash', '-lc', command];
   const words = listOf(command);

@@ -3,24 +3,24 @@ import type { Sealer } from '../../wire/seal.js';
 import { messageId } from './output.js';
 
 /*
- * An upstream of another protocol has no compactions, so the model is asked for a summary (`conversation/compaction.ts`),
- * which the client carries sealed and sends back in place of the turns.
+ * An upstream of another protocol has no compactions. The model is asked for a summary instead
+ * (`conversation/compaction.ts`), which the client carries sealed and sends back in place of the turns.
  */
 
 const kind = 'compaction';
 const introduction = 'Summary of the conversation so far:\n\n';
 
-/** Closes a summary for the client to carry. */
+/** Seals a summary for the client to carry. */
 export function sealSummary(summary: string, sealer: Sealer): string {
   return sealer.seal(JSON.stringify({ kind, summary }));
 }
 
-/** Whether an item is the compaction of a conversation; some clients call it a summary of one. */
+/** Tells whether an item is the compaction of a conversation. Some clients call it a summary. */
 export function isCompaction({ type }: JsonObject): boolean {
   return type === 'compaction' || type === 'compaction_summary';
 }
 
-/** What is said in place of the turns that a compaction item stands for; null for one that was not made here. */
+/** Returns the text that replaces the turns of a compaction item; null for a compaction that was not made here. */
 export function openCompaction({ encrypted_content: sealed }: JsonObject, sealer: Sealer): string | null {
   const opened = typeof sealed === 'string' ? sealer.open(sealed) : null;
   const content = opened === null ? null : parseObject(opened);
@@ -28,16 +28,13 @@ export function openCompaction({ encrypted_content: sealed }: JsonObject, sealer
   return introduction + content.summary;
 }
 
-/*
- * A compaction of a conversation begins with the last things that the user said, word for word: the summary comes
- * after them.
- */
+/* A compaction of a conversation begins with the user's last messages, word for word. The summary follows. */
 
-/** Most characters of them, as JSON. */
+/** Most characters of these messages, as JSON. */
 const mostKept = 20_000;
 
 /**
- * The contents of the last messages of the user, as JSON texts, from the first of them to the last.
+ * Returns the contents of the user's last messages as JSON texts, the earliest first.
  * @param input a client's, which has been decoded
  */
 export function keptContents(input: unknown): string[] {
@@ -64,8 +61,8 @@ function contentText(content: unknown): string {
 }
 
 /**
- * The items of an answer for contents that were kept.
- * @param contents what `keptContents` gave
+ * Returns the items of an answer for contents that were kept.
+ * @param contents the result of `keptContents`
  * @param id of the answer
  */
 export function keptItems(contents: unknown, id: string): string[] {

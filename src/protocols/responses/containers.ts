@@ -4,14 +4,15 @@ import { contains, needleOf, withoutMembers } from '../../wire/json-skip.js';
 import { eventEnd, eventObject, lastEventEnd } from '../../wire/sse.js';
 
 /*
- * Containers, in which an upstream runs code (https://platform.openai.com/docs/guides/tools-code-interpreter): a tool
- * names one, or the upstream goes on in that of an earlier item. Items of an answer tell in which they ran.
+ * Containers, in which an upstream runs code (https://platform.openai.com/docs/guides/tools-code-interpreter). A tool
+ * names one, or the upstream continues in the container of an earlier item. Items of an answer contain the id of
+ * theirs.
  */
 
-/** What a tool that runs in a container has in its JSON, unless its letters are escaped. */
+/** The JSON of a tool that runs in a container has one of these, unless its letters are escaped. */
 const toolWords = ['code_interpreter', '"shell"', '\\u'];
 const idKey = needleOf('"container_id"');
-/** The events that have an item. */
+/** Prefix of the events with an item. */
 const itemEvent = 'response.output_item.';
 const ofTools: ReadonlySet<string> = new Set(['tools']);
 const ofInput: ReadonlySet<string> = new Set(['input']);
@@ -26,7 +27,7 @@ export function containersIn(body: Buffer): readonly string[] {
   const text = withoutMembers(body, ofTools)?.taken.get('tools');
   if (text === undefined || !toolWords.some((word) => text.includes(word))) return [];
   const tools = listOf(parseJson(text)).map(objectOf);
-  // Nobody goes on in a container without a tool for it.
+  // Without a tool for it, no request continues in a container.
   if (!tools.some(({ type }) => type === 'code_interpreter' || type === 'shell')) return [];
   const input = parseJson(withoutMembers(body, ofInput)?.taken.get('input') ?? 'null');
   const ofItems = listOf(input).map(objectOf);
@@ -43,7 +44,7 @@ function idsIn(id: unknown, { environment }: JsonObject): readonly string[] {
   );
 }
 
-/** @returns records of the containers that items of a run of events, or of a whole answer, ran in */
+/** @returns records of the containers in which items of a run of events, or of a whole answer, ran */
 export function containersOf(run: Buffer, isStream: boolean, holder: Holder): readonly KeptRecord[] {
   if (!contains(run, idKey)) return [];
   const items = isStream ? itemsOf(run) : listOf(parseObject(run.toString('utf8'))?.output);

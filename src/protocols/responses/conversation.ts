@@ -40,12 +40,12 @@ import { mayRefer, referredTo } from './references.js';
 import { joinItems, readConversation, storeOf } from './socket-message.js';
 import { endedResponse } from './stream/rules.js';
 
-/** Each may be an item of another response, whose record is read for it. */
+/** Each may be an item of a different response, whose record has to be read. */
 const mostReferences = 4096;
 
 /**
- * How responses go on from earlier ones: by `previous_response_id`, by references to items in the input, by a
- * `conversation` that their upstream keeps, and in the containers in which it runs code.
+ * How responses continue from earlier ones: by `previous_response_id`, by references to items in the input, by a
+ * `conversation` that their upstream stores, and by the containers in which the upstream runs code.
  */
 export const responsesConversation: ConversationRules = {
   mayMention: mayRefer,
@@ -57,7 +57,7 @@ export const responsesConversation: ConversationRules = {
   heldByItems: { isUsed: mayRunCode, records: containersOf },
 };
 
-/** The same for compactions and counts, which nobody goes on from by their ids. */
+/** The same for compactions and counts. No request continues from their ids. */
 export const compactConversation: ConversationRules = {
   ...responsesConversation,
   isAsked: true,
@@ -66,12 +66,12 @@ export const compactConversation: ConversationRules = {
   heldByItems: { isUsed: mayRunCode, records: () => [] },
 };
 
-/** A reference to an item, and where its record may be. */
+/** A reference to an item, with the places of its possible records. */
 interface Reference {
-  /** Place in the input. */
+  /** Index in the input. */
   readonly index: number;
   readonly id: string;
-  /** Indices of the records among those that are found. */
+  /** Indices among the records that are found. */
   readonly own: number;
   readonly held: number;
 }
@@ -107,7 +107,7 @@ function recall(body: Buffer): Recall | null {
   };
 }
 
-/** What is told of the first thing that a request goes on from and that is another key's. */
+/** Returns the error for the first thing that a request continues from and that belongs to another key. */
 function notTheirs(
   { previousId, conversationId, containers, ids, references }: Asked,
   ofOthers: readonly string[],
@@ -121,7 +121,7 @@ function notTheirs(
   return reference === undefined ? null : itemNotFound(reference.id);
 }
 
-/** The ids that are looked for, each once: most references of a request are to items of few responses. */
+/** The ids of records to look for, without duplicates: most references of a request are to items of few responses. */
 class Places {
   readonly list: string[] = [];
   readonly #places = new Map<string, number>();
@@ -133,7 +133,7 @@ class Places {
     return this.list.push(id) - 1;
   }
 
-  /** @returns -1 for one that is not looked for */
+  /** @returns -1 for an id that is not looked for */
   placeOf(id: string): number {
     return this.#places.get(id) ?? -1;
   }
@@ -147,14 +147,14 @@ function tooManyReferences(): GatewayError {
   );
 }
 
-/** What a body names. */
+/** What a body refers to. */
 interface Asked {
   readonly previousId: string | null;
   readonly conversationId: string | null;
   readonly containers: readonly string[];
-  /** Of the records that are looked for. */
+  /** Ids of the records to look for. */
   readonly ids: Places;
-  /** JSON texts of the items of the input. */
+  /** JSON texts of the input's items. */
   readonly elements: readonly string[];
   readonly references: readonly Reference[];
   readonly withItems: (items: string) => Buffer;
@@ -173,7 +173,7 @@ function previousOf({ previousId }: Asked, found: Found): KeptResponse | Holder 
 
 interface FoundRecords {
   readonly found: Found;
-  /** Of the turns before the one that is gone on from. */
+  /** The turns before the one that the request continues from. */
   readonly before: Found;
   readonly recordBytes: number;
 }
@@ -199,7 +199,7 @@ function join(asked: Asked, { found, before, recordBytes }: FoundRecords): Recal
   const own = resolved.items.join(',');
   const all = joinItems(history?.items ?? '', own);
   return {
-    // What cannot be resolved stays as it came, for whoever holds it.
+    // References that cannot be resolved stay unchanged, for the upstream that holds their items.
     body: !isChanged ? null : isPreviousOpen ? withPrevious(asked, own) : asked.withItems(all),
     holder,
     unfound: unfound ?? (container === null ? null : containerNotFound(container)),
@@ -213,7 +213,7 @@ function join(asked: Asked, { found, before, recordBytes }: FoundRecords): Recal
   };
 }
 
-/** Who holds the conversation or the container of an id; null where nobody is known to. */
+/** Returns the holder of the conversation or container with an id; null if none is known. */
 function holderOf({ ids }: Asked, found: Found, id: string | null): Holder | null {
   const record = id === null ? null : recordAt(found, ids.placeOf(id));
   return record !== null && isHolder(record) ? record : null;
@@ -227,13 +227,13 @@ function withPrevious({ previousId, withItems }: Asked, items: string): Buffer {
   ]);
 }
 
-/** All that was said up to a response. */
+/** Everything that was said up to a response. */
 interface History {
   readonly items: string;
   readonly previous: KeptResponse;
 }
 
-/** @returns null when a part of it is gone */
+/** @returns null if a part of it is gone */
 function historyOf(previous: KeptResponse, before: Found): History | null {
   const turns = before.length < previous.before.length ? null : turnsIn(before, readKept);
   return turns === null ? null : { items: [...turns, previous].map(turnItems).reduce(joinItems), previous };
@@ -245,7 +245,7 @@ function turnItems({ items, response }: KeptResponse): string {
 
 interface TurnParts {
   readonly history: History | null;
-  /** Of the input, with those in their places that references stood for. */
+  /** Items of the input, with its references replaced. */
   readonly items: readonly string[];
   readonly all: () => string;
   readonly turns: ReferredTurns;
@@ -267,20 +267,20 @@ function turnOf({ previousId, references }: Asked, parts: TurnParts): KeptTurn |
   return needing(turnAfter(said, { own, all }, recordBytes), referred);
 }
 
-/** Records that hold what a client refers to are needed by its next turn, too. */
+/** Adds the records that hold what a client refers to: its next turn needs them, too. */
 function needing(turn: KeptTurn | null, referred: readonly string[]): KeptTurn | null {
   if (turn === null || referred.length === 0) return turn;
   return { ...turn, needed: [...new Set([...turn.needed, ...referred])] };
 }
 
-/** The items of an input with those in their places that references stood for. */
+/** The items of an input, with references replaced by their items. */
 interface Resolved {
   readonly items: readonly string[];
   readonly holder: Holder | null;
   readonly unfound: GatewayError | null;
 }
 
-/** @throws {GatewayError} of status 400 for an item that is referred to twice */
+/** @throws {GatewayError} of status 400 for an item with two references */
 function resolve({ elements, references }: Asked, turns: ReferredTurns): Resolved {
   if (references.length === 0) return { items: elements, holder: null, unfound: null };
   const items = [...elements];
@@ -291,7 +291,7 @@ function resolve({ elements, references }: Asked, turns: ReferredTurns): Resolve
     const item = own === -1 ? null : turns.item(id, own);
     if (item !== null) {
       items[index] = item;
-      // The vendor refuses a second one, too. Here a short body could else become as many copies of what was kept.
+      // The vendor refuses a second reference, too. Otherwise, a short body could expand to many copies of a kept item.
       if (taken.size === taken.add(`${own} ${clientItemNumber(id) ?? id}`).size) throw duplicateItem(id);
       continue;
     }
@@ -301,7 +301,7 @@ function resolve({ elements, references }: Asked, turns: ReferredTurns): Resolve
   return { items: taken.size > 0 ? items : elements, holder, unfound };
 }
 
-/** What a request refers to, each record read once. */
+/** The turns that a request refers to. Each record is read only once. */
 class ReferredTurns {
   readonly #ids: Places;
   readonly #found: Found;
@@ -309,13 +309,13 @@ class ReferredTurns {
   readonly #outputs = new Map<number, OutputItems>();
   readonly #inputs = new Map<number, readonly string[]>();
 
-  /** @param ids of what was found */
+  /** @param ids of the records found */
   constructor(ids: Places, found: Found) {
     this.#ids = ids;
     this.#found = found;
   }
 
-  /** Ids of the turns that items were taken from. */
+  /** Ids of the turns from which items were taken. */
   get ids(): readonly string[] {
     return [...new Set([...this.#outputs.keys(), ...this.#inputs.keys()])].map(
       (at) => this.#ids.list[at] ?? '',
@@ -323,11 +323,12 @@ class ReferredTurns {
   }
 
   /**
-   * Clients that refer to items send the whole conversation with each turn.
+   * Finds the kept conversation that an input repeats: clients that use references send the whole conversation with
+   * each turn.
    * @param items of the input
-   * @param last place of the turn that the last reference is to
-   * @returns the conversation up to that turn where the input begins with it, and how many items it has: these need not be
-   * kept again. Null where it is another one, or not all of it is referred to.
+   * @param last place of the turn of the last reference
+   * @returns the conversation up to that turn, if the input begins with it, and the number of its items, which need not
+   * be kept again. Null if the input begins differently, or does not refer to all of it.
    */
   repeatedBy(
     items: readonly string[],
@@ -348,7 +349,7 @@ class ReferredTurns {
     return { before, bytesBefore: turn.bytes, length };
   }
 
-  /** JSON text of an item of the kept turn at a place. */
+  /** Returns the JSON text of the item of the kept turn at a place. */
   item(id: string, at: number): string | null {
     const kept = this.#turn(at);
     if (kept === null) return null;
@@ -425,7 +426,7 @@ function duplicateItem(id: string): GatewayError {
   );
 }
 
-/** A quoted text cannot stand inside another one. */
+/** A quoted text cannot occur inside another one. */
 const compactionTrigger = '"compaction_trigger"';
 const ofStore = new Set(['store']);
 
@@ -435,7 +436,7 @@ function keep({ body, recalled, newId, recordBytes }: KeepRequest): Keep | null 
       ? firstTurn(body)
       : { store: storeOf(withoutMembers(body, ofStore)?.taken.get('store')), turn: recalled.turn };
   if (store === false) return null;
-  // What a compaction is made of would stand beside it in every turn that follows.
+  // Otherwise, every later turn would contain the items that were compacted beside the compaction.
   if (turn === null || turn.own.includes(compactionTrigger)) return null;
   if (Buffer.byteLength(turn.own) > recordBytes) return null;
   const id = newId();
@@ -455,7 +456,7 @@ function keep({ body, recalled, newId, recordBytes }: KeepRequest): Keep | null 
   };
 }
 
-/** What a request that goes on from nothing says, and whether that is to be kept. */
+/** Returns what a request without an earlier turn says, and whether it is to be kept. */
 function firstTurn(body: Buffer): { readonly store: boolean | null; readonly turn: KeptTurn | null } {
   const conversation = readConversation(body);
   if (conversation === null || conversation.previousId !== null) return { store: null, turn: null };
@@ -463,7 +464,7 @@ function firstTurn(body: Buffer): { readonly store: boolean | null; readonly tur
   return { store, turn: turnAlone(items) };
 }
 
-/** The last event of a stream: what stands before the response, the response, and what stands behind it. */
+/** The last event of a stream: the text before the response, the response, and the text after it. */
 interface LastEvent {
   readonly before: string;
   readonly response: string;
@@ -472,7 +473,7 @@ interface LastEvent {
 
 const responseMember = '"response":';
 
-/** @returns null where the stream does not end with a response that one may go on from */
+/** @returns null if the stream does not end with a response that a request may continue from */
 function lastEvent(end: Buffer): LastEvent | null {
   const text = end.toString('utf8').trimEnd();
   const data = text.lastIndexOf('\ndata:');
@@ -490,7 +491,7 @@ function responseOf(end: Buffer, isStream: boolean): string | null {
   return end.toString('utf8');
 }
 
-/** The same end, which says that nothing is kept. */
+/** Returns the same end, with `store` false. */
 function withoutStore(end: Buffer, isStream: boolean): Buffer {
   if (!isStream) return unstored(end);
   const event = lastEvent(end);
@@ -512,10 +513,10 @@ function hold(body: Buffer, holder: Holder, isOnly: boolean): HeldTurn | null {
   const taken = withoutMembers(body, ofHold)?.taken;
   if (taken === undefined || taken.get('store') === 'false') return null;
   const value = writeHolder(holder, 'responses');
-  // An upstream that answers for a conversation has it.
+  // An upstream that answers in a conversation has it.
   const conversationId = namedId(taken.get('conversation'));
   const beside = conversationId === null ? [] : [conversationId];
-  // A response in the background can be asked for, and cancelled, while its stream is under way.
+  // A background response can be requested and cancelled while its stream is in flight.
   const isAskedFor = isOnly || taken.get('background') === 'true';
   return {
     keep: isOnly ? null : holderKeep(value, beside),
@@ -523,7 +524,7 @@ function hold(body: Buffer, holder: Holder, isOnly: boolean): HeldTurn | null {
   };
 }
 
-/** The ids of a response are those of its last event, or of the whole answer. */
+/** Returns a record for each id of a response. The ids are those of its last event, or of the whole answer. */
 function recordsOf(ids: readonly string[], value: string): readonly KeptRecord[] {
   return ids.filter(isLegalId).map((id) => ({ id, value }));
 }

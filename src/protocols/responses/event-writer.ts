@@ -6,7 +6,7 @@ import { responsesErrorEvent } from '../error-formats/openai.js';
 import { encodeFinish } from './answer/finish.js';
 import { frameResponse, type ResponseFrame, responseText } from './response.js';
 
-/** Numbers the events of a stream and keeps the items that its last one repeats. */
+/** Numbers the events of a stream, and keeps the items that the last event repeats. */
 export class EventWriter {
   readonly #frame: ResponseFrame;
   #sequence = 0;
@@ -18,12 +18,12 @@ export class EventWriter {
     this.#frame = frameResponse(context);
   }
 
-  /** Number of the item that is open, or will be the next one. */
+  /** Number of the open item or, if none is open, of the next one. */
   get index(): number {
     return this.#items;
   }
 
-  /** Takes the number of the next event, which the caller writes itself. */
+  /** Returns the number of the next event, which the caller writes. */
   number(): number {
     return this.#sequence++;
   }
@@ -33,7 +33,7 @@ export class EventWriter {
     return `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#sequence++}${members}}\n\n`;
   }
 
-  /** The events that begin a stream; nothing when it has begun. */
+  /** Returns the events that begin a stream; empty if it has begun. */
   start(): string {
     if (this.#started) return '';
     this.#started = true;
@@ -53,13 +53,13 @@ export class EventWriter {
     return text;
   }
 
-  /** The last event. */
+  /** Returns the last event. */
   end(reason: FinishReason, usage: Usage | null): string {
     const state = { ...encodeFinish(reason), output: this.#output, usage };
     return this.event(`response.${state.status}`, `,"response":${responseText(this.#frame, state)}`);
   }
 
-  /** The last events of a stream that failed: not every version of the SDKs raises the first one. */
+  /** Returns the last events of a failed stream. Some versions of the SDKs do not raise the first of them. */
   fail(error: GatewayError, usage: Usage | null): string {
     if (!this.#started) return responsesErrorEvent(error, this.#sequence++);
     const state = { status: 'failed', error, output: this.#output, usage } as const;

@@ -24,7 +24,7 @@ import { ResponseDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
 import { judgeEnd, judgeStart, lastNumber, marks, marksEnd } from './stream/rules.js';
 
-/** The responses protocol's translation. */
+/** Translates between the responses protocol and the neutral types. */
 export const responsesCodec: TextCodec = {
   rules: {
     protocol: 'responses',
@@ -89,7 +89,7 @@ export const responses: TextEndpoint = {
   answersLater: true,
 };
 
-/** `POST /v1/responses/compact`, whose body is the question for a compaction. */
+/** `POST /v1/responses/compact`. Its body requests a compaction. */
 export const compactResponses: Endpoint = {
   ...plainEndpoint,
   ...wholeAnswers(usageOfAnswer, conversationMetering, judgeStart),

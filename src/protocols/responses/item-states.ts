@@ -1,70 +1,70 @@
 import { isObject, type JsonObject, listOf, numberOrNull } from '../../wire/json.js';
 
 /*
- * What has come of the items of a stream. Its events name an item by its number or by its id, and the last one repeats
- * all items, where upstreams are known to number or name some of them anew.
+ * State of the items of a stream. Its events name an item by its number or its id. The last event repeats all items,
+ * and some upstreams then give some of them new numbers or ids.
  */
 
 type ItemKind = 'message' | 'reasoning' | 'call';
 
-/** What has come of an item. */
+/** What has arrived of an item. */
 export interface ItemState {
-  /** Null for an item of a tool of the upstream's, and while it is not known. */
+  /** Null for an item of the upstream's own tools, and until it is known. */
   kind: ItemKind | null;
   isDone: boolean;
-  /** Number of its call, or -1 while that has not begun. */
+  /** Number of its call; -1 before the call has begun. */
   call: number;
-  /** Arguments that came before the call's name. */
+  /** Arguments that arrived before the call's name. */
   early: string;
   /** The item of a call that ended without a name. */
   unnamed: JsonObject | null;
   hasInput: boolean;
   hasCitations: boolean;
-  /** Bits of the parts whose text has come in pieces, and of those whose end has come. */
+  /** Bits of the parts whose text arrived in pieces, and of those that have ended. */
   seen: number;
   ended: number;
-  /** Where the texts of its parts begin in the text of the answer. */
+  /** Offsets of the texts of its parts in the text of the answer. */
   readonly starts: number[];
-  /** Reasoning comes as a summary or in full; of an item that has both, the first is taken. */
+  /** Reasoning arrives as a summary or in full. If an item has both, the first one to arrive is used. */
   reasoning: 'summary' | 'full' | null;
-  /** The part of the reasoning that came last. */
+  /** The last part of the reasoning. */
   reasoningPart: number;
 }
 
 const mostParts = 31;
 
-/** The bit of a part, by its number. */
+/** Returns the bit of a part's number. */
 export function bitOf(part: unknown): number {
   return 1 << Math.min(Math.max(0, numberOrNull(part) ?? 0), mostParts - 1);
 }
 
-/** What an item is, by its `type`. */
+/** Returns the kind of an item for its `type`. */
 export function kindOf({ type }: JsonObject): ItemKind | null {
   if (type === 'function_call' || type === 'custom_tool_call') return 'call';
   return type === 'message' || type === 'reasoning' ? type : null;
 }
 
-/** An item of the last event, with what has come of it before. */
+/** An item of the last event, with what arrived of it earlier. */
 interface MatchedItem {
   readonly item: JsonObject;
   readonly state: ItemState;
 }
 
-/** What an item takes up beside its texts, in characters. */
+/** Characters that an item counts for besides its texts. */
 const itemCharacters = 256;
 
 export class ItemStates {
   /** Characters that are kept of all items until the stream ends. */
   held = 0;
-  /** By `output_index`, or by the item's id where the upstream leaves that out. */
+  /** States by `output_index`, or by the item's id if the upstream omits it. */
   readonly #states = new Map<unknown, ItemState>();
   readonly #byId = new Map<unknown, ItemState>();
 
-  /** The state of the item that an event is about. */
+  /** Returns the state of the item of an event. */
   of(event: JsonObject): ItemState {
     const item = isObject(event.item) ? event.item : null;
     const key = numberOrNull(event.output_index) ?? event.item_id ?? item?.id ?? item?.call_id;
-    // Some upstreams number their items and name them by their ids elsewhere.
+    // Some upstreams number an item in one event, and name it by its id in another.
     let state = this.#states.get(key) ?? this.#byId.get(event.item_id);
     if (state === undefined) {
       state = newState();
@@ -91,8 +91,8 @@ export class ItemStates {
   }
 
   /**
-   * Finds what has come of the items of the last event. One of which nothing has come gets a new state: it is none of
-   * those known by id or number, and there are more of its kind than have come.
+   * Finds the states of the last event's items. An item without any gets a new state: its id and number are unknown,
+   * and more items of its kind are listed than have arrived.
    * @param output of any shape
    */
   match(output: unknown): MatchedItem[] {

@@ -1,9 +1,9 @@
 /*
- * What of a conversation means something only to an upstream of this protocol, or to none that is known here. It is
- * left out: a conversation would be lost for good by an item that nobody can take out of it.
+ * Parts of a conversation that only an upstream of this protocol understands, or none that is known here. They are left
+ * out: an error would make the conversation unusable, since no client can remove them from it.
  */
 
-/** Items that are known to be left out: those of tools that an upstream runs, and notes of agents. */
+/** Known types that are left out: items of tools that an upstream runs, and notes of agents. */
 const items: readonly string[] = [
   'agent_message',
   'apply_patch_call',
@@ -36,14 +36,14 @@ const items: readonly string[] = [
 const parts: readonly string[] = ['encrypted_content', 'input_audio', 'computer_screenshot', 'summary_text'];
 
 /**
- * What stands for an item in the list of what was left out: its type where that is a known one.
- * @param list the member that it stands in
+ * Returns the name under which an item is reported as left out: its type if that is known.
+ * @param list the member with the item
  */
 export function nameOfItem(type: unknown, list: 'input' | 'output' = 'input'): string {
   return items.find((known) => known === type) ?? list;
 }
 
-/** The same for a part of a message or of an output. */
+/** Returns the same for a part of a message or of an output. */
 export function nameOfPart(type: unknown): string {
   return parts.find((known) => known === type) ?? 'content';
 }

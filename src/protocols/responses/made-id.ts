@@ -1,11 +1,11 @@
 import { needleOf } from '../../wire/json-skip.js';
 
 /*
- * Ids of items that were made here of what an upstream of another protocol said: searches (`ws`) and reasoning (`rs`).
- * No upstream of this protocol knows them.
+ * Ids of items that the gateway made of an answer of another protocol: searches (`ws`) and reasoning (`rs`). No
+ * upstream of this protocol knows them.
  */
 
-/** What a body must hold for such an id to be in it. */
+/** A body without this contains no such id. */
 export const ownItemMark = needleOf('s_gw1_');
 const ownId = /^(?:ws|rs)_gw1_([0-9a-f]{1,64})_\d{1,9}$/;
 
@@ -14,7 +14,7 @@ export function ownItemId(kind: 'ws' | 'rs', answer: string, index: number): str
   return `${kind}_gw1_${answer}_${index}`;
 }
 
-/** Id of the answer that an item was written in here, by the item's; null for any other id. */
+/** Returns the id of the answer that the gateway wrote an item in; null for any other id. */
 export function answerOfItem(id: string): string | null {
   return ownId.exec(id)?.[1] ?? null;
 }

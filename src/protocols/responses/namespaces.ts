@@ -7,16 +7,17 @@ import { type ClientToolType, clientToolType, clientToolTypes, functionOf } from
 import { isSearchTool } from './search-tool.js';
 
 /*
- * Tools can stand in a namespace, which the calls of them name too. No other protocol has that, so such a tool goes
- * to the upstream under one name, and its calls come back under two: both ways lead through the client's own list.
+ * Tools can stand in a namespace, which their calls name, too. No other protocol has namespaces: the upstream gets such
+ * a tool under one name, and its calls are sent to the client with both. Both directions use the client's list of
+ * tools.
  */
 
-/** A function or custom tool of a client's list, or one that is a function at the upstream. */
+/** A function or custom tool of a client's list, or another tool that the upstream gets as a function. */
 export interface ListedTool {
   readonly tool: JsonObject;
   /** Null for a function or a custom tool. */
   readonly type: ClientToolType | null;
-  /** Null for one that stands in no namespace. */
+  /** Null for a tool without a namespace. */
   readonly namespace: string | null;
   /** Its name for the client. */
   readonly ownName: string;
@@ -32,11 +33,11 @@ interface FoundSearch {
 export interface ToolList {
   readonly listed: readonly ListedTool[];
   readonly hosted: readonly HostedTool[];
-  /** The first search of the web that is declared, or null. */
+  /** The first declared web search, or null. */
   readonly search: FoundSearch | null;
   /** Names at the upstream of the tools in namespaces, by `pathOf`. */
   readonly upstreamNames: ReadonlyMap<string, string>;
-  /** Names at the upstream of the tools that are declared and have no names of their own. */
+  /** Names at the upstream of declared tools without names of their own. */
   readonly typeNames: ReadonlyMap<ClientToolType, string>;
 }
 
@@ -44,7 +45,7 @@ export interface ToolList {
 export interface ToolSource {
   /** Of any shape. */
   readonly tools: unknown;
-  /** Its path in the client's body. */
+  /** Path of the tools in the client's body. */
   readonly at: string;
 }
 
@@ -55,8 +56,9 @@ const illegal = /[^A-Za-z0-9_-]/g;
 const suffixLength = 8;
 
 /**
- * Reads what a client declares. The same list gives the same names. A tool in a namespace keeps its own where it is
- * legal and no other tool has it. Of several declarations of one tool, the first one counts: agents repeat them.
+ * Reads the tools that a client declares. The same list always gives the same names. A tool in a namespace keeps its
+ * name if it is legal and no other tool has it. If a tool is declared several times, the first declaration counts:
+ * agents repeat them.
  */
 export function listTools(sources: readonly ToolSource[]): ToolList {
   const { found, hosted, search } = findTools(sources);
@@ -82,7 +84,10 @@ export function listTools(sources: readonly ToolSource[]): ToolList {
   return { listed, hosted, search, upstreamNames, typeNames };
 }
 
-/** A spread with another member behind it costs V8 half a microsecond, and agents have tools by the dozen. */
+/**
+ * Lists the members one by one: a spread followed by another member costs V8 half a microsecond, and agents have dozens
+ * of tools.
+ */
 function named({ tool, type, namespace, ownName }: FoundTool, name: string): ListedTool {
   return { tool, type, namespace, ownName, name };
 }
@@ -129,7 +134,7 @@ function findTools(sources: readonly ToolSource[]): {
   return { found: [...found.values()], hosted, search: searches[0] ?? null };
 }
 
-/** The wish as every upstream takes it, with an end of its own where another tool has that name. */
+/** Returns the desired name in a form that every upstream takes, with a suffix if another tool has that name. */
 function freeName(wish: string, path: string, taken: ReadonlySet<string>): string {
   const legal = wish.replace(illegal, '_').slice(0, longestName);
   let name = legal;
@@ -144,14 +149,14 @@ function pathOf(namespace: string, name: string): string {
   return `${namespace}\n${name}`;
 }
 
-/** The name at the upstream of a tool that a call or a choice names; names that are in no list stay as they are. */
+/** Returns a tool's name at the upstream, for a call or a choice. Names that are in no list stay unchanged. */
 export function upstreamName({ upstreamNames }: ToolList, namespace: unknown, name: string): string {
   return typeof namespace === 'string' ? (upstreamNames.get(pathOf(namespace, name)) ?? name) : name;
 }
 
 /**
- * The client's own names of the tools that it has in namespaces or under a type of their own, by their names at the
- * upstream; undefined when there are none.
+ * Returns the client's names of its tools in namespaces or with types of their own, by their names at the upstream;
+ * undefined if there are none.
  */
 export function clientTools({ listed }: ToolList): ReadonlyMap<string, ClientTool> | undefined {
   const tools = new Map<string, ClientTool>();
@@ -161,7 +166,7 @@ export function clientTools({ listed }: ToolList): ReadonlyMap<string, ClientToo
 }
 
 /**
- * What a search for tools has found, in words: the tools themselves are declared with the client's others.
+ * Describes the results of a search for tools. The tools themselves are declared with the client's others.
  * @param tools of any shape
  */
 export function foundTools(list: ToolList, tools: unknown): string {
@@ -171,7 +176,7 @@ export function foundTools(list: ToolList, tools: unknown): string {
   return `These tools can be called now: ${names.join(', ')}`;
 }
 
-/** Deeper schemas are not looked through. */
+/** Schemas that are nested deeper are not examined. */
 const deepest = 32;
 
 /** Decodes a tool of a client's list. */
@@ -190,7 +195,7 @@ export function decodeTool({ tool, type, name }: ListedTool): Tool {
 }
 
 /**
- * Decodes `tool_choice`. One of a tool that only an upstream of the protocol runs is left out with the tool.
+ * Decodes `tool_choice`. The choice of a tool that only an upstream of the protocol runs is left out with the tool.
  * @param list the client's tools
  * @throws {GatewayError} for an unknown form
  */
@@ -218,12 +223,12 @@ function decodeAllowed(choice: JsonObject, list: ToolList, leftOut: Set<string>)
     if (name !== null) names.push(name);
     else leftOut.add('tool_choice');
   });
-  // Where the tools of the upstream are left out, nothing that may be called remains.
+  // If the upstream's own tools are left out, no tool remains that may be called.
   if (names.length === 0 && tools.length > 0) return { mode: 'none' };
   return { mode: 'allowed', names, required: choice.mode === 'required' };
 }
 
-/** The name at the upstream of a tool that is chosen; null where only an upstream of the protocol runs it. */
+/** Returns the name at the upstream of a chosen tool; null if only an upstream of the protocol runs it. */
 function chosenName(choice: JsonObject, at: string, list: ToolList): string | null {
   if (choice.type !== 'function' && choice.type !== 'custom') {
     const type = clientToolTypes.find((each) => each === choice.type);
@@ -234,8 +239,8 @@ function chosenName(choice: JsonObject, at: string, list: ToolList): string | nu
 }
 
 /**
- * Whether a tool without a `strict` member is a strict one. The protocol makes it one where its schema allows that:
- * every object closed, and all of its properties required.
+ * Tells whether a tool without a `strict` member is strict. By the protocol's default it is if its schema allows that:
+ * every object is closed, and all of its properties are required.
  * @param parameters JSON Schema of the arguments
  */
 function isStrictByDefault(parameters: JsonObject): boolean {

@@ -16,19 +16,19 @@ import {
 } from './output.js';
 
 /*
- * The item of a stream that is being written. Each step gives the text of its events; what was written is kept,
- * because the events that end an item repeat it.
+ * The item of a stream that is being written. Each method returns the text of its events. The content is kept, because
+ * the events that end an item repeat it.
  */
 
 const rawDelta = `event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":`;
 const rawDeltaEnd = '","logprobs":[]}\n\n';
-/** Raw text is made text of beyond so many characters: until then what it was cut out of stays in memory. */
+/** Raw text beyond this many characters is decoded. Until then, the buffer that it was cut from stays in memory. */
 const mostRawText = 2048;
 
 /** Where a message begins. */
 interface MessagePlace {
   readonly id: string;
-  /** Length of the texts of the answer before it. */
+  /** Length of the answer's texts before the message. */
   readonly textBefore: number;
 }
 
@@ -36,15 +36,15 @@ interface MessagePlace {
 export class OpenMessage {
   readonly #writer: EventWriter;
   readonly #id: string;
-  /** Length of the texts of the answer before the open part. */
+  /** Length of the answer's texts before the open part. */
   #textBefore: number;
   #done = '';
   #contentIndex = 0;
   #part: 'text' | 'refusal' | null = null;
   #text = new GrowingText();
-  /** Raw text that comes after `#text`. */
+  /** Raw text that follows `#text`. */
   #rawText = '';
-  /** Where the open part is, as the events of raw texts say it. */
+  /** Members that locate the open part in the events of raw texts. */
   #rawPlace = '';
   #logprobs = '';
   #annotations = '';
@@ -56,7 +56,7 @@ export class OpenMessage {
     this.#textBefore = textBefore;
   }
 
-  /** Length of the texts of the answer before it and in it, when it is closed. */
+  /** Length of the answer's texts up to the end of the message, once it is closed. */
   get textLength(): number {
     return this.#textBefore;
   }
@@ -78,7 +78,7 @@ export class OpenMessage {
     return this.#part === 'text';
   }
 
-  /** @returns null where no part of text is open */
+  /** @returns null if no text part is open */
   addRawText(raw: string): string | null {
     if (this.#part !== 'text') return null;
     if (this.#rawText === '') this.#rawPlace = `${this.#place()},"delta":"`;
@@ -87,7 +87,7 @@ export class OpenMessage {
     return `${rawDelta}${this.#writer.number()}${this.#rawPlace}${raw}${rawDeltaEnd}`;
   }
 
-  /** Makes text of what was passed on raw. */
+  /** Decodes the text that was passed on raw. */
   #settle(): void {
     if (this.#rawText !== '') this.#text.add(plainText(this.#rawText));
     this.#rawText = '';
@@ -99,10 +99,10 @@ export class OpenMessage {
     return opened + this.#event('refusal.delta', `,"delta":${JSON.stringify(text)}`);
   }
 
-  /** Says where the text has something from; nothing where no text is open. */
+  /** Adds the source of a text. No-op if no text is open. */
   addCitation(citation: UrlCitation): string {
     if (this.#part !== 'text') return '';
-    // Its place is one in the text of the answer, and is written as one in the part.
+    // The citation's position is relative to the answer's text. It is written relative to the part.
     const start = Math.max(0, citation.start - this.#textBefore);
     const end = Math.max(0, citation.end - this.#textBefore);
     const item = annotation({ ...citation, start, end });
@@ -160,7 +160,7 @@ export class OpenMessage {
   }
 }
 
-/** Reasoning that may be shown. */
+/** Reasoning that is shown. */
 export class OpenReasoning {
   readonly #writer: EventWriter;
   readonly #id: string;
@@ -184,7 +184,7 @@ export class OpenReasoning {
     return opened + this.#event('reasoning_summary_text.delta', `,"delta":${JSON.stringify(text)}`);
   }
 
-  /** @param token its encrypted form, or null */
+  /** @param token the encrypted form, or null */
   close(token: string | null): string {
     const text = this.#text.toString();
     let closed = '';
@@ -234,7 +234,7 @@ export class OpenCall {
 
   #event(step: 'delta' | 'done', members: string): string {
     const { id, type } = this.#call;
-    // The other types of calls come whole.
+    // Calls of the other types are written as a whole.
     if (type !== 'function' && type !== 'custom') return '';
     const name = type === 'function' ? 'function_call_arguments' : 'custom_tool_call_input';
     const place = `,"item_id":"${id}","output_index":${this.#writer.index}`;

@@ -9,7 +9,7 @@ const search = shapeOf('type', 'user_location', 'search_context_size', 'external
   filters: shapeOf('allowed_domains', 'blocked_domains'),
 });
 
-/** Of an answer that comes back in the history some members say nothing to the model. */
+/** Some members of an answer in the history have no meaning for the model. */
 const part = shapeOf(
   ...['type', 'text', 'refusal', 'image_url', 'detail', 'file_id', 'file_data', 'file_url', 'filename'],
   ...['annotations', 'logprobs', 'prompt_cache_breakpoint'],
@@ -56,10 +56,10 @@ const readMembers = shapeOf(
   },
 );
 
-/** What can be asked for by `include` of any upstream. */
+/** Values of `include` that any upstream can fulfil. */
 const included = ['message.output_text.logprobs', 'reasoning.encrypted_content', includedSources];
 
-/** Names of what a body has that is not read; see `unreadMembers`. */
+/** Returns the names of a body's members that are not read; see `unreadMembers`. */
 export function unreadOf(body: JsonObject): string[] {
   const names = unreadMembers(body, readMembers, { truncation: 'disabled' });
   if (listOf(body.include).some((each) => typeof each === 'string' && !included.includes(each)))

@@ -2,20 +2,20 @@ import { carriedSignature, signatureFor, tagSignature, tokenIn } from '../../con
 import { type JsonObject, textOf } from '../../wire/json.js';
 
 /*
- * Reasoning that an upstream of this protocol encrypted belongs to the item's id: the upstream refuses it under
- * another. So the id travels in the token beside the encrypted text, as `<id>:<text>`.
+ * An upstream of this protocol binds the reasoning that it encrypts to the id of the item, and refuses it under another
+ * id. The token therefore holds both, as `<id>:<text>`.
  */
 
 /** A reasoning item as its upstream made it. */
 interface EncryptedReasoning {
-  /** Empty where it is not known: clients may leave it out, and must not invent one. */
+  /** Empty if unknown: clients may omit the id, and must not invent one. */
   readonly id: string;
   readonly content: string;
 }
 
 /**
- * Makes the token that a client carries for a reasoning item.
- * @param model its maker, by its name at the upstream
+ * Returns the token that a client carries for a reasoning item.
+ * @param model the upstream's name of the model that made it
  */
 export function tagReasoning({ id, content }: EncryptedReasoning, model: string): string {
   const value = `${id.includes(':') ? '' : id}:${content}`;
@@ -23,8 +23,8 @@ export function tagReasoning({ id, content }: EncryptedReasoning, model: string)
 }
 
 /**
- * The token for a reasoning item that a client sent: the one that it carries, or one made of what an upstream of this
- * protocol gave it. Null for an item that is not encrypted.
+ * Returns the token of a reasoning item that a client sent: the one that it carries, or a new one for what an upstream
+ * of this protocol gave it. Null for an item that is not encrypted.
  */
 export function carriedReasoning(item: JsonObject): string | null {
   const content = textOf(item.encrypted_content);
@@ -34,7 +34,7 @@ export function carriedReasoning(item: JsonObject): string | null {
     : tagReasoning({ id: textOf(item.id), content }, '');
 }
 
-/** What a token holds, or null when it was not made by an upstream of this protocol. */
+/** Returns the content of a token, or null if no upstream of this protocol made it. */
 export function openReasoning(token: string | null): EncryptedReasoning | null {
   const value = signatureFor('responses', token)?.value;
   if (value === undefined) return null;

@@ -1,7 +1,7 @@
 import { type JsonObject, parseObject } from '../../wire/json.js';
 import { afterColon, endOfString, needleAt, needleOf, skipSpace } from '../../wire/json-skip.js';
 
-/** What a reference to an item has as its type, where it has one. */
+/** Type of a reference to an item, if it has one. */
 export const referenceType = 'item_reference';
 
 const typed = Buffer.from(`"${referenceType}"`);
@@ -10,12 +10,12 @@ const idName = needleOf('"id"');
 const QUOTE = 0x22;
 const CLOSE_BRACE = 0x7d;
 
-/** Whether an input may refer to an item, as far as its bytes tell. */
+/** Tells from the bytes of a body whether its input may refer to an item. */
 export function mayRefer(body: Buffer): boolean {
   return body.includes(typed) || untyped.some((text) => body.includes(text)) || hasOnlyId(body);
 }
 
-/** Whether a body may have an object whose last member is its id: one that has no other is a reference. */
+/** Tells whether a body may contain an object that ends with its id. An object with an id alone is a reference. */
 function hasOnlyId(body: Buffer): boolean {
   const lastAt = idName.whole.length - 1;
   for (let at = needleAt(body, idName, 0); at !== -1; at = needleAt(body, idName, at + 1)) {
@@ -27,16 +27,21 @@ function hasOnlyId(body: Buffer): boolean {
   return false;
 }
 
-/** A reference without its type has an id and no role, by which a message without its type is known. */
+/**
+ * Tells whether an item is a reference. One without a type has an id and no role; a message without a type has a role.
+ */
 export function isReference({ type, id, role }: JsonObject): boolean {
   if (typeof id !== 'string') return false;
   return type === referenceType || (type ?? role ?? null) === null;
 }
 
-/** Longer items are none that have an id alone. */
+/** Longer items cannot be those with only an id. */
 const longestUntyped = 1024;
 
-/** @returns id of the item that an item of an input stands for, by its JSON text; null for any other item */
+/**
+ * @param element JSON text of an item of an input
+ * @returns id of the item that it refers to; null if it is not a reference
+ */
 export function referredTo(element: string): string | null {
   if (element.length > longestUntyped && !element.includes(referenceType)) return null;
   const item = parseObject(element);

@@ -4,10 +4,10 @@ import type { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { encodeUsage } from './answer/usage.js';
 
-/** How far an answer is. */
+/** State of an answer. */
 export interface ResponseState {
   readonly status: 'in_progress' | 'completed' | 'incomplete' | 'failed';
-  /** Why it is incomplete. */
+  /** Why the answer is incomplete. */
   readonly reason?: 'max_output_tokens' | 'content_filter' | undefined;
   readonly error?: GatewayError;
   /** JSON texts of the items, with commas. */
@@ -16,7 +16,7 @@ export interface ResponseState {
   readonly usage?: Usage | null;
 }
 
-/** What of a response object stays the same while it is written. */
+/** The parts of a response object that do not change while it is written. */
 export interface ResponseFrame {
   readonly head: string;
   /** The settings before `output`, those after it, and those after `usage`. */
@@ -25,7 +25,7 @@ export interface ResponseFrame {
   readonly last: string;
 }
 
-/** Makes the frame of an answer's response objects, with the settings that the client sent. */
+/** Makes the frame of an answer's response objects, with the client's settings. */
 export function frameResponse({
   id,
   created,
@@ -41,18 +41,18 @@ export function frameResponse({
   };
 }
 
-/** Members of a response object that stand together. */
+/** Consecutive members of a response object. */
 interface Members {
   readonly list: readonly Member[];
-  /** Their text when the client has set none of them. */
+  /** Their text if the client has set none of them. */
   readonly unset: string;
 }
 
 interface Member {
   readonly name: string;
-  /** Its text up to its value, with a comma before it. */
+  /** The member's text up to its value, with a comma before it. */
   readonly before: string;
-  /** Where its own text stands in that of all. */
+  /** Offset of the member's own text in the text of all. */
   readonly start: number;
   readonly end: number;
 }
@@ -83,12 +83,14 @@ const trailing = membersOf([
   ['metadata', '{}'],
 ]);
 
-/** Settings of a request that its response repeats; what it says of other responses is not for the client to set. */
+/**
+ * Settings of a request that its response repeats. Members that refer to other responses are not the client's to set.
+ */
 export const echoed = [leading, following, trailing].flatMap(({ list }) =>
   list.flatMap(({ name }) => (name === 'previous_response_id' || name === 'store' ? [] : name)),
 );
 
-/** @param values of the members where the client does not set them, as JSON texts */
+/** @param values JSON texts of the members that the client does not set */
 function membersOf(values: readonly (readonly [name: string, unset: string])[]): Members {
   let unset = '';
   const list = values.map(([name, value]) => {
@@ -100,7 +102,7 @@ function membersOf(values: readonly (readonly [name: string, unset: string])[]):
   return { list, unset };
 }
 
-/** @returns the JSON text of the members, each with a comma before it */
+/** @returns JSON text of the members, each with a comma before it */
 function members(settings: JsonObject, { list, unset }: Members): string {
   let text = '';
   let from = 0;
@@ -122,7 +124,7 @@ function memberText(name: string, value: unknown): string | null {
   return JSON.stringify({ ...value, format: value.format ?? { type: 'text' } });
 }
 
-/** The JSON text of a response object. */
+/** Returns the JSON text of a response object. */
 export function responseText(frame: ResponseFrame, state: ResponseState): string {
   const { status, reason, error, output, usage } = state;
   return (
@@ -135,6 +137,6 @@ export function responseText(frame: ResponseFrame, state: ResponseState): string
 
 function errorCode({ kind, code }: GatewayError): string {
   if (kind === 'rate_limit_exceeded') return kind;
-  // What the upstream found wrong with the request: clients act on it.
+  // The upstream's reason for refusing the request: clients act on it.
   return kind === 'invalid_request' && code !== null ? code : 'server_error';
 }

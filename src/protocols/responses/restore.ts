@@ -6,33 +6,33 @@ import { isCompaction, openCompaction } from './compact.js';
 import { answerOfItem, ownItemMark } from './made-id.js';
 import { openReasoning } from './reasoning.js';
 
-/** What a text that was sealed here begins with. */
+/** Prefix of a text that was sealed here. */
 const sealTag = sealMark.whole.toString('latin1', 1);
 
 /**
- * Of tokens, in ids of calls, too, of a compaction, and of searches and reasoning of another vendor; see
+ * Marks of tokens, including those in ids of calls, of compactions, and of other vendors' searches and reasoning; see
  * `Translation.carriedMarks`.
  */
 export const carriedMarks = [...tokenMarks, carryingMark, sealMark, ownItemMark];
 
 /**
- * Gives the items of a body back what a client carries for the gateway; see `Translation.restore`. Reasoning gets the
- * id and the encrypted text that its upstream gave it, or is left out where that was none of this protocol's, and a
- * compaction that was made here becomes a message of the user's. One that does not open is left out: no upstream could
- * read it either, and so is a search that another vendor ran. Ids of calls lose the tokens that they carry.
+ * Restores in a body what a client carries for the gateway; see `Translation.restore`. Reasoning gets the id and the
+ * encrypted text of its upstream, or is removed if no upstream of this protocol made it. A compaction that was made
+ * here becomes a message of the user. Removed are a compaction that cannot be opened, which no upstream could read
+ * either, and a search that another vendor ran. Ids of calls lose the tokens that they carry.
  */
 export function restore(body: JsonObject, sealer: Sealer): JsonObject | null {
   const input = changedObjects(body.input, (item) => restoreItem(item, sealer));
   return input === null ? null : { ...body, input };
 }
 
-/** @returns the same item where nothing of ours is in it, or null for one that has to be left out */
+/** @returns the same item if there is nothing to restore, or null if it has to be removed */
 function restoreItem(item: JsonObject, sealer: Sealer): JsonObject | null {
   const isOwn = answerOfItem(textOf(item.id)) !== null;
   if (item.type === 'web_search_call' && isOwn) return null;
   if (typeof item.call_id === 'string') return withBareId(item, 'call_id');
   const carried = textOrNull(item.encrypted_content);
-  // Reasoning that is not encrypted is looked up by its id: the vendor answers 404 to one that it did not make.
+  // The vendor looks up reasoning that is not encrypted by its id, and answers 404 if it did not make it.
   if (item.type === 'reasoning' && isOwn && (carried === null || untagSignature(carried) === null))
     return null;
   if (carried === null) return item;

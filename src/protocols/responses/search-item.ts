@@ -2,34 +2,35 @@ import { resultsIn, type SearchPart, textsIn } from '../../conversation/web-sear
 import { isObject, type JsonObject, objectOf, textOf } from '../../wire/json.js';
 import type { EventWriter } from './event-writer.js';
 
-/*
- * Searches of the web as items of an answer (https://developers.openai.com/api/docs/guides/tools-web-search).
- */
+/* Web searches as items of an answer (https://developers.openai.com/api/docs/guides/tools-web-search). */
 
-/** Of one item at most so many queries become searches; the others are left out. */
+/** Most queries of one item that become searches. The others are left out. */
 const mostQueries = 16;
 
-/** An item of a search that the vendor charges as one, whatever the number of its queries. */
+/** Tells whether an item is a search. The vendor charges each item as one search, however many queries it has. */
 export function isSearch(item: unknown): boolean {
   return isObject(item) && item.type === 'web_search_call' && searchesOf(item).length > 0;
 }
 
-/** How many searches the vendor says it bills, null where it does not: not every item of a search is billed as one. */
+/**
+ * Returns the number of searches that the vendor bills, or null if it does not report one: not every search item is
+ * billed.
+ */
 export function toldSearches(toolUsage: unknown): number | null {
   const { num_requests: told } = objectOf(objectOf(toolUsage).web_search);
   return Number.isSafeInteger(told) ? Math.max(0, Number(told)) : null;
 }
 
 /**
- * The searches of a `web_search_call`: one for each query. None for a page that was opened, or looked through: other
- * protocols have nothing of the kind.
+ * Returns the searches of a `web_search_call`, one for each query. A page that was opened or searched gives none, since
+ * other protocols have no equivalent.
  */
 export function searchesOf({ action }: JsonObject): SearchPart[] {
   if (!isObject(action) || (action.type ?? 'search') !== 'search') return [];
   const queries = textsIn(action.queries).slice(0, mostQueries);
   const [query = textOf(action.query), ...more] = queries;
   const searches = [query, ...more].map((each): SearchPart => ({ kind: 'search', query: each, results: [] }));
-  // Nothing says which of the pages was found by which query, so the last one has them all.
+  // The item does not say which query found which page, so the last search gets all of them.
   const last = searches.pop() as SearchPart;
   return [...searches, { ...last, results: resultsIn(action.sources) }];
 }
@@ -46,7 +47,7 @@ export function searchItem(
   return `{"id":"${id}","type":"web_search_call","status":"${status}","action":${action}}`;
 }
 
-/** The events of a search that is over. */
+/** Writes the events of a finished search. */
 export function writeSearch(writer: EventWriter, id: string, search: SearchPart): string {
   const step = (name: string): string =>
     writer.event(`response.web_search_call.${name}`, `,"item_id":"${id}","output_index":${writer.index}`);

@@ -1,11 +1,12 @@
 import { locationIn, plainSearch, saidOf, textsIn, type WebSearch } from '../../conversation/web-search.js';
 import { isObject, type JsonObject, objectOf, textOrNull } from '../../wire/json.js';
 
-/*
- * The search of the web as a tool of this protocol: https://developers.openai.com/api/docs/guides/tools-web-search
- */
+/* Web search as a tool of this protocol: https://developers.openai.com/api/docs/guides/tools-web-search */
 
-/** Its types with their dates: `web_search`, `web_search_2025_08_26`, `web_search_preview`, … */
+/**
+ * Tells whether a type is one of the search's, with or without a date: `web_search`, `web_search_2025_08_26`,
+ * `web_search_preview`, …
+ */
 export function isSearchTool(type: unknown): boolean {
   return typeof type === 'string' && /^web_search(?:_preview)?(?:_\d{4}_\d{2}_\d{2})?$/.test(type);
 }
@@ -24,7 +25,7 @@ export function decodeSearch(tool: JsonObject, at: string, choice: unknown): Web
   };
 }
 
-/** JSON text of the tool. How often it may be used is a setting of the body: `max_tool_calls`. */
+/** Returns the JSON text of the tool. The limit of its uses is a setting of the body: `max_tool_calls`. */
 export function encodeSearch({ allowedDomains, location, contextSize, live }: WebSearch): string {
   return JSON.stringify({
     type: 'web_search',
@@ -35,5 +36,5 @@ export function encodeSearch({ allowedDomains, location, contextSize, live }: We
   });
 }
 
-/** Asks for the pages that a search has found. */
+/** Value of `include` that requests the pages that a search has found. */
 export const includedSources = 'web_search_call.action.sources';

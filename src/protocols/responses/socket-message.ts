@@ -1,4 +1,4 @@
-/** Messages of a WebSocket over which responses are made: what a client asks for, and what an upstream answers. */
+/** Messages of a WebSocket over which responses are made: a client's requests and an upstream's events. */
 
 import { namedId } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
@@ -11,26 +11,26 @@ import type { SteeringMember } from '../../wire/steering-members.js';
 import { messageGuard } from './request/schema.js';
 import { frameResponse, responseText } from './response.js';
 
-/** They belong to the message alone, or are given by it: an answer over a WebSocket is always a stream. */
+/** Members that belong only to the message, or that it implies: an answer over a WebSocket is always a stream. */
 const ofTheMessage = new Set(['type', 'stream', 'generate']);
-/** What a message has of its own where it goes on from a response that is kept. */
+/** Members that the message itself has if it continues from a kept response. */
 const ofTheConversation = new Set(['input', 'previous_response_id', 'conversation', 'store']);
 const wanted = '"response.create"';
 
-/** What a client asks for with a message. */
+/** A client's request in a message. */
 interface ClientMessage {
-  /** Body of the POST that asks for the same. */
+  /** Body of the equivalent POST request. */
   readonly body: Buffer;
-  /** Nothing is to be generated: what the message holds is to be known when the next one goes on from it. */
+  /** Nothing is generated. The next message can continue from the content of this one. */
   readonly isWarmUp: boolean;
-  /** Members that could lead an upstream elsewhere, at any place where one may read them. */
+  /** Members that could direct an upstream elsewhere, at any place where an upstream may read them. */
   readonly steering: readonly SteeringMember[];
 }
 
 /**
  * Reads a message of a client.
  * @param message JSON text; copied
- * @returns the error for a message that asks for no response
+ * @returns the error for a message that does not request a response
  */
 export function readMessage(message: Buffer): ClientMessage | GatewayError {
   const found = withoutMembers(message, ofTheMessage);
@@ -48,10 +48,13 @@ export function readMessage(message: Buffer): ClientMessage | GatewayError {
   return { body: withMembers('"stream":true', found.rest), isWarmUp, steering: members.steering };
 }
 
-/** Members that an upstream might read otherwise count for the message too, whose members are taken apart before its check. */
+/**
+ * Members that an upstream might read differently count for the message, too: its members are taken apart before they
+ * are checked.
+ */
 function membersOf(message: Buffer): FoundMembers | GatewayError {
   try {
-    // What cannot be walked is refused as what it is.
+    // A message that cannot be parsed is refused for that reason.
     return messageGuard.look(message, skipSpace(message, 0), 'message') ?? noMembers;
   } catch (fault) {
     if (fault instanceof GatewayError) return fault;
@@ -59,23 +62,23 @@ function membersOf(message: Buffer): FoundMembers | GatewayError {
   }
 }
 
-/** What the body of a message says of the conversation that it belongs to. */
+/** The members of a message's body about its conversation. */
 interface MessageConversation {
-  /** JSON texts of the items of its input, with commas between them. */
+  /** JSON texts of the input's items, separated by commas. */
   readonly items: string;
-  /** The response that it goes on from, or null. */
+  /** Id of the response that it continues from, or null. */
   readonly previousId: string | null;
-  /** Id of what the upstream keeps as a conversation, or null. */
+  /** Id of the conversation that the upstream stores, or null. */
   readonly conversationId: string | null;
-  /** Whether the response is to be kept; null where nothing is said of that. */
+  /** Whether to store the response; null if not set. */
   readonly store: boolean | null;
-  /** Everything else, and how it is put together again with other items. */
+  /** Returns the body with other items, and everything else unchanged. */
   withItems(items: string): Buffer;
 }
 
 /**
- * @returns null when the body's members are not what they should be, which its validation says
- * @throws {GatewayError} `invalid_json` for an id that is broken, which its validation passes by where it is long
+ * @returns null if the body's members are of a wrong type, which its validation reports
+ * @throws {GatewayError} `invalid_json` for a malformed id, which its validation skips if it is long
  */
 export function readConversation(body: Buffer): MessageConversation | null {
   const found = withoutMembers(body, ofTheConversation);
@@ -83,7 +86,7 @@ export function readConversation(body: Buffer): MessageConversation | null {
   const { rest, taken } = found;
   const items = itemsOf(taken.get('input') ?? '[]');
   const previous = taken.get('previous_response_id') ?? 'null';
-  // Members that are passed by are not looked into before: it may be no id.
+  // The validation does not examine skipped members: the value may not be an id.
   const previousId = previous === 'null' ? null : textOf(previous);
   if (previousId === undefined && previous.startsWith('"')) throw invalidJson(body);
   if (items === null || previousId === undefined) return null;
@@ -101,12 +104,12 @@ export function readConversation(body: Buffer): MessageConversation | null {
   };
 }
 
-/** Whether a response is to be kept, by the JSON text of `store`; null where that says nothing. */
+/** Returns whether a response is to be stored, for the JSON text of `store`; null if it is not set. */
 export function storeOf(text: string | undefined): boolean | null {
   return text === 'true' ? true : text === 'false' ? false : null;
 }
 
-/** @returns undefined for a JSON text that is no string, or a broken one */
+/** @returns undefined for a JSON text that is not a string, or a malformed one */
 function textOf(text: string): string | undefined {
   if (!text.startsWith('"')) return undefined;
   try {
@@ -123,25 +126,25 @@ function notAnObject(message: Buffer): GatewayError {
     : invalidJson(message);
 }
 
-/** Puts the items of two parts of a conversation together. */
+/** Joins the items of two parts of a conversation. */
 export function joinItems(before: string, after: string): string {
   return before === '' || after === '' ? before + after : `${before},${after}`;
 }
 
-/** @returns the JSON texts of the items, or null for an input that is neither a text nor a list */
+/** @returns JSON texts of the items, or null for an input that is neither a text nor a list */
 function itemsOf(input: string): string | null {
   if (input.startsWith('[')) return input.slice(1, -1).trim();
   return input.startsWith('"') ? `{"type":"message","role":"user","content":${input}}` : null;
 }
 
-/** The response that an event of a stream says to have been made. */
+/** The complete response in an event of a stream. */
 interface MadeResponse {
   readonly id: string;
-  /** JSON texts of its items, with commas between them. */
+  /** JSON texts of its items, separated by commas. */
   readonly items: string;
 }
 
-/** @returns what an event says that ends a response from which a client can go on; null for every other */
+/** @returns the response if the event ends one that a client can continue from; else null */
 export function madeResponse(event: string): MadeResponse | null {
   const type = typeOf(event);
   if (type !== 'response.completed' && type !== 'response.incomplete') return null;
@@ -150,14 +153,14 @@ export function madeResponse(event: string): MadeResponse | null {
   return { id: response.id, items: response.output.map((item) => JSON.stringify(item)).join(',') };
 }
 
-/** The response to a message that has nothing generated. */
+/** Returns the response to a message that generates nothing. */
 export function warmUpAnswer(model: string, id: string, created: number): string {
   const frame = frameResponse({ id, created, model, echo: null });
   const usage = { input: 0, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
   return responseText(frame, { status: 'completed', output: '', usage });
 }
 
-/** @param body of the POST that asks for the same, in pieces */
+/** @param body of the equivalent POST request, in chunks */
 export function messageOf(body: readonly Buffer[], isWarmUp: boolean): Buffer {
   const found = withoutMembers(Buffer.concat(body), ofTheMessage);
   if (found === null) throw new Error('a body that was taken is an object');
@@ -166,7 +169,7 @@ export function messageOf(body: readonly Buffer[], isWarmUp: boolean): Buffer {
 
 const last: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
 
-/** What the messages of an upstream mean. */
+/** How the messages of an upstream are interpreted. */
 export const socketStreamRules = {
   judge(message: Buffer): 'more' | 'last' | 'error' {
     const type = typeOf(message.toString('utf8', 0, typeWithin)) ?? typeOf(message.toString('utf8'));
@@ -181,11 +184,11 @@ export const socketStreamRules = {
   },
 };
 
-/** Servers begin an event with its type, or with little before it. */
+/** Servers write the type of an event first, or after a few bytes. */
 const typeWithin = 256;
 const usualBegin = '{"type":"';
 
-/** @returns null where the text does not say it, or is cut before it does */
+/** @returns null if the text has no type, or is cut before it */
 function typeOf(event: string): string | null {
   if (event.startsWith(usualBegin))
     return event.slice(usualBegin.length, event.indexOf('"', usualBegin.length));

@@ -5,7 +5,7 @@ import { toldAs, wordsOf } from '../error-formats/upstream-error.js';
 import { vendorAccountErrorIn } from '../error-formats/vendor-account.js';
 
 /**
- * The failure that an `error` or `response.failed` event tells of, or an answer in their place.
+ * Returns the failure that an `error` or `response.failed` event, or an answer in their place, reports.
  * @param event its parsed data, of any shape
  */
 export function upstreamError(event: JsonObject): GatewayError {
@@ -16,17 +16,20 @@ export function upstreamError(event: JsonObject): GatewayError {
   return toldAs(error, wordsOf(textOrNull(error.message) ?? response.error));
 }
 
-/** What an event of a stream is: one of the protocol, one that says nothing of the answer, a failure, or another protocol's. */
+/**
+ * What an event of a stream is: one of the protocol, one without information about the answer, a failure, or one of
+ * another protocol.
+ */
 type EventStanding = 'known' | 'silence' | 'failure' | 'foreign';
 
 /**
- * @param type its `type`, or its name where it has none
+ * @param type the event's `type`, or its name if it has none
  * @param body its parsed data
  */
 export function standingOf(type: string | null, body: JsonObject): EventStanding {
   if (type === 'error' || type === 'response.failed') return 'failure';
   if (type?.startsWith('response.')) return 'known';
-  // Servers in between say it without a type.
+  // Proxies send an error without a type.
   if (isObject(body.error) || textOrNull(body.error)) return 'failure';
   return isServersOwn(type, body) ? 'silence' : 'foreign';
 }

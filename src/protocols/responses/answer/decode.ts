@@ -12,13 +12,11 @@ import { upstreamError } from '../upstream-error.js';
 import { decodeFinish } from './finish.js';
 import { decodeUsage } from './usage.js';
 
-/*
- * What an upstream's answer holds. Nothing of it has been checked: whatever is not as it should be is left out.
- */
+/* Reads an upstream's answer. Nothing in it has been checked: values of a wrong type are left out. */
 
 /**
  * Decodes a whole answer of an upstream; see `TextCodec.decodeAnswer`.
- * @throws {GatewayError} for an answer that failed or is none of the protocol
+ * @throws {GatewayError} for an answer that failed or does not belong to the protocol
  */
 export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   if (isObject(body.error) || body.status === 'failed') throw upstreamError(body);
@@ -42,10 +40,10 @@ export function usageOf(body: JsonObject): Usage | null {
 }
 
 /**
- * The parts of an answer that an item of `output` holds; of tools that the upstream ran itself those of searches of the
- * web alone.
- * @param source its maker
- * @param at its path in the answer
+ * Returns the parts of an answer for an item of `output`. Of tools that the upstream ran itself, only web searches give
+ * parts.
+ * @param source the maker of the answer
+ * @param at path of the item in the answer
  */
 export function partsOfItem(item: unknown, source: AnswerSource, at: string): AnswerPart[] {
   if (!isObject(item)) return [];
@@ -79,24 +77,24 @@ function contentParts(part: unknown, source: AnswerSource): AnswerPart[] {
   return [{ kind: 'text', text: textOf(part.text), citations, logprobs: logprobsIn(part.logprobs) }];
 }
 
-/** Id of a call; empty where the upstream gave none. */
+/** Returns the id of a call; empty if the upstream gave none. */
 export function givenCallId(item: JsonObject): string {
   return textOrNull(item.call_id) ?? textOf(item.id);
 }
 
-/** Arguments of a function's call, `{}` for none, or the free text of a custom tool's. */
+/** Returns the arguments of a function call, `{}` if absent, or the free text of a custom tool's call. */
 export function inputOf(item: JsonObject): string {
   if (item.type === 'custom_tool_call') return textOf(item.input);
   return textOrNull(item.arguments) || '{}';
 }
 
-/** The token for a reasoning item that came encrypted, or null. */
+/** Returns the token for an encrypted reasoning item, or null. */
 export function signatureOf(item: JsonObject, model: string): string | null {
   const content = textOf(item.encrypted_content);
   return content === '' ? null : tagReasoning({ id: textOf(item.id), content }, model);
 }
 
-/** The source that an annotation names, or null when it is of another type. */
+/** Returns the source that an annotation names, or null if it is of another type. */
 export function citationOf(annotation: unknown): UrlCitation | null {
   return isObject(annotation) && annotation.type === 'url_citation' ? citationIn(annotation) : null;
 }

@@ -46,7 +46,7 @@ function encodeCompaction(answer: Answer, context: AnswerContext): string {
   return `{"id":"resp_${id}","object":"response.compaction","created_at":${created},"output":[${output}],"usage":${encodeUsage(answer.usage)}}`;
 }
 
-/** The items of an answer, as a stream of it would number them. */
+/** Encodes the items of an answer, with the numbers that a stream of it would have. */
 function encodeOutput(parts: readonly AnswerPart[], isCut: boolean, context: AnswerContext): string {
   const { id } = context;
   const naming = { id, tools: context.clientTools };

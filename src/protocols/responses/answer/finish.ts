@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../../../wire/json.js';
 import type { ResponseState } from '../response.js';
 
 /**
- * Why an answer ended.
+ * Returns why an answer ended.
  * @param response a whole response object, or the one of the last event
  */
 export function decodeFinish(response: JsonObject, hasCalls: boolean): FinishReason {
@@ -15,7 +15,7 @@ export function decodeFinish(response: JsonObject, hasCalls: boolean): FinishRea
   return hasCalls ? 'toolCalls' : 'stop';
 }
 
-/** How an answer stands that ended for this reason. */
+/** Returns the status of an answer that ended for this reason. */
 export function encodeFinish(
   reason: FinishReason,
 ): Pick<ResponseState, 'reason'> & { status: 'completed' | 'incomplete' } {

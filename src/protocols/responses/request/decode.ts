@@ -57,11 +57,13 @@ import { isReference, referenceType } from '../references.js';
 import { echoed } from '../response.js';
 import { decodeSearch } from '../search-tool.js';
 
-/** Items of an input that bring tools with them: agents add some as they go, and a search for tools has found some. */
+/**
+ * Items of an input that declare tools: agents add some in the course of their work, and a search for tools finds some.
+ */
 const bringTools: readonly unknown[] = ['additional_tools', 'tool_search_output'];
 
 /**
- * Where a body declares tools, in the order in which they count.
+ * Returns the places where a body declares tools, in order of precedence.
  * @param body of `POST /v1/responses`, of any shape
  */
 function toolSources({ tools, input }: JsonObject): ToolSource[] {
@@ -75,14 +77,14 @@ function toolSources({ tools, input }: JsonObject): ToolSource[] {
 
 /**
  * Decodes the body of `POST /v1/responses`; see `TextCodec.decodeRequest`. An input that ends with a
- * `compaction_trigger` becomes the question for a summary.
+ * `compaction_trigger` becomes a request for a summary.
  */
 export function decodeRequest(body: JsonObject, stream: boolean, sealer: Sealer): ConversationRequest {
   const { request, wantsCompaction } = decodeBody(body, stream, sealer);
   return wantsCompaction ? asCompaction(request, 'item') : request;
 }
 
-/** What a compaction is made of; clients send the settings of their turns along, which mean nothing here. */
+/** Members that a compaction uses. Clients also send the settings of their turns, which have no effect here. */
 const compacted = [
   'input',
   'instructions',
@@ -92,7 +94,7 @@ const compacted = [
   'user',
 ] as const;
 
-/** Decodes the body of `POST /v1/responses/compact`, as the question for a summary. */
+/** Decodes the body of `POST /v1/responses/compact` as a request for a summary. */
 export function decodeCompactRequest(
   body: JsonObject,
   _stream: boolean,
@@ -156,7 +158,7 @@ function decodeBody(
   return { request, wantsCompaction: input.wantsCompaction };
 }
 
-/** Refuses what lives at an upstream of this protocol, and a body without an input. */
+/** Refuses what only an upstream of this protocol stores, and a body without an input. */
 function refuseServerState(body: JsonObject): void {
   for (const member of ['previous_response_id', 'conversation', 'prompt']) {
     if ((body[member] ?? null) !== null) throw untranslatable(member);
@@ -191,7 +193,7 @@ function includes({ include }: JsonObject, name: string): boolean {
   return isList(include) && include.includes(name);
 }
 
-/** The members of these names that are there. */
+/** Returns those members with these names that are present. */
 function pick(body: JsonObject, names: readonly string[]): JsonObject {
   const picked: Record<string, unknown> = {};
   for (const name of names) {
@@ -205,8 +207,8 @@ function pick(body: JsonObject, names: readonly string[]): JsonObject {
  * Decodes the content of a user's message, or the output of a tool.
  * @param content a string or an array of input parts
  * @param at its path in the client's body
- * @param leftOut gets the names of parts that no other protocol has
- * @throws {GatewayError} naming the part that cannot be taken
+ * @param leftOut receives the names of parts that no other protocol has
+ * @throws {GatewayError} naming a part that is not accepted
  */
 function decodeContent(content: unknown, at: string, leftOut: Set<string>): ContentPart[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }];
@@ -216,7 +218,7 @@ function decodeContent(content: unknown, at: string, leftOut: Set<string>): Cont
   });
 }
 
-/** Decodes the content of a message of the assistant's. */
+/** Decodes the content of a message of the assistant. */
 function decodeAssistantContent(content: unknown, at: string, leftOut: Set<string>): AssistantPart[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }];
   return takenParts<AssistantPart>(content, at, leftOut, (part) => {
@@ -225,7 +227,7 @@ function decodeAssistantContent(content: unknown, at: string, leftOut: Set<strin
   });
 }
 
-/** The texts of a message that may hold nothing else, and the last mark among them. */
+/** Returns the texts of a message that may contain nothing else, and the last cache mark in it. */
 function textOfContent(content: unknown, at: string, leftOut: Set<string>): TextPart {
   if (typeof content === 'string') return { kind: 'text', text: content };
   const parts = takenParts<TextPart>(content, at, leftOut, (part) => {
@@ -235,7 +237,7 @@ function textOfContent(content: unknown, at: string, leftOut: Set<string>): Text
   return marked<TextPart>({ kind: 'text', text: parts.map(({ text }) => text).join('\n') }, lastMark(parts));
 }
 
-/** @param take gives null for a part that is left out */
+/** @param take returns null for a part that is left out */
 function takenParts<Part>(
   content: unknown,
   at: string,
@@ -251,7 +253,10 @@ function takenParts<Part>(
   return taken;
 }
 
-/** The parts of a content that is not a string. @throws {GatewayError} for what is no array of objects */
+/**
+ * Returns the parts of a content that is not a string.
+ * @throws {GatewayError} for anything but an array of objects
+ */
 function partsOf(content: unknown, at: string): readonly JsonObject[] {
   if (!Array.isArray(content)) throw wrongType(at, 'a string or an array');
   content.forEach((part, index) => {
@@ -302,30 +307,30 @@ function noSource(part: JsonObject, at: string, member: string): GatewayError {
   return missingValue(`${at}.${member}`, 'the bytes or the URL of what is sent');
 }
 
-/** What the items of an input are read with. */
+/** What is needed to read the items of an input. */
 interface InputContext {
-  /** The client's tools: calls name them as the client does. */
+  /** The client's tools: calls contain the client's names. */
   readonly list: ToolList;
   readonly sealer: Sealer;
-  /** Gets the names of what is left out. */
+  /** Receives the names of what is left out. */
   readonly leftOut: Set<string>;
 }
 
-/** Decodes `input`. Adjacent items of the assistant become one turn, and so do adjacent outputs of its calls. */
+/** Decodes `input`. Adjacent items of the assistant become one turn, as do adjacent outputs of its calls. */
 class InputReader {
   /** Texts of the instructions before the first turn. */
   readonly system: string[] = [];
-  /** Their marks. */
+  /** Cache marks of these texts. */
   readonly systemCache: (CacheMark | null)[] = [];
   readonly turns: Turn[] = [];
-  /** The input ends with the wish for a compaction. */
+  /** The input ends with a request for a compaction. */
   wantsCompaction = false;
   readonly #context: InputContext;
-  /** Names of the calls so far, by their ids: an output does not say which tool gave it. */
+  /** Names of the calls so far, by their ids: an output does not name its tool. */
   readonly #called = new Map<string, string>();
-  /** Ids of a shell's calls by those of their items, which some clients give in their place. */
+  /** Ids of a shell's calls by those of their items, which some clients send instead. */
   readonly #shellCalls = new Map<unknown, string>();
-  /** Parts of the last turn, while it is one that another item may join. */
+  /** Parts of the last turn, while other items may be added to it. */
   #assistant: AssistantPart[] | null = null;
   #results: UserPart[] | null = null;
 
@@ -333,7 +338,7 @@ class InputReader {
     this.#context = context;
   }
 
-  /** @throws {GatewayError} naming the item that cannot be taken */
+  /** @throws {GatewayError} naming an item that is not accepted */
   readAll(input: unknown): void {
     if (typeof input === 'string') this.#turn(userTurn([{ kind: 'text', text: input }]));
     const items = listOf(input);
@@ -379,7 +384,7 @@ class InputReader {
     return decodeContent(content, at, this.#context.leftOut);
   }
 
-  /** @returns false for an item of none of the tools that are functions elsewhere */
+  /** @returns false for an item of any tool that is not a function in other protocols */
   #clientTool(item: JsonObject, at: string): boolean {
     const { list } = this.#context;
     const call = clientCallOf(item);
@@ -407,7 +412,10 @@ class InputReader {
     return true;
   }
 
-  /** @returns false for an item that is no compaction, or one that was not made here, which nobody else can read */
+  /**
+   * @returns false for an item that is not a compaction, and for a compaction that was not made here, which cannot be
+   * read
+   */
   #compaction(item: JsonObject): boolean {
     const text = isCompaction(item) ? openCompaction(item, this.#context.sealer) : null;
     if (text !== null) this.#turn(userTurn([{ kind: 'text', text }]));
@@ -418,7 +426,7 @@ class InputReader {
     const { role, content, phase } = item;
     const path = `${at}.content`;
     const { leftOut } = this.#context;
-    // No other protocol tells a comment on the work from the answer.
+    // No other protocol distinguishes commentary on the work from the answer.
     if (typeof phase === 'string') leftOut.add('phase');
     switch (role) {
       case 'system':
@@ -444,7 +452,7 @@ class InputReader {
     }
   }
 
-  /** A message of which nothing is left is none. */
+  /** Ignores a message without remaining content. */
   #user(parts: UserPart[]): void {
     if (parts.length > 0) this.#turn(userTurn(parts));
   }
@@ -455,14 +463,17 @@ class InputReader {
     this.#addCall({ id, name: upstreamName(this.#context.list, item.namespace, item.name), ...call }, tokens);
   }
 
-  /** @param tokens that its id carried: their reasoning stands before the call */
+  /** @param tokens carried in the call's id: their reasoning stands before the call */
   #addCall(call: Omit<ToolCallPart, 'kind'>, tokens: readonly string[]): void {
     this.#called.set(call.id, call.name);
     for (const signature of tokens) this.#carried({ kind: 'reasoning', text: '', signature });
     this.#part({ kind: 'toolCall', ...call });
   }
 
-  /** A messages upstream wants what it signed before the first call at the start of the turn, before its texts. */
+  /**
+   * A messages upstream needs the reasoning that it signed before the first call at the start of the turn, before its
+   * texts.
+   */
   #carried(part: ReasoningPart): void {
     const parts = this.#assistant ?? [];
     const isLeading = signatureFor('messages', part.signature) !== null && parts.every(isNoCall);
@@ -473,7 +484,7 @@ class InputReader {
 
   #output(callId: string, content: ToolResultPart['content'], at: string): void {
     const name = this.#called.get(callId) ?? '';
-    // A result is marked as a whole.
+    // A result has one cache mark as a whole.
     const parts = content.map(({ cache: _own, ...part }) => part);
     const result = marked<ToolResultPart>(
       { kind: 'toolResult', callId, name, content: parts, isError: false, at },
@@ -517,7 +528,7 @@ function userTurn(parts: UserPart[]): Turn {
   return { role: 'user', parts };
 }
 
-/** The texts of a reasoning item's parts, with a blank line between them. */
+/** Joins the texts of a reasoning item's parts with blank lines. */
 export function joinedTexts(parts: unknown): string {
   if (!Array.isArray(parts)) return '';
   const texts = parts.map((part) => (isObject(part) ? textOf(part.text) : ''));

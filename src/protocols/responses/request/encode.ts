@@ -24,12 +24,12 @@ import { refuseUnsayable, unsupportedAt } from '../../unsupported.js';
 import { openReasoning } from '../reasoning.js';
 import { encodeSearch, includedSources } from '../search-tool.js';
 
-/** The protocol takes no lower limit of output tokens. */
+/** The protocol refuses a lower limit of output tokens. */
 const leastOutputTokens = 16;
 
 /**
- * Encodes a request for an upstream of this protocol; see `TextCodec.encodeRequest`. Nothing is stored there, so
- * reasoning is asked for in its encrypted form, which the client carries.
+ * Encodes a request for an upstream of this protocol; see `TextCodec.encodeRequest`. The upstream stores nothing, so
+ * reasoning is requested in its encrypted form, which the client carries.
  */
 export function encodeRequest(request: ConversationRequest, target: TargetOptions): string {
   refuseUnsayable(request, target, 'responses', ['candidates', 'logitBias']);
@@ -86,7 +86,7 @@ function included({ reasoning, logprobs, search }: ConversationRequest): string 
   return `,"include":[${include.join(',')}]${logprobs === null ? '' : `,"top_logprobs":${logprobs}`}`;
 }
 
-/** Writes the output of a tool: one text as a string, all else as parts. */
+/** Writes the output of a tool: a single text as a string, other content as parts. */
 function encodeOutput(content: readonly ContentPart[], isError: boolean): string {
   const [first, second] = content;
   if (content.length === 0) return '""';
@@ -98,7 +98,7 @@ function encodeOutput(content: readonly ContentPart[], isError: boolean): string
 
 /**
  * Writes a part of a user's message or of an output.
- * @throws {GatewayError} of status 400 for media that the protocol has no part for
+ * @throws {GatewayError} of status 400 for media without a part in the protocol
  */
 function contentPart(part: ContentPart): string {
   switch (part.kind) {
@@ -122,7 +122,7 @@ function filePart(part: MediaPart): string {
   return `{"type":"input_file","filename":${JSON.stringify(fileNameOf(part))},"file_data":${urlOf(part)}}`;
 }
 
-/** JSON text of the URL, or of the bytes as one. */
+/** Returns the JSON text of the URL, or of a data URL with the bytes. */
 function urlOf({ source }: MediaPart): string {
   return quoted(urlOfMedia(source));
 }
@@ -133,13 +133,13 @@ function textPart(type: string, text: string): string {
 }
 
 /**
- * Encodes turns as items: each message, call, output and reasoning is one of its own.
- * @returns the JSON text of each. What a turn becomes depends on the turns before it alone.
- * @throws {GatewayError} naming the part that the protocol cannot say
+ * Encodes turns as items: each message, call, output and reasoning is a separate one.
+ * @returns the JSON text of each. The items of a turn depend only on the turns before it
+ * @throws {GatewayError} naming the part that the protocol cannot express
  */
 function encodeInput(turns: readonly Turn[]): string[] {
   const items: string[] = [];
-  /** Calls whose outputs are of a type of their own. */
+  /** Calls whose outputs have a type of their own. */
   const customCalls = new Set<string>();
   for (const turn of turns) {
     if (turn.role === 'system') items.push(messageItem('developer', textPart('input_text', turn.text)));
@@ -202,7 +202,7 @@ function callItem({ id, name, input, custom }: ToolCallPart): string {
     : `{"type":"function_call",${call},"arguments":${JSON.stringify(input)}}`;
 }
 
-/** Null for reasoning that another vendor's model wrote: the upstream takes only what it encrypted itself. */
+/** Returns null for reasoning of another vendor's model: the upstream takes only what it encrypted itself. */
 function reasoningItem({ text, signature }: ReasoningPart): string | null {
   const encrypted = openReasoning(signature);
   if (encrypted === null) return null;
@@ -214,7 +214,7 @@ function reasoningItem({ text, signature }: ReasoningPart): string | null {
 
 function outputItem(part: ToolResultPart, customCalls: ReadonlySet<string>): string {
   const { callId, isError } = part;
-  // The protocol has no member for a failure: it says so in the text.
+  // The protocol has no member for a failure, so the text states it.
   const content: readonly ContentPart[] = isError
     ? [{ kind: 'text', text: 'Error:' }, ...part.content]
     : part.content;
@@ -228,7 +228,7 @@ function encodeTool({ name, description, parameters, strict, custom }: Tool): st
   let tool = `{"type":"${custom === undefined ? 'function' : 'custom'}","name":${JSON.stringify(name)}`;
   if (description !== null) tool += `,"description":${JSON.stringify(description)}`;
   if (custom !== undefined) return `${tool},"format":${JSON.stringify(custom.format ?? plainText)}}`;
-  // Left out, `strict` would be taken for true, which it is in no other protocol.
+  // The protocol's default of `strict` is true. In every other protocol it is false.
   return `${tool},"parameters":${JSON.stringify(toolParameters(parameters))},"strict":${strict ?? false}}`;
 }
 

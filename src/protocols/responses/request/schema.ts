@@ -39,7 +39,7 @@ const callOutput = { call_id: text, output: content };
 const summaryPart = Type.Object({ type: Type.String() });
 
 const item = Type.Union([
-  // Clients leave the type of a message out.
+  // Clients omit the type of a message.
   Type.Object({ type: nullable(Type.Literal('message')), role: Type.Enum(roles), content }),
   Type.Object({
     type: Type.Literal('function_call'),
@@ -61,7 +61,7 @@ const item = Type.Union([
     input: Type.String(),
   }),
   Type.Object({ type: Type.Literal('custom_tool_call_output'), ...callOutput }),
-  // Its type may be left out, too: https://platform.openai.com/docs/api-reference/responses/create (ItemReferenceParam).
+  // The type may be omitted, too: https://platform.openai.com/docs/api-reference/responses/create (ItemReferenceParam).
   Type.Object({
     type: nullable(Type.Literal('item_reference')),
     id: Type.String(),
@@ -117,7 +117,7 @@ const settings = {
   service_tier: text,
 };
 
-/** What of a request counts as its input, beside the input itself. */
+/** Members that count as input, besides the input itself. */
 const counted = {
   tools: nullable(Type.Array(tool)),
   tool_choice: nullable(Type.Union([Type.String(), Type.Object({ type: Type.String() })])),
@@ -133,7 +133,7 @@ export const responsesRequestType = Type.Object({
   model: name,
   input: Type.Optional(input),
   ...settings,
-  // The documented least is 16; real clients send less, and an upstream of the same protocol knows what it takes.
+  // The documented minimum is 16. Real clients send less, and an upstream of the same protocol checks the value itself.
   max_output_tokens: nullable(Type.Integer({ minimum: 1 })),
   temperature: nullable(Type.Number({ minimum: 0, maximum: 2 })),
   top_p: nullable(Type.Number({ minimum: 0, maximum: 1 })),
@@ -153,7 +153,7 @@ export const responsesRequestType = Type.Object({
   moderation: record,
 });
 
-/** Body of `POST /v1/responses/compact`. Clients send the settings of their turns along: they are not looked at. */
+/** Body of `POST /v1/responses/compact`. Clients also send the settings of their turns, which are ignored. */
 export const compactRequestType = Type.Object({ model: name, input: nullable(input), ...settings });
 
 /** Body of `POST /v1/responses/input_tokens`. */
@@ -164,41 +164,41 @@ export const inputTokensRequestType = Type.Object({
   ...counted,
 });
 
-/** Bodies of the other text endpoints, told by the member that holds their input. */
+/** Bodies of the other text endpoints, recognised by the member that holds their input. */
 const responsesMixedBody: MixedBody = {
   own: 'input',
   foreign: [bodies.chat, bodies.generateContent],
 };
 
-/** What may stand in for an input: each names one that the upstream holds. */
+/** Members that may replace an input: each names one that the upstream stores. */
 const inputElsewhere = ['previous_response_id', 'prompt', 'conversation'];
 
 const members = compileSchema(responsesRequestType, responsesMixedBody, { within: { conversation: {} } });
 
 const elsewhere = { reads: [], bars: routedMembers, steers: true };
 
-/** What has to be clear in a message that asks for a response over a WebSocket. */
+/** Members that must be unambiguous in a message that requests a response over a WebSocket. */
 export const messageGuard = new MemberGuard({
   ...members.guard.spec,
   reads: [...members.guard.spec.reads, 'type', 'generate', 'response', 'session'],
-  // Of other WebSockets these events have the request in a member, or the settings of all.
+  // On other WebSockets, these events have the request, or the settings of all requests, in a member.
   within: { ...members.guard.spec.within, response: elsewhere, session: elsewhere },
 });
 
-/** The check of a responses request body that is translated. */
+/** Check of a responses request body that is translated. */
 export const responsesRequest = withInput(members);
 
-/** The check of a compaction's request body that is translated. */
+/** Check of the body of a compaction request that is translated. */
 export const compactRequest = compileSchema(compactRequestType, responsesMixedBody, members.guard.spec);
 
-/** The check of a question for the number of input tokens that is answered here. */
+/** Check of a request that counts input tokens and that the gateway answers. */
 export const inputTokensRequest = compileSchema(
   inputTokensRequestType,
   responsesMixedBody,
   members.guard.spec,
 );
 
-/** The check of every responses request body: all that is asked of one which is passed on as it came. */
+/** Check of every responses request body, and the only one for a body that is passed on untouched. */
 export const passedResponsesRequest = withInput(
   compileSchema(
     Type.Object({
@@ -221,14 +221,14 @@ export const passedCompactRequest = compileSchema(
   members.guard.spec,
 );
 
-/** The same for a question for the number of input tokens, all of whose members may be left out at the vendor. */
+/** The same for a request that counts input tokens. The vendor requires none of its members. */
 export const passedInputTokensRequest = compileSchema(
   Type.Object({ model: name, input: Type.Optional(given), previous_response_id: text }),
   responsesMixedBody,
   members.guard.spec,
 );
 
-/** A check that there is an input besides, here or at the upstream. */
+/** Returns the check with a further condition: there is an input, in the body or at the upstream. */
 function withInput(members: CompiledSchema): CompiledSchema {
   return requiring(members, hasInput, () =>
     missingValue('input', "a string or an array, or 'previous_response_id', 'conversation' or 'prompt'"),

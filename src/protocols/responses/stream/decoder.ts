@@ -23,7 +23,7 @@ import { joinedTexts } from '../request/decode.js';
 import { isSearch, toldSearches } from '../search-item.js';
 import { standingOf, upstreamError } from '../upstream-error.js';
 
-/** Most characters of a call's arguments that may come before its name. */
+/** Most characters of a call's arguments that may arrive before its name. */
 const mostEarly = 8 * 1024 * 1024;
 /** Most characters that are kept of all items. */
 const mostHeld = 32 * 1024 * 1024;
@@ -37,8 +37,8 @@ export class ResponseDecoder implements StreamDecoder {
   #calls = 0;
   #searches = 0;
   /**
-   * Length of the texts of the parts that have ended. Counted by the events that repeat a text: those that bring it
-   * need not pass here.
+   * Length of the texts of all parts that have ended. Counted in the events that repeat a text, because those that
+   * stream it need not pass through this decoder.
    */
   #textLength = 0;
   #isStarted = false;
@@ -60,7 +60,7 @@ export class ResponseDecoder implements StreamDecoder {
       case 'silence':
         break;
       case 'failure': {
-        // What a response that has failed has used is charged all the same.
+        // The usage of a failed response is charged, too.
         const usage = isObject(body.response) ? decodeUsage(body.response, this.#searches) : null;
         if (usage !== null && this.#isStarted) out.push({ kind: 'usage', usage });
         this.#fail(upstreamError(body), out);
@@ -119,7 +119,7 @@ export class ResponseDecoder implements StreamDecoder {
     }
   }
 
-  /** Events that repeat what has come, for upstreams that send it only so. */
+  /** Reads events that repeat what has arrived, for upstreams that send it only in this form. */
   #whole(type: string | null, body: JsonObject, out: StreamEvent[]): void {
     const hasSeen = (part: unknown): boolean => (this.#items.of(body).seen & bitOf(part)) !== 0;
     switch (type) {
@@ -207,7 +207,7 @@ export class ResponseDecoder implements StreamDecoder {
     else this.#source.lost?.add('annotations');
   }
 
-  /** Begins a call, when its name is known. */
+  /** Begins a call once its name is known. */
   #add(state: ItemState, item: JsonObject, out: StreamEvent[]): void {
     if (kindOf(item) !== 'call' || state.call !== -1 || state.isDone) return;
     const name = textOf(item.name);
@@ -241,16 +241,16 @@ export class ResponseDecoder implements StreamDecoder {
       );
   }
 
-  /** Ends an item, with whatever of it had not come before. */
+  /** Ends an item, with everything of it that has not arrived before. */
   #done(state: ItemState, item: JsonObject, out: StreamEvent[]): void {
     if (state.isDone) return;
     const kind = kindOf(item);
-    // Where two items have one number, the second one ends the call that was the first.
+    // If two items have the same number, the second one ends the call of the first.
     if (kind !== 'call' && state.call !== -1) this.#endCall(state, null, out);
     switch (kind) {
       case 'call':
         this.#add(state, item, out);
-        // The last event may have its name.
+        // The last event may contain the call's name.
         if (state.call === -1) this.#keep(state, item);
         else this.#endCall(state, item, out);
         return;
@@ -276,7 +276,7 @@ export class ResponseDecoder implements StreamDecoder {
     this.#items.held += JSON.stringify(item).length;
   }
 
-  /** Something that the upstream ran itself. */
+  /** Reads an item that the upstream's own tools made. */
   #tool(item: JsonObject, out: StreamEvent[]): void {
     if (isSearch(item)) this.#searches++;
     for (const part of partsOfItem(item, this.#source, ''))
@@ -327,12 +327,12 @@ export class ResponseDecoder implements StreamDecoder {
   }
 }
 
-/** A part's number as the bits count it. */
+/** Returns the number of a part for its bit. */
 function partNumber(part: unknown): number {
   return 31 - Math.clz32(bitOf(part));
 }
 
-/** Places of citations count from the beginning of the part: here they count from that of the answer's text. */
+/** Adds a citation. Its position is relative to the part, and is reported relative to the answer's text. */
 function cite(citation: UrlCitation, offset: number, out: StreamEvent[]): void {
   const { start, end } = citation;
   out.push({

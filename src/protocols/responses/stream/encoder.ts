@@ -18,14 +18,17 @@ import { writeSearch } from '../search-item.js';
 /** Most characters of an answer: its last event repeats them all. */
 const mostCharacters = 16 * 1024 * 1024;
 
-/** Counted for each item, or part of one, beside its texts, since many may be empty. A new one begins where the kind of event changes. */
+/**
+ * Charged for each item, or part of one, besides its texts, since many may be empty. A new one begins when the kind of
+ * event changes.
+ */
 const itemCharacters = 256;
 /** An event of one of these kinds continues the item of an event of the same kind before it. */
 const growing: ReadonlySet<StreamEvent['kind']> = new Set(['text', 'refusal', 'reasoning', 'callArguments']);
 
 type Step<Kind extends StreamEvent['kind']> = Extract<StreamEvent, { readonly kind: Kind }>;
 
-/** Characters of an event that are held until the stream's last event, which repeats them. */
+/** Returns the characters of an event that are held until the stream's last event, which repeats them. */
 function charactersOf(event: StreamEvent): number {
   switch (event.kind) {
     case 'text':
@@ -48,13 +51,13 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
   return context.compaction === null ? new ResponseEncoder(context) : new CompactionEncoder(context);
 }
 
-/** Writes an answer: its items one after another. */
+/** Writes an answer, one item after another. */
 class ResponseEncoder implements StreamEncoder {
   protected readonly writer: EventWriter;
   protected finish: FinishReason = 'stop';
   protected usage: Usage | null = null;
   error: GatewayError | null = null;
-  /** Begins below zero, so that the first item costs nothing: an answer of one is bounded by its text. */
+  /** Starts below zero so that the first item costs nothing: the text of a single item is its only bound. */
   #characters = -itemCharacters;
   #lastKind: StreamEvent['kind'] = 'start';
   #isOver = false;
@@ -63,12 +66,12 @@ class ResponseEncoder implements StreamEncoder {
   readonly #lost: LeftOut | undefined;
   readonly #naming: CallNaming;
   #hasMessage = false;
-  /** Length of the texts of the messages that are closed. */
+  /** Length of the texts of all closed messages. */
   #textLength = 0;
   #message: OpenMessage | null = null;
   #reasoning: OpenReasoning | null = null;
   #call: OpenCall | null = null;
-  /** The open call has all its arguments; whether they were cut is known when the next step comes. */
+  /** The open call has all of its arguments. Whether they were cut is known at the next step. */
   #isCallOver = false;
 
   constructor(context: AnswerContext) {
@@ -94,7 +97,7 @@ class ResponseEncoder implements StreamEncoder {
     return text;
   }
 
-  /** None: each event has another number. */
+  /** Null, since each event has another number. */
   rawTextFrame(): null {
     return null;
   }
@@ -172,7 +175,7 @@ class ResponseEncoder implements StreamEncoder {
     }
   }
 
-  /** The last events, or why there are none. */
+  /** Returns the last events, or the reason why there are none. */
   protected last(): string | GatewayError {
     return this.#close('completed') + this.writer.end(this.finish, this.usage);
   }
@@ -215,7 +218,7 @@ class ResponseEncoder implements StreamEncoder {
     return ownItemId('rs', this.#id, this.writer.index);
   }
 
-  /** A citation belongs to the message that is open; without one it is lost. */
+  /** Adds a citation to the open message. Without an open message, the citation is lost. */
   #cite(citation: UrlCitation): string {
     const written = this.#message?.addCitation(citation) ?? '';
     if (written === '') this.#lost?.add('citations');
@@ -234,7 +237,7 @@ class ResponseEncoder implements StreamEncoder {
     return closed + this.#call.open();
   }
 
-  /** Ends what is open. */
+  /** Ends the open item. */
   #close(status: 'completed' | 'incomplete'): string {
     const closed =
       this.#message?.close(status) ?? this.#reasoning?.close(null) ?? this.#call?.close(status) ?? '';
@@ -247,7 +250,7 @@ class ResponseEncoder implements StreamEncoder {
   }
 }
 
-/** Writes a compaction: one item, when the whole summary is there. */
+/** Writes a compaction: one item, once the whole summary has arrived. */
 class CompactionEncoder extends ResponseEncoder {
   readonly #context: AnswerContext;
   readonly #summary = new GrowingText();

@@ -12,13 +12,13 @@ import { brokenEvent, foreignEvent } from '../../error-formats/upstream-error.js
 import { usageOfStream } from '../answer/usage.js';
 import { standingOf, upstreamError } from '../upstream-error.js';
 
-/** What the data of an event without an `event:` line is looked for in: so many bytes at either end of it. */
+/** Bytes at either end of the data of an event without an `event:` line that are searched. */
 const edgeBytes = 512;
 
-/** The last event of a stream, by its type; `[DONE]` is added by some upstreams and says nothing. */
+/** Types of a stream's last event. Some upstreams add `[DONE]`, which has no meaning. */
 const terminalTypes: readonly string[] = ['response.completed', 'response.incomplete', 'response.failed'];
 
-/** One of these is in an event that ends a stream: a text in quotes cannot stand inside another one. */
+/** An event that ends a stream contains one of these. A quoted text cannot occur inside another one. */
 const lastWords = [...terminalTypes, 'error'].map((type) => Buffer.from(`"${type}"`));
 
 /** A quoted key cannot occur inside a string. */
@@ -40,7 +40,7 @@ export function judgeStart(run: Buffer): StreamStart {
 
 function judgeEvent(run: Buffer, start: number, end: number): StreamStart {
   const named = nameOf(run, start, end);
-  // The first event repeats the request's tools and instructions: it is parsed only where its name does not tell.
+  // The first event repeats the request's tools and instructions. It is parsed only if its name does not suffice.
   if (named?.startsWith('response.') && named !== 'response.failed') return 'meaningful';
   const { event, data } = parseEvent(run.toString('utf8', start, end));
   if (data === null) return 'silence';
@@ -59,12 +59,12 @@ function judgeEvent(run: Buffer, start: number, end: number): StreamStart {
   }
 }
 
-/** Whether a run of events ends with the stream's last one; see `StreamRules.marksEnd`. */
+/** Tells whether a run of events ends with the stream's last one; see `StreamRules.marksEnd`. */
 export function marksEnd(run: Buffer): boolean {
   return lastWord(run, false) !== null;
 }
 
-/** The `sequence_number` of the last event that has one; see `StreamRules.lastNumber`. */
+/** Returns the `sequence_number` of the last event that has one; see `StreamRules.lastNumber`. */
 export function lastNumber(bytes: Buffer): number | null {
   let at = bytes.lastIndexOf(numberKey);
   while (at !== -1) {
@@ -89,8 +89,9 @@ export function judgeEnd(tail: Buffer, facts: StreamFacts): StreamEnding {
 const ofResponse = new Set(['response']);
 
 /**
- * @param withFailed also of a response that has failed
- * @returns the response in the event that ends a run, and with it its stream, as JSON text; null where none does
+ * Returns the response in the event that ends a run and its stream.
+ * @param withFailed also returns a response that has failed
+ * @returns JSON text; null if there is no such event
  */
 export function endedResponse(run: Buffer, withFailed: boolean): Buffer | null {
   const word = lastWord(run, false);
@@ -108,9 +109,9 @@ interface LastWord {
 }
 
 /**
- * The event that ends the stream, when it is among the last events of `bytes`, else null. An error event
- * counts as one where `withErrors` says so, whatever stands before it. Without `lastEvents`, which would make a generator
- * for each run of events.
+ * Finds the event that ends the stream among the last events of `bytes`; null if there is none. An error event counts
+ * if `withErrors` is true, whatever stands before it. `lastEvents` is not used, since it would make a generator for
+ * each run of events.
  */
 function lastWord(bytes: Buffer, withErrors: boolean): LastWord | null {
   for (let end = bytes.length, looked = 0; end > 0 && looked < finalEvents; looked++) {
@@ -126,8 +127,8 @@ function lastWord(bytes: Buffer, withErrors: boolean): LastWord | null {
 }
 
 /**
- * The name in the `event:` line that begins an event; empty for a comment or `[DONE]`, null for an event that begins
- * with its data.
+ * Returns the name in the `event:` line that begins an event. Empty for a comment or `[DONE]`; null for an event that
+ * begins with its data.
  */
 function nameOf(bytes: Buffer, start: number, end: number): string | null {
   const head = bytes.toString('latin1', start, Math.min(end, start + 128)).trimStart();
@@ -140,8 +141,8 @@ function nameOf(bytes: Buffer, start: number, end: number): string | null {
 }
 
 /**
- * The type of an event that ends a stream, by its data; empty for any other. What is found at its edges may be said of
- * an item in it, so it is parsed then.
+ * Returns the type of an event that ends a stream, from its data; empty for any other. A match at the edges of the data
+ * may belong to an item in it, so the data is then parsed.
  */
 function wordOf(bytes: Buffer, start: number, end: number): string {
   const first = bytes.subarray(start, Math.min(end, start + edgeBytes));
