@@ -2,9 +2,9 @@ import { type AnsweredCall, CallQueue } from '../../conversation/call-queue.js';
 import { entryOf } from '../../wire/entry-of.js';
 
 interface OpenCall extends AnsweredCall {
-  /** Number of the model's turn that made the call. */
+  /** Number of the model's turn with the call. */
   readonly turn: number;
-  /** The client named no id. */
+  /** The client gave no id. */
   readonly isMade: boolean;
 }
 
@@ -12,8 +12,8 @@ interface OpenCall extends AnsweredCall {
 const mostCharacters = 64;
 
 /**
- * Gives the calls of a conversation ids: the protocol wants none, and names the function alone in a result. Ids are
- * made of the call's number, so those of a turn are the same when the conversation has grown.
+ * Gives ids to the calls of a conversation: the protocol requires none, and a result may contain only the function's
+ * name. Ids are made from the call's number, so those of a turn stay the same as the conversation grows.
  */
 export class CallIds {
   #calls = 0;
@@ -21,7 +21,7 @@ export class CallIds {
   readonly #byId = new Map<string, WaitingCalls>();
   readonly #byName = new Map<string, WaitingCalls>();
 
-  /** Calls that come now are of a later turn of the model. */
+  /** Assigns the calls that follow to a later turn of the model. */
   beginTurn(): void {
     this.#turn++;
   }
@@ -38,9 +38,9 @@ export class CallIds {
   }
 
   /**
-   * The id of the call that a result answers: where it names none, the first call of that function in the latest turn
-   * that has one without a result.
-   * @returns an empty id for the result of no call
+   * Returns the id of the call that a result answers. Without an id, a result answers the first call of its function in
+   * the latest turn that has one without a result.
+   * @returns an empty id for a result without a call
    */
   ofResult(name: string, given: string | null): string {
     const waiting = given === null ? this.#byName.get(name) : this.#byId.get(given);
@@ -50,14 +50,14 @@ export class CallIds {
 
 const waitingCalls = (): WaitingCalls => new WaitingCalls();
 
-/** The calls of one turn, in their order: those without an id of their own are answered first. */
+/** The calls of one turn, in their order. Those without an id of their own are answered first. */
 interface TurnCalls {
   readonly turn: number;
   readonly made: CallQueue;
   readonly named: CallQueue;
 }
 
-/** Calls of one id or of one function that have no result yet. Each is looked at once, however many there are. */
+/** Calls of one id or of one function without a result. Each is examined once, however many there are. */
 class WaitingCalls {
   readonly #turns: TurnCalls[] = [];
 
@@ -70,7 +70,7 @@ class WaitingCalls {
     (call.isMade ? last.made : last.named).add(call);
   }
 
-  /** Takes out the call that is answered next. */
+  /** Removes and returns the call that is answered next. */
   take(): AnsweredCall | null {
     for (let last = this.#turns.at(-1); last !== undefined; last = this.#turns.at(-1)) {
       const call = last.made.take() ?? last.named.take();

@@ -5,52 +5,58 @@ import { countOf, isObject, type JsonObject, listOf, objectOf, textOf, textOrNul
 import { Utf8Offsets } from '../../wire/utf8-offsets.js';
 
 /*
- * What an upstream tells of its search: `groundingMetadata` of a candidate
- * (https://ai.google.dev/api/generate-content#GroundingMetadata). Its places are bytes of UTF-8 in a part.
+ * Reads the search of an upstream: `groundingMetadata` of a candidate
+ * (https://ai.google.dev/api/generate-content#GroundingMetadata). Its positions are bytes of UTF-8 in a part.
  */
 
-/** So many citations, results and queries of one candidate are told. */
+/** Most citations, results and queries of one candidate that are reported. */
 const most = 1000;
-/** So much of a candidate's text is kept to find places in it, in characters. */
+/** Most characters of a candidate's text that are kept to find positions in it. */
 const longestText = 256 * 1024;
-/** So much of it is searched through for the words of all its citations: a search takes as long as the text. */
+/** Most characters of it that are searched for the words of all citations: each search takes as long as the text. */
 const mostSearched = 16 * longestText;
-/** Words are searched for by their beginning: an engine looks through a text for a longer one at each of its places. */
+/**
+ * Only the beginning of the words is searched for: with longer ones, an engine may compare at every position of the
+ * text.
+ */
 const soughtBeginning = 200;
 
-/** Reads the grounding of one candidate, whole or in pieces. */
+/** Reads the grounding of one candidate, whole or in chunks. */
 export class GroundingReader {
   readonly #source: AnswerSource;
   readonly #offsets = new Utf8Offsets();
   #text = '';
-  /** Where its parts begin, in bytes of its text; only of a whole candidate. */
+  /** Offsets of its parts, in bytes of its text; only for a whole candidate. */
   readonly #starts: number[] = [];
-  /** Of citations that were told: pieces of a stream repeat them. */
+  /** Citations that were reported: chunks of a stream repeat them. */
   readonly #told = new Set<string>();
   readonly #queries = new Set<string>();
   readonly #results = new Map<string, SearchResult>();
   #hasSearched = false;
-  /** Characters that were looked through for words. */
+  /** Characters that were searched for words. */
   #searched = 0;
 
   constructor(source: AnswerSource) {
     this.#source = source;
   }
 
-  /** Takes what follows in the text. */
+  /** Adds text that follows. */
   addText(text: string): void {
     if (this.#source.searches !== true || this.#text.length + text.length > longestText) return;
     this.#text += text;
     this.#offsets.add(text);
   }
 
-  /** Takes the next part of a whole candidate. @param text empty for one that is no text of the answer */
+  /**
+   * Adds the next part of a whole candidate.
+   * @param text empty for a part that is not text of the answer
+   */
   addPart(text: string): void {
     this.#starts.push(this.#offsets.byteLength);
     this.addText(text);
   }
 
-  /** @returns the citations that have not been told before, with their places in the text */
+  /** @returns citations that have not been reported, with their positions in the text */
   read(metadata: unknown): UrlCitation[] {
     if (!isObject(metadata)) return [];
     const chunks = listOf(metadata.groundingChunks).map(sourceOf);
@@ -67,7 +73,7 @@ export class GroundingReader {
       .flatMap((support) => (isObject(support) ? this.#cited(support, chunks) : []));
   }
 
-  /** The searches of the candidate: nothing says which of the pages was found by which query. */
+  /** Returns the searches of the candidate. The metadata does not say which query found which page. */
   searches(): SearchPart[] {
     if (!this.#hasSearched) return [];
     const queries = this.#queries.size === 0 ? [''] : [...this.#queries];
@@ -99,8 +105,8 @@ export class GroundingReader {
   }
 
   /**
-   * Where a segment is in the text, in characters. Upstreams are not at one on what the bytes count from, the part or the
-   * candidate: the segment's own words decide, where it has them.
+   * Returns the position of a segment in the text, in characters. Upstreams count its bytes from the beginning of the
+   * part or of the candidate. The segment's words decide which, if it has any.
    */
   #placeOf(segment: JsonObject): Pick<UrlCitation, 'start' | 'end'> | null {
     if (this.#source.searches !== true) return null;
@@ -119,7 +125,7 @@ export class GroundingReader {
     return start === -1 ? (places[0] ?? null) : { start, end: start + words.length };
   }
 
-  /** Where words are in the text, or -1, also where that was searched through too often. */
+  /** Returns the position of words in the text, or -1. Returns -1, too, once the text has been searched too often. */
   #search(words: string): number {
     if (this.#searched + this.#text.length > mostSearched) return -1;
     this.#searched += this.#text.length;
@@ -128,7 +134,7 @@ export class GroundingReader {
   }
 }
 
-/** A page of the web, or null for a source of another kind. */
+/** Returns a page of the web, or null for a source of another kind. */
 function sourceOf(chunk: unknown): SearchResult | null {
   const web = isObject(chunk) ? chunk.web : null;
   const url = isObject(web) ? textOrNull(web.uri) : null;

@@ -5,26 +5,26 @@ import { entryOf } from '../../wire/entry-of.js';
 import { plainText } from '../../wire/raw-text.js';
 import { Utf8Offsets } from '../../wire/utf8-offsets.js';
 
-/** So many citations and results of one candidate are written. */
+/** Most citations, and most results, of one candidate that are written. */
 const most = 1000;
-/** So many characters of addresses, titles and queries of one candidate are written. */
+/** Most characters of addresses, titles and queries of one candidate that are written. */
 const longestSources = 1024 * 1024;
-/** So much of a candidate's text is kept to find places in it, in characters, and so much of it is quoted in all. */
+/** Most characters of a candidate's text that are kept to find positions in it, and most that are quoted in total. */
 const longestText = 256 * 1024;
 
-/** Collects what `groundingMetadata` of one candidate tells; see `GroundingReader`. */
+/** Collects the `groundingMetadata` of one candidate; see `GroundingReader`. */
 export class GroundingWriter {
   readonly #lost: LeftOut | undefined;
-  /** Null where no text is kept: then nothing can be said of places in it. */
+  /** Null if no text is kept: positions in it are then unknown. */
   #text: string | null;
-  /** Raw text that comes after it. */
+  /** Raw text that follows `#text`. */
   #rawText = '';
   readonly #queries = new Set<string>();
   readonly #results = new Map<string, SearchResult>();
   readonly #citations: UrlCitation[] = [];
   #sourceCharacters = 0;
 
-  /** @param keepsText citations may come */
+  /** @param keepsText citations may follow */
   constructor(keepsText: boolean, lost: LeftOut | undefined) {
     this.#text = keepsText ? '' : null;
     this.#lost = lost;
@@ -43,7 +43,7 @@ export class GroundingWriter {
     if (this.#text.length + this.#rawText.length > longestText) this.#text = null;
   }
 
-  /** Makes text of what was passed on raw. */
+  /** Decodes the text that was passed on raw. */
   #settle(): void {
     if (this.#rawText !== '' && this.#text !== null) this.#text += plainText(this.#rawText);
     this.#rawText = '';
@@ -54,14 +54,14 @@ export class GroundingWriter {
     for (const result of results) this.#addResult(result);
   }
 
-  /** @param citation with its place in the text of the candidate */
+  /** @param citation with its position in the text of the candidate */
   addCitation({ start, end, ...source }: UrlCitation): void {
     const told = this.#addResult(source);
     if (told !== null && this.#citations.length < most) this.#citations.push({ start, end, ...told });
     else this.#lost?.add('citations');
   }
 
-  /** @returns the source as it is told of, or null where there are too many or they are too long */
+  /** @returns the source as it is written, or null if there are too many or they are too long */
   #addResult({ url, title }: SearchResult): SearchResult | null {
     const known = this.#results.get(url) ?? null;
     if (known !== null && (known.title !== '' || title === '')) return known;
@@ -78,7 +78,7 @@ export class GroundingWriter {
     return true;
   }
 
-  /** The member with its comma; empty where there is nothing to tell. */
+  /** Returns the member with its comma; empty without any sources or searches. */
   text(): string {
     if (this.#queries.size === 0 && this.#results.size === 0) return '';
     const chunks = [...this.#results.values()].map(
@@ -120,7 +120,7 @@ interface CitedPlace {
   readonly urls: string[];
 }
 
-/** Each place once, with all of its sources. */
+/** Returns each position once, with all of its sources. */
 function placesOf(citations: readonly UrlCitation[]): CitedPlace[] {
   const places = new Map<string, CitedPlace>();
   for (const { start, end, url } of citations) {

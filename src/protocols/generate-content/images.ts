@@ -14,7 +14,7 @@ import { generateContentRequest } from './request/schema.js';
 import { keyOf, memberOf, snakeCase } from './spelling.js';
 
 /**
- * Calls with IMAGE among `generationConfig.responseModalities`, and their answers with images as `inlineData`
+ * Requests with IMAGE in `generationConfig.responseModalities`, and their answers with images as `inlineData`
  * (https://ai.google.dev/gemini-api/docs/image-generation).
  */
 export const generateContentImages: ImagesTranslation = {
@@ -33,7 +33,7 @@ function imagesAsked(body: JsonObject): number {
 
 function asksForImages(config: JsonObject): boolean {
   const modalities = memberOf(config, 'responseModalities');
-  // Without modalities a model that can make images makes them; `imageConfig` shows that they are wanted.
+  // Without modalities, a model that can make images makes them. `imageConfig` shows that they are wanted.
   if (modalities === null) return isObject(memberOf(config, 'imageConfig'));
   return [modalities].flat().some(isImage);
 }
@@ -43,8 +43,8 @@ function isImage(modality: unknown): boolean {
 }
 
 /**
- * The prompt is what the instructions and the user's turns say. Images of all turns are inputs; the texts
- * of the model's turns are left out.
+ * Makes the request. The prompt consists of the instructions and the user's turns. Images of all turns are inputs.
+ * Texts of the model's turns are left out.
  */
 function decode(body: JsonObject): WantedImages {
   if (!generateContentRequest.check(body)) throw generateContentRequest.explain(body);
@@ -75,7 +75,10 @@ function decode(body: JsonObject): WantedImages {
   };
 }
 
-/** The body without what asks for images, for `decodeRequest`: `imageConfig`, and IMAGE among the modalities. */
+/**
+ * Returns the body without the members that request images, for `decodeRequest`: `imageConfig`, and IMAGE in the
+ * modalities.
+ */
 function withoutImages(body: JsonObject): JsonObject {
   const at = keyOf(body, 'generationConfig');
   const config = body[at];
@@ -127,7 +130,7 @@ function readRatio(text: string, at: string): number {
   return Number(across) / Number(down);
 }
 
-/** `1K`: as many pixels in all as a square with edges of 1024 has. `512` names the edge itself. */
+/** Reads a size. `1K` means as many pixels in total as a square with edges of 1024. `512` is the edge itself. */
 function readEdge(text: string, at: string): number {
   const [, number] = sizeText.exec(text) ?? [];
   if (number === undefined) throw wrongValue(at, '"1K", "2K" or "4K"');

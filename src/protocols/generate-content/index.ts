@@ -22,14 +22,14 @@ import { BlockDecoder } from './stream/decoder.js';
 import { BlockEncoder } from './stream/encoder.js';
 import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 
-/** A quoted key cannot occur inside a string, where its quotes would be escaped. */
+/** A quoted key cannot occur inside a string, which would escape its quotes. */
 const queriesKey = Buffer.from('"webSearchQueries"');
-/** So many queries of one answer are told apart. */
+/** Most queries of one answer that are counted separately. */
 const mostQueries = 1000;
 const OPEN_BRACE = 0x7b;
 
 /**
- * Takes note of the queries of an answer, of which its usage says nothing
+ * Records the queries of an answer, which its usage does not contain
  * (https://ai.google.dev/gemini-api/docs/google-search#pricing); see `StreamRules.noteCharges`.
  */
 function noteCharges(run: Buffer, charges: AnswerCharges): void {
@@ -55,7 +55,7 @@ function addQueries(text: string, { queries }: AnswerCharges): void {
   }
 }
 
-/** The protocol's translation to and from the neutral types. */
+/** Translates between the generateContent protocol and the neutral types. */
 export const generateContentCodec: TextCodec = {
   rules: {
     protocol: 'generateContent',
@@ -135,7 +135,7 @@ export const countTokens = tokenCountOf(generateContent, {
   unwrap: wrappedRequest,
 });
 
-/** What a question is about that asks with a whole request in one member. */
+/** Returns the request of a body that counts tokens and has a whole request in one member. */
 function wrappedRequest(body: JsonObject): JsonObject {
   const wrapped = memberOf(body, 'generateContentRequest');
   return isObject(wrapped) ? wrapped : body;

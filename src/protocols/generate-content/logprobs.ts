@@ -3,7 +3,7 @@ import { isObject, listOf, numberOrNull } from '../../wire/json.js';
 
 type Choice = Omit<TokenLogprob, 'top_logprobs'>;
 
-/** Reads a `logprobsResult`; null when it has nothing. Entries that are not whole are left out. */
+/** Reads a `logprobsResult`; null if it is empty. Incomplete entries are left out. */
 export function decodeLogprobs(result: unknown): TokenLogprob[] | null {
   if (!isObject(result)) return null;
   const top = listOf(result.topCandidates);

@@ -1,7 +1,7 @@
 import { type Shape, shapeOf } from '../unread.js';
 import { snakeCase } from './spelling.js';
 
-/** Of the members with both of their names. */
+/** Adds the second name of each member. */
 function spelled(shape: Shape): Shape {
   const spelledOut = new Map(shape);
   for (const [name, read] of shape) {
@@ -11,7 +11,7 @@ function spelled(shape: Shape): Shape {
   return spelledOut;
 }
 
-/** What else stands in a tool is one that the vendor runs. */
+/** Any other member of a tool is a tool that the vendor runs. */
 const toolMembers = spelled(
   shapeOf({
     googleSearch: shapeOf('excludeDomains'),
@@ -40,7 +40,7 @@ export const readMembers = spelled(
   }),
 );
 
-/** The same of what `images.ts` reads of a body that asks for images. */
+/** What `images.ts` reads of a body that requests images. */
 export const readForImages = spelled(
   shapeOf('model', 'systemInstruction', {
     contents: shapeOf('role', {

@@ -6,7 +6,7 @@ import { isObject, type JsonObject, numberOrNull, textOf } from '../../wire/json
 import { wrongValue } from '../../wire/reading.js';
 import { keyOf, memberOf } from './spelling.js';
 
-/** Tokens of reasoning that an effort stands for; -1 leaves it to the model. */
+/** Thinking budget, in tokens, for each effort; -1 lets the model decide. */
 const budgets: Readonly<Record<Effort, number>> = {
   none: 0,
   minimal: 512,
@@ -17,8 +17,8 @@ const budgets: Readonly<Record<Effort, number>> = {
   max: -1,
 };
 /**
- * Models that know levels cannot turn their reasoning off. All of them know `LOW`, some no `MINIMAL`, which is sent where it is
- * asked for by that word (https://ai.google.dev/gemini-api/docs/thinking#thinking-levels).
+ * Models with levels cannot turn their reasoning off. All of them have `LOW`. Some lack `MINIMAL`, which is sent only
+ * if the client requested it by that word (https://ai.google.dev/gemini-api/docs/thinking#thinking-levels).
  */
 const levels: Readonly<Record<Effort, string>> = {
   none: 'LOW',
@@ -30,7 +30,7 @@ const levels: Readonly<Record<Effort, string>> = {
   max: 'HIGH',
 };
 /**
- * Of the models with budgets it alone refuses to think of nothing, and takes no less than this
+ * The only model with budgets that cannot turn thinking off. It also takes no budget below this minimum
  * (https://ai.google.dev/gemini-api/docs/thinking#set-budget).
  */
 const alwaysThinking = /(?:^|\/)gemini-2\.5-pro/;
@@ -41,7 +41,7 @@ const mostBudget = 24_576;
 /**
  * Reads `thinkingConfig`.
  * @param at path of it in the client's body
- * @throws {GatewayError} of status 400 for a level that is none of the documented ones
+ * @throws {GatewayError} of status 400 for a level that is not documented
  */
 export function decodeReasoning(config: unknown, at: string): Reasoning | null {
   if (!isObject(config)) return null;
@@ -58,7 +58,7 @@ export function decodeReasoning(config: unknown, at: string): Reasoning | null {
   return effort === null && !show ? null : { effort, budget, show, summary: null };
 }
 
-/** Writes `thinkingConfig`, or undefined where all is left to the model. */
+/** Writes `thinkingConfig`; undefined if everything is left to the model. */
 export function encodeReasoning(
   { effort, budget, show }: Reasoning,
   { model, thinking }: Pick<TargetOptions, 'model' | 'thinking'>,
@@ -74,7 +74,10 @@ export function encodeReasoning(
   return { includeThoughts, thinkingBudget };
 }
 
-/** Adds a thought. Those in a row, up to a signature, are one reasoning: protocols that sign it keep both in one block. */
+/**
+ * Adds a thought. Consecutive thoughts, up to a signature, are one reasoning: protocols that sign it keep both in one
+ * block.
+ */
 export function addReasoning(
   parts: AssistantPart[] | AnswerPart[],
   text: string,

@@ -6,17 +6,18 @@ import { keyOf, memberOf, snakeCase } from './spelling.js';
 const wrapper = 'generateContentRequest';
 const signatureKeys = ['thoughtSignature', snakeCase('thoughtSignature')] as const;
 
-/** A part as it goes to the vendor: null for one that is left out. */
+/** A part as it is sent to the vendor; null for one that is left out. */
 interface RestoredPart {
   readonly part: JsonObject | null;
-  /** Another vendor has signed it. */
+  /** Another vendor signed the part. */
   readonly isForeign: boolean;
 }
 
 /**
- * Makes a body fit for an upstream of the protocol: its vendor's signatures are taken out of their tokens, and what
- * another vendor signed loses its signature and the thoughts that it is for; see `Translation.restore`. A call gets what
- * stands for one: the vendor refuses calls without any. Bodies of `countTokens` may have the request in a member.
+ * Prepares a body for an upstream of this protocol; see `Translation.restore`. Signatures of its vendor are taken out
+ * of their tokens. A part that another vendor signed loses its signature and the thoughts before it. A call without a
+ * signature gets a replacement, since the vendor refuses it otherwise. Bodies of `countTokens` may have the request in
+ * a member.
  */
 export function restore(body: JsonObject): JsonObject | null {
   const wrapped = memberOf(body, wrapper);
@@ -29,7 +30,7 @@ export function restore(body: JsonObject): JsonObject | null {
   return contents === null ? null : { ...body, contents };
 }
 
-/** @returns the content itself when there is nothing to do, and null when nothing is left of it */
+/** @returns the content itself if there is nothing to change, and null if nothing of it remains */
 function restoreContent(content: JsonObject): JsonObject | null {
   const { parts } = content;
   if (isObject(parts)) {
@@ -54,7 +55,7 @@ function restoreContent(content: JsonObject): JsonObject | null {
   return restored.length === 0 ? null : { ...content, parts: restored };
 }
 
-/** A signature stands on the part after the reasoning that it is for: takes that from the end of the parts. */
+/** Removes thoughts from the end of the parts: a signature stands on the part after the reasoning that it signs. */
 function dropThoughts(parts: unknown[]): void {
   while (isUnsignedThought(parts.at(-1))) parts.pop();
 }
@@ -82,7 +83,7 @@ function restorePart(part: JsonObject): RestoredPart {
   return { part: restored, isForeign };
 }
 
-/** True for a part that was there for its signature alone. */
+/** Tells whether a part has nothing but its signature. */
 function saysNothing(part: JsonObject): boolean {
   return Object.keys(part).every((key) => part[key] === null || (key === 'text' && part[key] === ''));
 }

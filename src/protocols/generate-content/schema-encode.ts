@@ -2,31 +2,34 @@ import { resolvePointer } from '../../conversation/schema-pointer.js';
 import { isList, isObject, type JsonObject, listOf, textOrNull } from '../../wire/json.js';
 
 /*
- * JSON Schema as the vendor's `Schema` (https://ai.google.dev/api/caching#Schema), a subset of OpenAPI 3.0, for models
- * that do not take JSON Schema itself. What the subset cannot say is left out: the model is told a little less, and what
- * it answers is for the caller to check in any case.
+ * Converts JSON Schema to the vendor's `Schema` (https://ai.google.dev/api/caching#Schema), a subset of OpenAPI 3.0,
+ * for models that do not take JSON Schema itself. What the subset cannot express is left out. The model then knows a
+ * little less, and the caller has to check its answer in any case.
  */
 
 type Members = Record<string, unknown>;
 
-/** What is known while a schema is written. */
+/** State while a schema is written. */
 interface Writing {
   readonly root: JsonObject;
-  /** The schema stands for the root, in itself or by references. */
+  /** The schema is the root, directly or by references. */
   readonly isRoot: boolean;
-  /** References that are being resolved: one that is among them is cyclic. */
+  /** References that are being resolved. One that is among them is cyclic. */
   readonly within: Set<string>;
-  /** What may still be written: references to references can stand for more than there is memory. */
+  /** What may still be written: references to references can expand beyond any memory. */
   readonly left: { schemas: number; characters: number; levels: number };
 }
 
 const mostSchemas = 10_000;
-/** Schemas within each other. References may nest them deeper than the body is. */
+/** Most levels of nested schemas. References may nest them deeper than the body is nested. */
 const mostLevels = 64;
-/** So many times its own length may a schema grow, beside some for small ones. Work on it is charged in the same coin. */
+/**
+ * A schema may grow to this multiple of its own length, and small ones a little more. Work on it counts against the
+ * same limit.
+ */
 const mostGrowth = 4;
 const spareCharacters = 100_000;
-/** Characters that a name, or an entry of a list, costs beside its own. */
+/** Characters that a name, or an entry of a list, counts for besides its own. */
 const nameCost = 4;
 const types: ReadonlySet<string> = new Set([
   'STRING',
@@ -37,13 +40,13 @@ const types: ReadonlySet<string> = new Set([
   'OBJECT',
   'NULL',
 ]);
-/** Other formats are refused by some versions of the API. */
+/** Some versions of the API refuse other formats. */
 const formats: Readonly<Record<string, readonly string[]>> = {
   STRING: ['date-time', 'enum'],
   NUMBER: ['float', 'double'],
   INTEGER: ['int32', 'int64'],
 };
-/** Members that are about an object. */
+/** Members that describe an object. */
 const objectKeys = ['properties', 'required', 'additionalProperties', 'patternProperties'] as const;
 const texts = ['title', 'description', 'pattern'] as const;
 const bounds = ['minimum', 'maximum'] as const;
@@ -77,12 +80,12 @@ const keywords = [
 ] as const;
 
 /**
- * Stands for the properties of an object that may have any: the API refuses an object without properties
- * (`properties: should be non-empty for OBJECT type`).
+ * Replaces the properties of an object that may have any: the API refuses an object without properties (`properties:
+ * should be non-empty for OBJECT type`).
  */
 const anyProperties: Members = { _: { type: 'STRING', description: 'Unused: any other names will do.' } };
 
-/** What the schemas of a request may grow by in all, beside what each may by its own length. */
+/** How much all schemas of a request may grow, beyond what each of them may by its own length. */
 export interface SchemaSpare {
   characters: number;
 }
@@ -92,8 +95,9 @@ export function schemaSpare(): SchemaSpare {
 }
 
 /**
- * Turns JSON Schema into a `Schema`. Never throws: a reference that leads nowhere or back to itself becomes any object.
- * @param spare of the request; what it takes of that is gone for the others
+ * Converts JSON Schema to a `Schema`. Never throws: a reference that cannot be resolved or is cyclic becomes any
+ * object.
+ * @param spare the request's, which this schema reduces for the others
  * @returns the schema, whose properties are those of the input; null for any object, which the API refuses as a root
  */
 export function encodeSchema(schema: JsonObject, spare = schemaSpare()): JsonObject | null {
@@ -119,19 +123,22 @@ function write(schema: unknown, writing: Writing): Members {
   return written;
 }
 
-/** Writes a schema that is inside of another. */
+/** Writes a schema that stands inside another one. */
 function writeInner(schema: unknown, writing: Writing): Members {
   return write(schema, writing.isRoot ? { ...writing, isRoot: false } : writing);
 }
 
-/** The members of a schema that are of use here; it may have any number of others. */
+/** Returns the members of a schema that are read. It may have any number of others. */
 function known(schema: JsonObject): Members {
   const members: Members = {};
   for (const key of keywords) if (Object.hasOwn(schema, key)) members[key] = schema[key];
   return members;
 }
 
-/** Takes what a schema costs from what is left, its inner schemas aside. @returns false when it was too much */
+/**
+ * Charges the cost of a schema without its inner schemas.
+ * @returns false if that was too much
+ */
 function charge(schema: Members, { left }: Writing): boolean {
   for (const key of Object.keys(schema)) {
     const value = schema[key];
@@ -163,7 +170,7 @@ function writeReference(schema: JsonObject, reference: string, writing: Writing)
   return members;
 }
 
-/** What a reference stands for, and what stands beside it, which is closer to its use, such as a description. */
+/** Resolves a reference. The members beside it, such as a description, take precedence. */
 function dereference(
   { $ref, ...beside }: JsonObject,
   reference: string,
@@ -173,12 +180,15 @@ function dereference(
   return target === null ? { type: 'object', ...beside } : { ...known(target), ...beside };
 }
 
-/** One schema of several that hold together: their properties and what is required, and the first word on the rest. */
+/**
+ * Several schemas that all apply, as one: all of their properties and required names, and the first value of every
+ * other member.
+ */
 interface Merged {
   readonly members: Members;
   readonly properties: Map<string, unknown>;
   readonly required: Set<unknown>;
-  /** References that were resolved on the way. */
+  /** References that were resolved for it. */
   readonly references: string[];
 }
 
@@ -186,7 +196,7 @@ function writeAll(schema: JsonObject, parts: readonly unknown[], writing: Writin
   const merged: Merged = { members: {}, properties: new Map(), required: new Set(), references: [] };
   mergeAll(merged, schema, parts, writing);
   const { members, properties, required } = merged;
-  // Object.fromEntries takes every name, `__proto__` as well.
+  // Object.fromEntries accepts every name, including `__proto__`.
   if (properties.size > 0) members.properties = Object.fromEntries(properties);
   if (required.size > 0) members.required = [...required];
   const { within } = writing;
@@ -249,7 +259,7 @@ function branchesOf({ anyOf, oneOf, type }: JsonObject): readonly unknown[] | nu
   return named.filter((each) => each !== 'null').length > 1 ? named.map((each) => ({ type: each })) : null;
 }
 
-/** False for a branch that only requires some of its sibling's properties. */
+/** Returns false for a branch that only requires some of its sibling's properties. */
 function saysMore(branch: unknown): boolean {
   return isObject(branch) && keywords.some((key) => key !== 'required' && Object.hasOwn(branch, key));
 }
@@ -258,7 +268,7 @@ function writeBranches(schema: JsonObject, branches: readonly unknown[], writing
   const { anyOf, oneOf, ...base } = schema;
   const nullable = schema.nullable === true || branches.some(isNull);
   const others = branches.filter((branch) => !isNull(branch));
-  // Nothing but null: the vendor refuses an empty choice.
+  // Only null remains: the vendor refuses an empty choice.
   if (others.length === 0) return withNull(write({ ...base, type: base.type ?? 'string' }, writing), true);
   const [only] = others;
   if (others.length === 1 && isObject(only)) {
@@ -326,7 +336,7 @@ function writePlain(schema: JsonObject, writing: Writing): Members {
   return members;
 }
 
-/** The type in the vendor's spelling; where the schema names none, what its other members are about. */
+/** Returns the type in the vendor's spelling. Without a type, the other members of the schema determine it. */
 function typeName(schema: JsonObject, values: unknown, { isRoot }: Writing): string {
   const { type, items, prefixItems } = schema;
   const named = Array.isArray(type) ? type.find((each: unknown) => each !== 'null') : type;
@@ -337,7 +347,7 @@ function typeName(schema: JsonObject, values: unknown, { isRoot }: Writing): str
   const value = Array.isArray(values) ? values.find((each: unknown) => each !== null) : undefined;
   if (typeof value === 'number') return Number.isInteger(value) ? 'INTEGER' : 'NUMBER';
   if (typeof value === 'boolean') return 'BOOLEAN';
-  // Of all that a value of any type may be, a text says the most.
+  // A string can express most of the values that any type may have.
   return isRoot || typeof value === 'object' ? 'OBJECT' : 'STRING';
 }
 
@@ -347,7 +357,7 @@ function isNullable({ type, nullable }: JsonObject, values: unknown): boolean {
   return Array.isArray(values) && values.length > 1 && values.includes(null);
 }
 
-/** `enum` is for strings alone; what else is allowed can only be described. */
+/** `enum` is only for strings. Other permitted values can only be described. */
 function addValues(members: Members, values: readonly unknown[]): void {
   const named = values.filter((value) => value !== null);
   if (members.type === 'STRING' && named.every((value) => typeof value === 'string' && value !== '')) {
@@ -358,7 +368,7 @@ function addValues(members: Members, values: readonly unknown[]): void {
   members.description = typeof members.description === 'string' ? `${members.description} ${listed}` : listed;
 }
 
-/** An array must say what its items are. */
+/** An array has to describe its items. */
 function writeItems({ items, prefixItems }: JsonObject, writing: Writing): Members {
   const tuple = Array.isArray(prefixItems) ? prefixItems : items;
   if (!Array.isArray(tuple)) return writeInner(items, writing);
@@ -368,7 +378,7 @@ function writeItems({ items, prefixItems }: JsonObject, writing: Writing): Membe
 function addProperties(members: Members, properties: JsonObject, required: unknown, writing: Writing): void {
   const names = Object.keys(properties);
   if (names.length === 0) return;
-  // Object.fromEntries takes every name, `__proto__` as well.
+  // Object.fromEntries accepts every name, including `__proto__`.
   members.properties = Object.fromEntries(names.map((name) => [name, writeInner(properties[name], writing)]));
   const known = [...new Set(listOf(required))].filter(
     (name) => typeof name === 'string' && Object.hasOwn(properties, name),

@@ -2,13 +2,16 @@ import { entryOf } from '../../wire/entry-of.js';
 import { isObject, type JsonObject, objectsOf } from '../../wire/json.js';
 
 /*
- * The protocol's bodies are protocol buffers in JSON, whose readers take each member in lowerCamelCase and by its
+ * The protocol's bodies are protocol buffers in JSON. Their readers accept each member in lowerCamelCase and under its
  * original name (https://protobuf.dev/programming-guides/json/): `systemInstruction` and `system_instruction`.
  */
 
 const snakeNames = new Map<string, string>();
 
-/** The original name of a member. @param name one that the protocol has: it is remembered for good */
+/**
+ * Returns the original name of a member.
+ * @param name a name of the protocol, which is cached permanently
+ */
 export function snakeCase(name: string): string {
   return entryOf(snakeNames, name, inSnakeCase);
 }
@@ -18,8 +21,8 @@ function inSnakeCase(name: string): string {
 }
 
 /**
- * The name under which an object has a member.
- * @param name in lowerCamelCase; it is also the answer where the object has neither
+ * Returns the name under which an object has a member.
+ * @param name in lowerCamelCase; returned if the object has neither
  */
 export function keyOf(object: JsonObject, name: string): string {
   if (object[name] !== undefined) return name;
@@ -27,25 +30,25 @@ export function keyOf(object: JsonObject, name: string): string {
   return object[snake] === undefined ? name : snake;
 }
 
-/** The value of a member under either name; null and absent are the same. */
+/** Returns the value of a member under either name. Null and absent are the same. */
 export function memberOf(object: JsonObject, name: string): unknown {
   return object[name] ?? object[snakeCase(name)] ?? null;
 }
 
-/** The object with its own members in lowerCamelCase, whichever names they have; itself where they have these. */
+/** Returns the object with all of its own members in lowerCamelCase, or the object itself if they already are. */
 export function inCamelCase(object: JsonObject): JsonObject {
   const names = Object.keys(object);
   if (names.every((name) => camelCase(name) === name)) return object;
   const renamed: Record<string, unknown> = {};
   for (const name of names) if (camelCase(name) !== name) renamed[camelCase(name)] = object[name];
-  // Its first name counts before the other, unless it says nothing.
+  // The first name takes precedence over the other, unless its value is empty.
   for (const name of names)
     if (camelCase(name) === name && object[name] !== null) renamed[name] = object[name];
   return renamed;
 }
 
 function camelCase(name: string): string {
-  // One at the beginning is part of either name.
+  // An underscore at the beginning is part of either name.
   if (!name.includes('_', 1)) return name;
   return name.replaceAll(/(?<!^)_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }

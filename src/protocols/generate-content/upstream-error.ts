@@ -2,7 +2,7 @@ import type { ErrorKind, GatewayError } from '../../errors.js';
 import { type JsonObject, textOrNull } from '../../wire/json.js';
 import { brokenEvent, foreignEvent, upstreamErrorOf } from '../error-formats/upstream-error.js';
 
-/** What the vendor's errors mean, by their `status` (google.rpc.Code) and by their `code`. */
+/** Kinds of the vendor's errors, by their `status` (google.rpc.Code) and by their `code`. */
 const kinds: ReadonlyMap<unknown, ErrorKind> = new Map<unknown, ErrorKind>([
   ['RESOURCE_EXHAUSTED', 'rate_limit_exceeded'],
   [429, 'rate_limit_exceeded'],
@@ -26,13 +26,16 @@ const kinds: ReadonlyMap<unknown, ErrorKind> = new Map<unknown, ErrorKind>([
   [413, 'request_too_large'],
 ]);
 
-/** The failure that the `error` of a body or of a stream's block tells of. */
+/** Returns the failure that the `error` of a body or of a stream's block reports. */
 export function upstreamError(error: JsonObject): GatewayError {
-  // The number is the closer word of the two: several of them have one name.
+  // The number is more exact: several numbers share a name.
   return upstreamErrorOf(error, kinds.get(error.code) ?? kinds.get(error.status));
 }
 
-/** The failure of a stream with a block that is none of the protocol's. @param block null for what is no JSON object */
+/**
+ * Returns the failure of a stream with a block of another protocol.
+ * @param block null for anything but a JSON object
+ */
 export function foreignBlock(block: JsonObject | null): GatewayError {
   if (block === null) return brokenEvent('generateContent');
   return foreignEvent('generateContent', textOrNull(block.type), 'an event without candidates');

@@ -12,10 +12,10 @@ import { brokenTurn, decodeFinish, isReason } from './finish.js';
 import { decodeUsage } from './usage.js';
 
 /**
- * Reads a response; see `TextCodec.decodeAnswer`. Members of a wrong type count as absent; pictures in it and
- * code that the vendor ran are dropped.
- * @throws {GatewayError} `upstream_error` for a body without any candidate, and for one whose model has failed and says
- * nothing, or what its `error` says
+ * Reads a response; see `TextCodec.decodeAnswer`. Members of a wrong type count as absent. Images, and code that the
+ * vendor ran, are dropped.
+ * @throws {GatewayError} `upstream_error` for a body without any candidate, for one whose model failed and has no
+ * content, or for the error that its `error` reports
  */
 export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   if (isObject(body.error)) throw upstreamError(body.error);
@@ -39,27 +39,27 @@ export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   return { choices, usage: usage === null ? null : withCharges(usage, { searches }) };
 }
 
-/** Of what a model thinks alone nobody goes on. */
+/** Tells whether a choice has no content. A conversation cannot continue from thoughts alone. */
 function saysNothing({ parts }: AnswerChoice): boolean {
   return parts.every(({ kind }) => kind === 'reasoning');
 }
 
-/** The candidates of a response, or none. */
+/** Returns the candidates of a response, or an empty list. */
 export function candidatesOf({ candidates }: JsonObject): JsonObject[] {
   return listOf(candidates).filter(isObject);
 }
 
-/** The parts of a candidate, or none. */
+/** Returns the parts of a candidate, or an empty list. */
 export function partsOf({ content }: JsonObject): JsonObject[] {
   return isObject(content) ? listOf(content.parts).filter(isObject) : [];
 }
 
-/** True for a response to a prompt that the vendor refused to answer. */
+/** Tells whether the vendor refused to answer the prompt. */
 export function isBlocked({ promptFeedback }: JsonObject): boolean {
   return isObject(promptFeedback) && isReason(promptFeedback.blockReason);
 }
 
-/** The tagged signature that stands on a part, or null. */
+/** Returns the tagged signature of a part, or null. */
 export function signatureOf(part: JsonObject, { model }: AnswerSource): string | null {
   const value = textOrNull(part.thoughtSignature) || null;
   if (value === null) return null;
@@ -67,7 +67,7 @@ export function signatureOf(part: JsonObject, { model }: AnswerSource): string |
   return tagSignature(isObject(part.functionCall) ? { ...signature, isOfCall: true } : signature);
 }
 
-/** What is called by a part, or null for one that calls nothing. Ids are left out by most models. */
+/** Returns the call in a part, or null if there is none. Most models omit ids. */
 export function callOf(
   part: JsonObject,
 ): { readonly id: string; readonly name: string; readonly input: string } | null {
@@ -99,7 +99,7 @@ function addPart(parts: AnswerPart[], part: JsonObject, source: AnswerSource): v
     addReasoning(parts, text, signature);
     return;
   }
-  // The signature of the reasoning before a part stands on the part itself.
+  // A part carries the signature of the reasoning before it.
   if (signature !== null) addReasoning(parts, '', signature);
   const call = callOf(part);
   if (call !== null) parts.push({ kind: 'toolCall', ...call, custom: false, at: '' });
@@ -107,16 +107,16 @@ function addPart(parts: AnswerPart[], part: JsonObject, source: AnswerSource): v
   else noteLost(part, source);
 }
 
-/** What tools that the vendor runs leave in a conversation. */
+/** Parts that the vendor's own tools leave in a conversation. */
 export const servedParts = ['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'];
-/** What other protocols have nothing for: media, and what the vendor's own tools did. */
+/** Parts without an equivalent in other protocols: media, and the work of the vendor's own tools. */
 const otherParts = ['inlineData', 'fileData', 'audioTranscription', ...servedParts];
 
 export function noteLost(part: JsonObject, { lost }: AnswerSource): void {
   for (const name of otherParts) if (isObject(part[name])) lost?.add(name);
 }
 
-/** @param citations with their places in all texts of the candidate: each goes to the one that it begins in */
+/** @param citations with their positions in all texts of the candidate: each is added to the text in which it begins */
 function addCitations(parts: AnswerPart[], citations: readonly UrlCitation[]): void {
   let start = 0;
   parts.forEach((part, index) => {
@@ -137,7 +137,7 @@ function addText(parts: AnswerPart[], text: string): void {
   else parts.push({ kind: 'text', text });
 }
 
-/** The protocol has them for the candidate as a whole: they go to its first text. */
+/** Adds the log probabilities, which the protocol has for the candidate as a whole, to its first text. */
 function addLogprobs(parts: AnswerPart[], result: unknown): void {
   const logprobs = decodeLogprobs(result);
   if (logprobs === null) return;

@@ -14,10 +14,10 @@ import { callPart, textPart, thoughtPart } from '../parts-encode.js';
 import { encodeFinish } from './finish.js';
 import { encodeUsage } from './usage.js';
 
-/** What a prompt that was refused is answered with in place of candidates. */
+/** Member of an answer that replaces the candidates if the prompt was refused. */
 export const blockedPrompt = '"promptFeedback":{"blockReason":"OTHER"}';
 
-/** Writes a response; see `TextCodec.encodeAnswer`. An empty answer that was filtered is a blocked prompt. */
+/** Writes a response; see `TextCodec.encodeAnswer`. An empty answer that was filtered becomes a blocked prompt. */
 export function encodeAnswer(answer: Answer, context: AnswerContext): string {
   const [first] = answer.choices;
   const blocked = answer.choices.length === 1 && first?.finish === 'filtered' && first.parts.length === 0;
@@ -28,7 +28,7 @@ export function encodeAnswer(answer: Answer, context: AnswerContext): string {
   return `{${outcome}${usage},${answerEnd(context)}}`;
 }
 
-/** The members with which a response and each block of a stream end. */
+/** Returns the members with which a response and each block of a stream end. */
 export function answerEnd({ model, id }: Pick<AnswerContext, 'model' | 'id'>): string {
   return `"modelVersion":${JSON.stringify(model)},"responseId":${JSON.stringify(id)}`;
 }
@@ -40,8 +40,8 @@ function isGrounded(parts: readonly AnswerPart[]): boolean {
 }
 
 /**
- * Of an answer with searches or sources, texts that follow each other become one: clients take places in a part for
- * places in all of the text.
+ * Joins consecutive texts of an answer with searches or sources: clients read positions in a part as positions in the
+ * whole text.
  */
 function withJoinedTexts(parts: readonly AnswerPart[]): AnswerPart[] {
   const joined: AnswerPart[] = [];
@@ -55,7 +55,7 @@ function withJoinedTexts(parts: readonly AnswerPart[]): AnswerPart[] {
       extend(open, part);
       continue;
     }
-    // Nothing is written where a search was.
+    // A search writes no part, and does not separate texts.
     if (part.kind !== 'search') open = null;
     joined.push(part);
   }
@@ -85,7 +85,10 @@ function encodeChoice(
   const written: string[] = [];
   const logprobs: TokenLogprob[] = [];
   let signature: string | null = null;
-  /** The last text behind the reasoning whose signature waits: as at the vendor, it takes it where no call follows. */
+  /**
+   * The last text after reasoning whose signature is pending. As at the vendor, it gets the signature if no call
+   * follows.
+   */
   let spoken: { readonly at: number; readonly text: string } | null = null;
   let calls = 0;
   let textLength = 0;

@@ -17,10 +17,14 @@ const filters: ReadonlySet<unknown> = new Set([
   'PUP_LIMITED_DISABLED',
 ]);
 
-/** The second is of an answer that could be gone on with by a `continuationToken`, which no other protocol has. */
+/**
+ * The second value is that of an answer that could be continued by a `continuationToken`, which no other protocol has.
+ */
 const lengths: ReadonlySet<unknown> = new Set(['MAX_TOKENS', 'CONTINUATION']);
 
-/** What the model wrote was no call that could be told, or one too many: of the turn nothing can be gone on from. */
+/**
+ * The model wrote a call that could not be parsed, or one too many. A conversation cannot continue from such a turn.
+ */
 const broken: ReadonlySet<unknown> = new Set([
   'MALFORMED_FUNCTION_CALL',
   'UNEXPECTED_TOOL_CALL',
@@ -30,8 +34,8 @@ const broken: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * The error that a candidate without text and calls is whose reason says that the model has failed: as an empty turn with a
- * natural end it would be taken for the end of the work. Asked again, models often do better.
+ * Returns the error for a candidate without text and calls whose finish reason means that the model failed. As an empty
+ * turn with a natural end, it would be taken for the end of the work. A retry often succeeds.
  * @returns null for any other reason
  */
 export function brokenTurn({ finishReason, finishMessage }: JsonObject): GatewayError | null {
@@ -45,13 +49,13 @@ export function brokenTurn({ finishReason, finishMessage }: JsonObject): Gateway
 
 const longestMessage = 500;
 
-/** True for a `finishReason` or `blockReason` that says something: the enumerations begin with a value for none. */
+/** Tells whether a `finishReason` or `blockReason` is specified: the enumerations begin with an unspecified value. */
 export function isReason(reason: unknown): reason is string {
   return typeof reason === 'string' && reason !== '' && !reason.endsWith('_UNSPECIFIED');
 }
 
 /**
- * Reads a `finishReason`. The protocol has none for tool calls, so the calls themselves decide.
+ * Reads a `finishReason`. The protocol has none for tool calls, so the calls decide.
  * @param hasCalls whether the candidate has function calls
  */
 export function decodeFinish(reason: unknown, hasCalls: boolean): FinishReason {
@@ -61,7 +65,7 @@ export function decodeFinish(reason: unknown, hasCalls: boolean): FinishReason {
   return reason === 'STOP' ? 'stop' : 'other';
 }
 
-/** Writes a `finishReason`: one that the protocol has no word for is a natural end. */
+/** Writes a `finishReason`. One without an equivalent in the protocol is written as a natural end. */
 export function encodeFinish(reason: FinishReason): string {
   switch (reason) {
     case 'length':

@@ -14,13 +14,13 @@ const wanted = numberNames([
 ]);
 const found: number[] = [];
 
-/** A block's own member, of one in a list of them: the arguments of a call stand deeper. */
+/** A usage is a member of a block, or of a block in a list. The arguments of a call stand deeper. */
 const levels = 2;
 
 /**
  * Finds the last `usageMetadata` in the bytes of an answer or in the end of a stream. A quoted key cannot occur inside
- * a JSON string, where its quotes would be escaped, so no parse of the rest is needed.
- * @returns the tokens that it names, or null when there is none or it names none
+ * a JSON string, which would escape its quotes, so the rest need not be parsed.
+ * @returns the tokens, or null if there is no such member or it names none
  */
 export function lastUsage(bytes: Buffer): Usage | null {
   const start = lastMemberObject(bytes, needle, levels);
@@ -31,7 +31,7 @@ export function lastUsage(bytes: Buffer): Usage | null {
   return usageOfNumbers(found);
 }
 
-/** Reads a parsed `usageMetadata`; null for what is none, or names no tokens. */
+/** Reads a parsed `usageMetadata`; null for anything else, and if it names no tokens. */
 export function decodeUsage(usage: unknown): Usage | null {
   if (!isObject(usage)) return null;
   collectNumbers(usage, wanted, found);
@@ -43,7 +43,7 @@ export function decodeUsage(usage: unknown): Usage | null {
   });
 }
 
-/** What has a price of its own: only where one of these is there, the object is parsed. */
+/** Marks of what has a price of its own. The object is parsed only if it contains one of them. */
 const charging = [...modalityMarks, Buffer.from('"serviceTier"'), Buffer.from('"trafficType"')];
 
 /** Writes the `usageMetadata` of a whole answer. */
@@ -58,13 +58,16 @@ export function encodeUsage({ input, output, cached, reasoning }: Usage): string
   );
 }
 
-/** Writes the `usageMetadata` of a stream that has not ended: what is known of the input. */
+/** Writes the `usageMetadata` of a stream that has not ended: the known part of the input. */
 export function encodeInputUsage({ input, cached }: Usage): string {
   const ofCache = cached > 0 ? `,"cachedContentTokenCount":${cached}` : '';
   return `{"promptTokenCount":${input}${ofCache},"totalTokenCount":${input}}`;
 }
 
-/** @param numbers by the places of `wanted` @returns null where they name no tokens */
+/**
+ * @param numbers in the order of `wanted`
+ * @returns null if they include no tokens
+ */
 function usageOfNumbers(numbers: readonly number[]): Usage | null {
   const { 0: prompt = -1, 1: toolUse = -1, 2: candidates = -1, 3: thoughts = -1, 4: cached = -1 } = numbers;
   if (prompt === -1 && candidates === -1 && thoughts === -1) return null;

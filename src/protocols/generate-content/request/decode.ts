@@ -37,7 +37,7 @@ import { addReasoning, decodeReasoning } from '../reasoning.js';
 import { schemaLimits } from '../schema-encode.js';
 import { inCamelCase, keyOf, memberOf, repeated, snakeCase } from '../spelling.js';
 
-/** Members of a `Schema` that JSON Schema does not know. */
+/** Members of a `Schema` that are not part of JSON Schema. */
 const ownMembers: ReadonlySet<string> = new Set(['nullable', 'example', 'propertyOrdering']);
 /** Limits that are 64-bit integers, which protocol buffers write as strings. */
 const limits: ReadonlySet<string> = new Set(schemaLimits);
@@ -46,8 +46,8 @@ const camelNames: ReadonlyMap<string, string> = new Map(
 );
 
 /**
- * Turns the vendor's `Schema` (a subset of OpenAPI 3.0: upper-case types, `nullable`) into JSON Schema. Members that it
- * does not know stay as they are.
+ * Converts the vendor's `Schema` (a subset of OpenAPI 3.0: upper-case types, `nullable`) to JSON Schema. Members that
+ * the vendor's does not have stay unchanged.
  */
 export function decodeSchema(schema: JsonObject): JsonObject {
   const members: [string, unknown][] = [];
@@ -63,7 +63,7 @@ function addMember(members: [string, unknown][], name: string, value: unknown): 
   if (name === 'type' && typeof value === 'string') {
     if (value !== 'TYPE_UNSPECIFIED') members.push([name, value.toLowerCase()]);
   } else if (name === 'format' && value === 'enum') {
-    // Says only that there is an `enum` beside it; JSON Schema has no such format.
+    // The format only shows that there is an `enum` beside it. JSON Schema has no such format.
     return;
   } else if (name === 'properties' && isObject(value)) {
     members.push([name, decodeProperties(value)]);
@@ -79,7 +79,7 @@ function addMember(members: [string, unknown][], name: string, value: unknown): 
 }
 
 function decodeProperties(properties: JsonObject): JsonObject {
-  // Object.fromEntries takes every name, `__proto__` as well.
+  // Object.fromEntries accepts every name, including `__proto__`.
   return Object.fromEntries(
     Object.entries(properties).map(([name, schema]) => [
       name,
@@ -98,15 +98,18 @@ function allowNull(members: [string, unknown][]): void {
 }
 
 /*
- * The search of the web as a tool of this protocol (https://ai.google.dev/gemini-api/docs/google-search). Models before
- * Gemini 3 refuse it beside functions and beside JSON answers; later ones take both, but want to be told that what the
- * vendor ran may be told, which Vertex AI does not know.
+ * Web search as a tool of this protocol (https://ai.google.dev/gemini-api/docs/google-search). Models before Gemini 3
+ * refuse it beside functions and beside JSON answers. Later ones take both, but require a setting that allows them to
+ * report what the vendor ran, which Vertex AI does not have.
  */
 
-/** Members of a tool that are the search, by either of their names: the one, and that which it had for older models. */
+/**
+ * The members of a tool that request the search: the current one and the one for older models, each under both of its
+ * names.
+ */
 const searchTools = ['googleSearch', 'googleSearchRetrieval'].flatMap((name) => [name, snakeCase(name)]);
 
-/** @param key the tool's member, one of `searchTools` */
+/** @param key the member of the tool, one of `searchTools` */
 function decodeSearch(key: string, value: unknown, at: string): WebSearch {
   const excluded = isObject(value) ? memberOf(value, 'excludeDomains') : null;
   return { ...plainSearch(key, at), blockedDomains: textsIn(excluded) };
@@ -114,7 +117,7 @@ function decodeSearch(key: string, value: unknown, at: string): WebSearch {
 
 /**
  * Reads the body of a generateContent request; see `TextCodec.decodeRequest`. Members may have either of their names.
- * What no other protocol can say is dropped where the answer is the same without it.
+ * Drops what no other protocol can express if the answer is the same without it.
  * @throws {GatewayError} of status 400, naming the field
  */
 export function decodeRequest(body: JsonObject, stream: boolean): ConversationRequest {
@@ -159,8 +162,8 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
 }
 
 /**
- * Refuses what asks for an answer in images or sound.
- * @param given the config as the client spelled it
+ * Refuses a request for images or audio.
+ * @param given the config in the client's spelling
  */
 function requireText(config: JsonObject, given: JsonObject, at: string): void {
   const modalities = config.responseModalities;
@@ -191,10 +194,10 @@ function decodeFormat(config: JsonObject, given: JsonObject, at: string): Output
   return mediaType === 'application/json' ? { kind: 'object' } : null;
 }
 
-/** The answer is one of the schema's words, and no JSON. */
+/** The answer is one of the schema's values, not JSON. */
 const enumType = 'text/x.enum';
 
-/** The schema of the answer as JSON Schema. */
+/** Returns the schema of the answer as JSON Schema. */
 function outputSchema(config: JsonObject): JsonObject | null {
   for (const name of ['responseJsonSchema', '_responseJsonSchema', 'responseSchema']) {
     const schema = config[name];
@@ -204,7 +207,7 @@ function outputSchema(config: JsonObject): JsonObject | null {
   return null;
 }
 
-/** Kinds by the ending of a URL's path, for files whose type the client left out. */
+/** Kinds of files by the extension in a URL's path, for files without a type. */
 const kindsByEnding: Readonly<Record<string, MediaPart['kind']>> = {
   png: 'image',
   jpg: 'image',
@@ -220,7 +223,7 @@ const kindsByEnding: Readonly<Record<string, MediaPart['kind']>> = {
  * Reads the `inlineData` or `fileData` of a part.
  * @param at path of the part in the client's body
  * @returns null for a part that has neither
- * @throws {GatewayError} of status 400 for data without a type, and for files that the vendor keeps
+ * @throws {GatewayError} of status 400 for data without a type, and for files that the vendor stores
  */
 function decodeMedia(part: JsonObject, at: string): MediaPart | null {
   const inline = memberOf(part, 'inlineData');
@@ -247,7 +250,9 @@ function fileMedia(file: JsonObject, at: string): MediaPart {
   return { kind, source: { kind: 'url', url, mediaType }, detail: null, name: nameOf(file), at };
 }
 
-/** The vendor's stores are `gs://` and its files API, which needs the client's own key. */
+/**
+ * Tells whether a URL is public. The vendor's stores are `gs://` and its files API, which needs the client's own key.
+ */
 function isPublic(url: string): boolean {
   return /^https?:\/\//i.test(url) && !/^https?:\/\/[\w.-]*\.googleapis\.com\/v1\w*\/files\//i.test(url);
 }
@@ -273,8 +278,9 @@ function nameOf(blob: JsonObject): string | null {
 }
 
 /**
- * Reads `contents`. Contents that say nothing are left out. The SDK's chats keep each event of a stream as a content of
- * its own: those of a model in a row are one turn, whose reasoning and calls other protocols want in one message.
+ * Reads `contents`. Contents without parts are left out. The SDK's chats store each event of a stream as a separate
+ * content. Consecutive contents of the model are therefore one turn, since other protocols need its reasoning and calls
+ * in one message.
  * @throws {GatewayError} of status 400 for roles and parts that cannot be translated
  */
 function decodeContents(contents: unknown): Turn[] {
@@ -307,7 +313,7 @@ function decodeContents(contents: unknown): Turn[] {
 /**
  * Reads `systemInstruction`: a content, or a plain string.
  * @param at path of it in the client's body
- * @throws {GatewayError} of status 400 for a part that is no text
+ * @throws {GatewayError} of status 400 for a part that is not a text
  */
 function decodeSystem(instruction: unknown, at: string): string[] {
   if (typeof instruction === 'string') return instruction === '' ? [] : [instruction];
@@ -338,7 +344,7 @@ function decodeUserParts(content: JsonObject, at: string, ids: CallIds): UserPar
 /** A turn of the model to which contents are added. */
 interface ModelTurn {
   readonly parts: AssistantPart[];
-  /** How many of the parts stand before all reasoning whose signature is still to come. */
+  /** Number of parts that stand before all reasoning without a signature so far. */
   settled: number;
 }
 
@@ -348,7 +354,7 @@ interface ModelContent {
   readonly ids: CallIds;
 }
 
-/** Adds a content to its turn; a text at the turn's end goes on with one at the beginning of the content. */
+/** Adds a content to its turn. A text at the beginning of the content continues a text at the end of the turn. */
 function addModelParts(turn: ModelTurn, { content, at, ids }: ModelContent): void {
   const { parts } = turn;
   let goesOn = parts.at(-1)?.kind === 'text';
@@ -376,15 +382,15 @@ function addModelParts(turn: ModelTurn, { content, at, ids }: ModelContent): voi
 }
 
 /**
- * Adds the reasoning whose signature stands on the part that comes next. The vendor's own signature is that of the part;
- * the answers of other vendors' models have it behind the texts that the reasoning came before.
+ * Adds the reasoning of a signature, which stands on the next part. The vendor's own signature belongs to that part. In
+ * answers of other vendors' models, it stands after the texts that followed the reasoning.
  */
 function addSigned({ parts, settled }: ModelTurn, signature: string): void {
   if (signatureFor('generateContent', signature) !== null) {
     addReasoning(parts, '', signature);
     return;
   }
-  // What is settled is not looked through again, however many parts are signed.
+  // Settled parts are not examined again, however many parts are signed.
   let shown = parts.length - 1;
   while (shown >= settled && !isUnsigned(parts[shown])) shown--;
   const thought = shown < settled ? undefined : parts[shown];
@@ -396,12 +402,12 @@ function isUnsigned(part: AssistantPart | undefined): boolean {
   return part?.kind === 'reasoning' && part.signature === null;
 }
 
-/** True for a part that has nothing but its signature. */
+/** Tells whether a part has nothing but its signature. */
 function isBare(part: JsonObject): boolean {
   return Object.keys(part).every((key) => part[key] === null || key === keyOf(part, 'thoughtSignature'));
 }
 
-/** A text or a medium, or null for a text that is empty and for what a tool of the vendor's left there. */
+/** Returns a text or a medium. Returns null for an empty text, and for what a tool of the vendor left there. */
 function spokenPart(part: JsonObject, at: string): ContentPart | null {
   if (typeof part.text === 'string') return part.text === '' ? null : { kind: 'text', text: part.text };
   const media = decodeMedia(part, at);
@@ -435,13 +441,16 @@ function decodeResult(result: JsonObject, at: string, ids: CallIds): ToolResultP
   return { kind: 'toolResult', callId, name, content, isError: Boolean(response?.error), at };
 }
 
-/** The text of a result: the protocol wants an object, so a text stands in one of three members by custom. */
+/**
+ * Returns the text of a result. The protocol requires an object, so a text stands in one of three members by
+ * convention.
+ */
 function resultText(response: JsonObject): string {
   const [key, ...others] = Object.keys(response);
   if (key !== undefined && others.length === 0) {
     const value = response[key];
     if (key === 'error' && value) return typeof value === 'string' ? value : JSON.stringify(value);
-    // The text of an object would come back as that object, not as the member of one.
+    // The text of an object would be written back as that object, not as a member of one.
     const isText = typeof value === 'string' && !isObjectText(value);
     if ((key === 'result' || key === 'output') && isText) return value;
   }
@@ -450,7 +459,7 @@ function resultText(response: JsonObject): string {
 
 const declarations = 'functionDeclarations';
 
-/** Reads `tools`: the functions in them, and beside them what the vendor runs itself. */
+/** Reads `tools`: the functions in them, and tools that the vendor runs. */
 function decodeTools(body: JsonObject): Pick<ConversationRequest, 'tools' | 'hostedTools' | 'search'> {
   const tools: Tool[] = [];
   const hostedTools: HostedTool[] = [];
@@ -472,7 +481,7 @@ function decodeTools(body: JsonObject): Pick<ConversationRequest, 'tools' | 'hos
 
 /**
  * Reads `toolConfig`.
- * @throws {GatewayError} of status 400 for a mode that is none of the documented ones
+ * @throws {GatewayError} of status 400 for a mode that is not documented
  */
 function decodeToolChoice(body: JsonObject): ToolChoice | null {
   const config = memberOf(body, 'toolConfig');
@@ -493,8 +502,8 @@ function decodeToolChoice(body: JsonObject): ToolChoice | null {
 }
 
 /**
- * `VALIDATED` holds the model's calls to their schemas and leaves it the choice of a text, for which other protocols have a
- * mark of each tool, and a narrower kind of schema.
+ * Returns the name of a setting that is left out. `VALIDATED` enforces the schemas of the model's calls, and leaves it
+ * free to answer with text. Other protocols have a mark on each tool for that, and allow fewer schemas.
  */
 function heldToSchemas(body: JsonObject): string[] {
   const config = memberOf(body, 'toolConfig');

@@ -19,9 +19,9 @@ import { encodeReasoning } from '../reasoning.js';
 import { encodeSchema, type SchemaSpare, schemaSpare } from '../schema-encode.js';
 
 /**
- * Writes the body of a generateContent request; see `TextCodec.encodeRequest`. The model and whether the answer is
- * streamed stand in the path. `parallel_tool_calls`, `verbosity` and the user's id are dropped.
- * @throws {GatewayError} of status 400, naming the client's field, for what the protocol cannot say
+ * Writes the body of a generateContent request; see `TextCodec.encodeRequest`. The path contains the model, and whether
+ * the answer is streamed. `parallel_tool_calls`, `verbosity` and the user's id are dropped.
+ * @throws {GatewayError} of status 400, naming the client's field, for what the protocol cannot express
  */
 export function encodeRequest(request: ConversationRequest, target: TargetOptions): string {
   refuseUnsayable(request, target, 'generateContent', ['logitBias']);
@@ -69,14 +69,14 @@ function putFormat(
   put('responseMimeType', 'application/json');
   if (format.kind === 'object') return;
   if (jsonSchema) put('responseJsonSchema', format.schema);
-  // Without a schema the answer is any object.
+  // Without a schema, the answer is any object.
   else put('responseSchema', encodeSchema(format.schema));
 }
 
 /**
  * Writes the part of a tool's result.
  * @param names of the functions by the ids of their calls
- * @param inside the media of the result stand in it
+ * @param inside the part contains the media of the result
  */
 function resultPart(result: ToolResultPart, names: ReadonlyMap<string, string>, inside: boolean): string {
   const { callId, content, isError } = result;
@@ -89,7 +89,7 @@ function resultPart(result: ToolResultPart, names: ReadonlyMap<string, string>, 
   return `{"functionResponse":{${named},"response":${response}${parts}}}`;
 }
 
-/** The protocol wants an object: the text of one goes in as it is. */
+/** Writes the text of a result. The protocol requires an object: the text of one is inserted unchanged. */
 function responseText(text: string, isError: boolean): string {
   if (isError) return `{"error":${JSON.stringify(text === '' ? 'The tool failed.' : text)}}`;
   return isObjectText(text) ? text : `{"result":${JSON.stringify(text)}}`;
@@ -102,7 +102,7 @@ function textOf(content: readonly ContentPart[]): string {
   return text ?? '';
 }
 
-/** Writes the media of a result as parts of their own, with a text before them that says whose they are. */
+/** Writes the media of a result as separate parts. A text before them names the result. */
 function attachments({ content, callId }: ToolResultPart): string {
   let parts = '';
   for (const part of content) {
@@ -113,17 +113,17 @@ function attachments({ content, callId }: ToolResultPart): string {
   return parts;
 }
 
-/** Writes a part of the user's; nothing for an empty text. */
+/** Writes a part of the user; empty for an empty text. */
 function spokenPart(part: ContentPart): string {
   return part.kind === 'text' ? textPart(part.text) : `{${mediaMembers(part)}}`;
 }
 
-/** Writes a text; nothing for an empty one. */
+/** Writes a text; empty for an empty one. */
 function textPart(text: string): string {
   return text === '' ? '' : `{"text":${quoted(text)}}`;
 }
 
-/** The members of a part that is a medium. */
+/** Returns the members of a part that is a medium. */
 function mediaMembers({ source }: MediaPart): string {
   if (source.kind === 'data')
     return `"inlineData":{"mimeType":${JSON.stringify(source.mediaType)},"data":${quoted(source.data)}}`;
@@ -131,19 +131,19 @@ function mediaMembers({ source }: MediaPart): string {
   return `"fileData":{"fileUri":${JSON.stringify(source.url)}${mediaType}}`;
 }
 
-/** Parts, and more behind them. */
+/** Joins two lists of parts. */
 function joined(parts: string, more: string): string {
   return parts === '' || more === '' ? parts + more : `${parts},${more}`;
 }
 
 /**
- * What stands for the signature of a call that the vendor's model did not make, or that a client carried without it.
- * Models with levels of reasoning refuse a call that has none
- * (https://ai.google.dev/gemini-api/docs/thought-signatures, "FAQs").
+ * Replaces the signature of a call that another vendor's model made, or that a client sent back without it. Models with
+ * levels of reasoning refuse a call without a signature (https://ai.google.dev/gemini-api/docs/thought-signatures,
+ * "FAQs").
  */
 export const unsigned = 'skip_thought_signature_validator';
 
-/** What is known while the turns are written in their order. */
+/** State while the turns are written in their order. */
 interface Writing {
   readonly target: Pick<TargetOptions, 'thinking'>;
   /** Names of the functions by the ids of their calls. */
@@ -151,10 +151,10 @@ interface Writing {
 }
 
 /**
- * Writes `contents`: the JSON text of the array. Turns of one role in a row are one content, since the protocol wants
- * user and model to alternate; instructions in the middle of a conversation are texts of the user.
- * @returns `[]` where the turns say nothing
- * @throws {GatewayError} of status 400, naming the client's field, for parts that the protocol cannot say
+ * Writes `contents`: the JSON text of the array. Consecutive turns of one role are one content, since the protocol
+ * requires user and model to alternate. Instructions in the middle of a conversation are texts of the user.
+ * @returns `[]` if the turns have no content
+ * @throws {GatewayError} of status 400, naming the client's field, for parts that the protocol cannot express
  */
 function encodeContents(turns: readonly Turn[], target: Pick<TargetOptions, 'thinking'>): string {
   const writing: Writing = { target, names: new Map() };
@@ -172,7 +172,10 @@ function encodeContents(turns: readonly Turn[], target: Pick<TargetOptions, 'thi
   return `[${text}]`;
 }
 
-/** Results come first: they must follow their calls at once. The media of a result come after them all. */
+/**
+ * Writes the parts of the user. Results stand first, since they must follow their calls immediately. The media of
+ * results stand after all of them.
+ */
 function userParts(turns: readonly Turn[], writing: Writing): string {
   let results = '';
   let media = '';
@@ -197,7 +200,8 @@ function userParts(turns: readonly Turn[], writing: Writing): string {
 
 function modelParts(turns: readonly Turn[], { target, names }: Writing): string {
   let parts = '';
-  // Stands on the part after the reasoning, or on the next call where the vendor had it on one: Gemini 3 wants it there.
+  // Stands on the part after the reasoning, or on the next call if the vendor had it on one: Gemini 3 requires it
+  // there.
   let signature: Pick<Signature, 'value' | 'isOfCall'> | null = null;
   let calls = 0;
   for (const turn of turns) {
@@ -228,10 +232,10 @@ function modelParts(turns: readonly Turn[], { target, names }: Writing): string 
   return signature === null ? parts : joined(parts, signed('"text":""', signature.value));
 }
 
-/** The members of a part, or nothing for an empty text. */
+/** Returns the members of a part; empty for an empty text. */
 function modelMembers(part: Exclude<AssistantPart, { readonly kind: 'reasoning' }>): string {
   if (part.kind === 'toolCall')
-    // The text of the arguments goes in as it is: a parse would round its large numbers.
+    // The text of the arguments is inserted unchanged, since a parse would round large numbers.
     return `"functionCall":{"id":${JSON.stringify(part.id)},"name":${JSON.stringify(part.name)},"args":${part.input}}`;
   if (part.kind === 'text' || part.kind === 'refusal')
     return part.text === '' ? '' : `"text":${quoted(part.text)}`;
@@ -243,8 +247,8 @@ function signed(members: string, signature: string): string {
 }
 
 /**
- * Writes `tools`, or undefined where there are none; `strict` is dropped.
- * @throws {GatewayError} of status 400, naming the client's field, for tools that are no functions
+ * Writes `tools`; undefined if there are none. `strict` is dropped.
+ * @throws {GatewayError} of status 400, naming the client's field, for tools that are not functions
  */
 function encodeTools(request: ConversationRequest, target: TargetOptions): JsonObject[] | undefined {
   const { tools, search } = request;
@@ -256,11 +260,11 @@ function encodeTools(request: ConversationRequest, target: TargetOptions): JsonO
   return list.length === 0 ? undefined : list;
 }
 
-/** A choice without functions is refused, and the hosted tools may just have been dropped. */
+/** Writes the choice of tools. It is refused without functions, and hosted tools may just have been dropped. */
 function encodeToolConfig(request: ConversationRequest): JsonObject | undefined {
   const { tools, toolChoice, search } = request;
   if (tools.length === 0) return undefined;
-  // Wanted where the vendor's own tools stand beside functions (https://ai.google.dev/gemini-api/docs/tool-combination).
+  // Required if the vendor's own tools stand beside functions (https://ai.google.dev/gemini-api/docs/tool-combination).
   const told = search === undefined ? {} : { includeServerSideToolInvocations: true };
   const config = { ...(toolChoice === null ? {} : encodeToolChoice(request, toolChoice)), ...told };
   return Object.keys(config).length === 0 ? undefined : config;
@@ -271,7 +275,7 @@ function encodeToolConfig(request: ConversationRequest): JsonObject | undefined 
  * @throws {GatewayError} of status 400, naming the client's field, for a choice among no tools
  */
 function encodeToolChoice(request: ConversationRequest, choice: ToolChoice): JsonObject {
-  // An empty list of names stands for all of them.
+  // An empty list of names means all of them.
   if (choice.mode === 'allowed' && choice.names.length === 0)
     throw unsupportedSetting(request, 'toolChoice', 'generateContent', 'that allows no tool at all');
   return { functionCallingConfig: callingConfig(choice) };
@@ -288,7 +292,7 @@ function callingConfig(choice: ToolChoice): JsonObject {
     case 'named':
       return { mode: 'ANY', allowedFunctionNames: [choice.name] };
     case 'allowed':
-      // Names are taken with `AUTO` by no version; `VALIDATED` is the mode that leaves the choice of text as well.
+      // No version takes names with `AUTO`. `VALIDATED` is the mode that also permits a text.
       return { mode: choice.required ? 'ANY' : 'VALIDATED', allowedFunctionNames: choice.names };
   }
 }

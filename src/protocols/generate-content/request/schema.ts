@@ -3,14 +3,14 @@ import { compileSchema, type Guarded, type MixedBody } from '../../../schema/com
 import { bodies, flag, given, name, nullable, record, text } from '../../../schema/members.js';
 import { snakeCase } from '../spelling.js';
 
-/** An object whose members may have either of their names. Members that must be there have one word. */
+/** An object whose members may have either of their names. Required members have a name of one word. */
 const spelled = (members: Readonly<Record<string, TSchema>>) =>
   Type.Object({
     ...members,
     ...Object.fromEntries(Object.entries(members).map(([member, schema]) => [snakeCase(member), schema])),
   });
 
-/** The vendor takes a single one without its brackets too, and its own examples leave them out. */
+/** The vendor also takes a single value without brackets, and its own examples omit them. */
 const repeated = (one: TSchema, options = {}) => Type.Union([Type.Array(one, options), one]);
 
 const integer = nullable(Type.Integer());
@@ -56,7 +56,7 @@ const generationConfig = nullable(
     responseMimeType: text,
     responseSchema: record,
     responseJsonSchema: record,
-    // Its name in the vendor's reference, where the one before is an alias.
+    // The name in the vendor's reference, of which the one above is an alias.
     _responseJsonSchema: record,
     responseLogprobs: flag,
     logprobs: nullable(Type.Integer({ minimum: 0 })),
@@ -88,15 +88,15 @@ const settings = {
   generationConfig,
 };
 
-/** Body of `POST /v1beta/models/{model}:generateContent` and of its streaming twin. */
+/** Body of `POST /v1beta/models/{model}:generateContent` and of its streaming variant. */
 export const generateContentRequestType = spelled({
-  // The one in the path, if any.
+  // The model of the path, if present.
   model: text,
   contents: repeated(content, { minItems: 1 }),
   ...settings,
 });
 
-/** Bodies of other text endpoints, told by the member that holds their input. */
+/** Bodies of other text endpoints, recognised by the member that holds their input. */
 const generateContentMixedBody: MixedBody = {
   own: 'contents',
   foreign: [bodies.chatOrMessages, bodies.responses, bodies.completions],
@@ -104,7 +104,7 @@ const generateContentMixedBody: MixedBody = {
 
 const withConfig: Guarded = { within: { generationConfig: {} } };
 
-/** The check of a generateContent request body that is translated. */
+/** Check of a generateContent request body that is translated. */
 export const generateContentRequest = compileSchema(
   generateContentRequestType,
   generateContentMixedBody,
@@ -118,7 +118,7 @@ const withWrapped: Guarded = {
   },
 };
 
-/** The same for `POST /v1beta/models/{model}:countTokens`: contents alone, or a whole request in a member. */
+/** The same for `POST /v1beta/models/{model}:countTokens`: only contents, or a whole request in a member. */
 export const countTokensRequest = compileSchema(
   Type.Union([
     Type.Object({ generate_content_request: generateContentRequestType }),
@@ -129,7 +129,7 @@ export const countTokensRequest = compileSchema(
   withWrapped,
 );
 
-/** Readers of protocol buffers take a whole number as a text, too. */
+/** Readers of protocol buffers also take an integer as a string. */
 const count = nullable(Type.Union([Type.Integer(), Type.String()]));
 
 const passedType = Type.Object({
@@ -139,7 +139,7 @@ const passedType = Type.Object({
     .properties,
 });
 
-/** The check of every generateContent request body: all that is asked of one which is passed on as it came. */
+/** Check of every generateContent request body, and the only one for a body that is passed on untouched. */
 export const passedGenerateContentRequest = compileSchema(
   passedType,
   generateContentMixedBody,

@@ -12,26 +12,26 @@ import { GroundingReader } from '../grounding-decode.js';
 import { decodeLogprobs } from '../logprobs.js';
 import { readBlock } from './rules.js';
 
-/** Candidates that a stream may have; the API takes no more than 8. */
+/** Most candidates of a stream; the API allows no more than 8. */
 const mostChoices = 128;
 
-/** What has come of a candidate. */
+/** State of a candidate. */
 interface Progress {
   calls: number;
-  /** Null until the upstream has named one. */
+  /** Null until the upstream has sent one. */
   finishReason: string | null;
   isEmpty: boolean;
-  /** It has a text or a call. */
+  /** A text or a call has arrived. */
   hasSaid: boolean;
-  /** Its reason was told, so nothing else can be. */
+  /** Its finish reason was reported, and nothing may follow. */
   isFinished: boolean;
   readonly grounding: GroundingReader;
 }
 
 /**
- * Reads a stream of responses, each with the parts that are new; see `StreamDecoder`. The protocol has no last event:
- * the reasons and the usage, which may still change, are told when the bytes end. The reason of an empty answer is told at
- * once, for it is all that there is to tell.
+ * Reads a stream of responses, each with the new parts; see `StreamDecoder`. The protocol has no last event. The finish
+ * reasons and the usage may still change, so they are reported when the bytes end. The finish reason of an empty answer
+ * is reported immediately, since it is the whole answer.
  */
 export class BlockDecoder implements StreamDecoder {
   readonly textMember = 'text';
@@ -48,7 +48,7 @@ export class BlockDecoder implements StreamDecoder {
   }
 
   decode(_event: string | null, data: string, out: StreamEvent[]): void {
-    // Some upstreams close with it as chat does.
+    // Some upstreams end the stream with it, like chat's.
     if (this.#isOver || data.trim() === '[DONE]') return;
     const read = readBlock(data);
     if (read instanceof GatewayError) this.#fail(read, out);
@@ -113,7 +113,7 @@ export class BlockDecoder implements StreamDecoder {
         if (signature !== null) out.push({ kind: 'signature', choice, signature });
         continue;
       }
-      // The signature of the reasoning before a part stands on the part itself.
+      // A part carries the signature of the reasoning before it.
       if (signature !== null) out.push({ kind: 'signature', choice, signature });
       if (text !== '') {
         out.push(
@@ -171,7 +171,7 @@ export class BlockDecoder implements StreamDecoder {
   }
 }
 
-/** Tells why a choice ended, once. */
+/** Reports why a choice ended, once. */
 function finishChoice(choice: number, progress: Progress, out: StreamEvent[]): void {
   if (progress.isFinished) return;
   progress.isFinished = true;

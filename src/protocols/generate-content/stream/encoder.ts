@@ -14,18 +14,20 @@ import { GroundingWriter } from '../grounding-encode.js';
 import { encodeLogprobs } from '../logprobs.js';
 import { callPart, textPart, thoughtPart } from '../parts-encode.js';
 
-/** Most characters of calls that are kept: each is sent whole. */
+/** Most characters of calls that are held: each is sent as a whole. */
 const mostCharacters = 16 * 1024 * 1024;
 
-/** What is kept of a choice until it can be sent. */
+/** What is held of a choice until it can be sent. */
 interface Choice {
-  /** A whole part that waits for the reason or the usage, which may belong into its block. */
+  /**
+   * A whole part that is held until the next event: the finish reason or the usage may have to be in the same block.
+   */
   held: string | null;
-  /** Of the reasoning that has ended: it stands on the call that comes next, or on a part of its own. */
+  /** The signature of the reasoning that has ended. It stands on the next call, or on a separate part. */
   signature: string | null;
   finish: FinishReason | null;
   isEmpty: boolean;
-  /** Of its text and its searches; null while it has none. */
+  /** Grounding of its text and its searches; null until it has any. */
   grounding: GroundingWriter | null;
 }
 
@@ -34,8 +36,8 @@ function newChoice(): Choice {
 }
 
 /**
- * Writes a stream of responses; see `StreamEncoder`. Calls are sent whole; the reason and the usage stand in the last
- * block of all.
+ * Writes a stream of responses; see `StreamEncoder`. Calls are sent as a whole. The finish reasons and the usage stand
+ * in the last block.
  */
 export class BlockEncoder implements StreamEncoder {
   error: GatewayError | null = null;
@@ -45,7 +47,7 @@ export class BlockEncoder implements StreamEncoder {
   readonly #inArray: boolean;
   #isOpen = false;
   #usage: Usage | null = null;
-  /** JSON text of what is known of the usage while the answer goes on, with its comma. */
+  /** JSON text of the usage that is known before the answer ends, with its comma. */
   #inputUsage = '';
   #call: Extract<StreamEvent, { readonly kind: 'callStart' }> | null = null;
   #arguments = '';
@@ -75,7 +77,7 @@ export class BlockEncoder implements StreamEncoder {
     return this.#rawFrame.before + raw + this.#rawFrame.after;
   }
 
-  /** None where each text is kept. */
+  /** Returns null if every text is kept. */
   rawTextFrame(): RawTextFrame | null {
     return this.#context.searches === true ? null : this.#rawFrame;
   }
@@ -174,7 +176,7 @@ export class BlockEncoder implements StreamEncoder {
     return released;
   }
 
-  /** A signature that no part came after, on a part of its own. */
+  /** Writes a signature that no part follows, as a separate part. */
   #ownSignature(index: number, choice: Choice): string {
     if (choice.signature === null) return '';
     const part = textPart('', choice.signature);
@@ -197,7 +199,7 @@ export class BlockEncoder implements StreamEncoder {
     this.#call = null;
   }
 
-  /** Sends the part that was held back, now that more comes after it. */
+  /** Sends the part that was held, when another one follows. */
   #release(index: number, choice: Choice): string {
     if (choice.held === null) return '';
     const part = choice.held;

@@ -13,17 +13,17 @@ import { lastUsage } from '../answer/usage.js';
 import { foreignBlock, upstreamError } from '../upstream-error.js';
 
 /**
- * Quoted keys, which cannot occur inside a string, where their quotes would be escaped, and how many levels are closed
- * from their object to the end of the response: of `candidates[]` and of `promptFeedback`. The arguments of a call, which
- * may have any keys, lie deeper.
+ * Quoted keys of finish reasons, which cannot occur inside a string, since its quotes would be escaped. `levels` is how
+ * many levels close from the key's object to the end of the response: of `candidates[]` and of `promptFeedback`. The
+ * arguments of a call, which may have any keys, lie deeper.
  */
 const reasons = [
   { key: Buffer.from('"finishReason"'), levels: 3 },
   { key: Buffer.from('"blockReason"'), levels: 2 },
 ] as const;
 /**
- * So many of each are looked at, from the last: the reason stands behind the content, where a client may have a model call
- * a function with any number of such arguments.
+ * How many of each key are examined, from the last one. The reason stands after the content, where a client may make a
+ * model call a function with any number of such arguments.
  */
 const mostLooked = 8;
 const responseMembers = ['candidates', 'promptFeedback', 'usageMetadata', 'responseId', 'modelVersion'];
@@ -45,11 +45,11 @@ export const judgeStart = judgingEvents((_event, data) => {
 });
 
 /**
- * Whether whole blocks name the reason why the answer ended; see `StreamRules.marksEnd`. The sources of an answer and
- * its signature stand beside the reason and may be longer than the bytes that are kept of a stream's end.
+ * Tells whether whole blocks contain the reason why the answer ended; see `StreamRules.marksEnd`. The sources and the
+ * signature of an answer stand beside the reason, and may be longer than the part of a stream's end that is kept.
  */
 export function marksEnd(run: Buffer): boolean {
-  // Where the run is a part of a very large event, nothing tells how deep in it a key is.
+  // If the run is a part of a very large event, the depth of a key in it is unknown.
   return namesReason(run, true);
 }
 
@@ -60,7 +60,7 @@ export function judgeEnd(tail: Buffer, { ended }: StreamFacts): StreamEnding {
   for (const { start, end } of lastEvents(tail)) {
     const block = eventObject(tail, start, end);
     if (block === null) {
-      // The tail may have cut into it.
+      // The kept end of the stream may begin inside the event.
       if (start === 0 && namesReason(tail.subarray(0, end), false)) complete = true;
     } else if (isObject(block.error)) {
       return { state: 'failed', usage, error: upstreamError(block.error) };
@@ -86,7 +86,7 @@ function hasReason({ candidates, promptFeedback }: JsonObject): boolean {
   );
 }
 
-/** @param cutCounts whether a reason counts when the bytes end before its response does */
+/** @param cutCounts whether a reason counts if the bytes end before its response does */
 function namesReason(bytes: Buffer, cutCounts: boolean): boolean {
   for (const { key, levels } of reasons) {
     let left = mostLooked;
@@ -107,7 +107,9 @@ function keyBefore(bytes: Buffer, key: Buffer, at: number): number {
   return at === 0 ? -1 : bytes.lastIndexOf(key, at - 1);
 }
 
-/** Offset after the bracket that closes so many levels around what stands at `from`, outside of strings, or -1. */
+/**
+ * Returns the offset after the bracket that closes this many levels around `from`, which is outside of strings, or -1.
+ */
 function endOfLevels(bytes: Buffer, from: number, levels: number): number {
   let left = levels;
   for (let at = from; at < bytes.length; at++) {
@@ -124,7 +126,7 @@ function endOfLevels(bytes: Buffer, from: number, levels: number): number {
   return -1;
 }
 
-/** Whether nothing but space is between `at` and the end of the event, or of the bytes. */
+/** Tells whether only white space stands between `at` and the end of the event or of the bytes. */
 function endsEvent(bytes: Buffer, at: number): boolean {
   const next = skipSpace(bytes, at);
   return next === bytes.length || firstEventEnd(bytes, at, next) !== -1;
