@@ -3,7 +3,7 @@ import { ApiError, ask } from './api.js';
 import { readEvents } from './sse.js';
 
 /** Points of the last hour, with some room for early steps. */
-const mostPoints = 800;
+const maxPoints = 800;
 const firstRetryMs = 500;
 const longestRetryMs = 10_000;
 
@@ -56,7 +56,7 @@ async function hear(
     isFirst = false;
     if (event === 'state') listener.onState(JSON.parse(data) as LiveState);
     if (event === 'history') points = JSON.parse(data) as HistoryView[];
-    if (event === 'point') points = [...points.slice(1 - mostPoints), JSON.parse(data) as HistoryView];
+    if (event === 'point') points = [...points.slice(1 - maxPoints), JSON.parse(data) as HistoryView];
     if (event === 'history' || event === 'point') listener.onHistory(points);
   }
 }

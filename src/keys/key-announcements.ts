@@ -24,7 +24,7 @@ export const announcementCollection = 'key-changes';
 const recordId = 'latest';
 
 /** Most ids in the record, since it is read several times a second. */
-const mostIds = 256;
+const maxIds = 256;
 
 /** Reads the recent announcements. An unreadable record counts as none. */
 export async function readAnnouncements(store: Store): Promise<Announcements> {
@@ -76,7 +76,7 @@ export function createAnnouncer(store: Store): (id: string) => Promise<void> {
 }
 
 async function announce(store: Store, ids: readonly string[]): Promise<void> {
-  const change: Announcement = [randomBytes(9).toString('base64url'), ids.length > mostIds ? null : ids];
+  const change: Announcement = [randomBytes(9).toString('base64url'), ids.length > maxIds ? null : ids];
   const place = { collection: announcementCollection, id: recordId, ttlMs: foreverMs };
   const isDone = await changeRecord(store, place, (text) => {
     const { changes } = parseAnnouncements(text ?? '');
@@ -96,7 +96,7 @@ function newest(changes: readonly Announcement[]): readonly Announcement[] {
   while (from > 0) {
     const [, ids] = changes[from - 1] as Announcement;
     held += ids?.length ?? 1;
-    if (held > mostIds && from < changes.length) break;
+    if (held > maxIds && from < changes.length) break;
     from--;
   }
   return changes.slice(from);

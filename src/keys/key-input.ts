@@ -34,10 +34,10 @@ export type Checked<Value> =
   | { readonly ok: false; readonly problems: readonly InputProblem[] };
 
 const longestLabel = 200;
-const mostGroups = 64;
+const maxGroups = 64;
 const longestGraceMs = 30 * 24 * 60 * 60 * 1000;
 /** Most unknown fields that are reported one by one. */
-const mostProblems = 20;
+const maxProblems = 20;
 const longestFieldShown = 64;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
@@ -104,7 +104,7 @@ class Problems {
   readonly #problems: InputProblem[] = [];
 
   add(field: string, message: string): void {
-    if (this.#problems.length < mostProblems) this.#problems.push({ field, message });
+    if (this.#problems.length < maxProblems) this.#problems.push({ field, message });
   }
 
   /** Reports unknown fields. @returns the fields of an object; none for any other value */
@@ -153,8 +153,8 @@ function checkLabel(value: unknown, found: Problems): string {
 }
 
 function checkGroups(value: unknown, found: Problems, rules: KeyRules): readonly string[] {
-  if (!Array.isArray(value) || value.length === 0 || value.length > mostGroups) {
-    found.add('groups', `must be a list of 1 to ${mostGroups} names of groups`);
+  if (!Array.isArray(value) || value.length === 0 || value.length > maxGroups) {
+    found.add('groups', `must be a list of 1 to ${maxGroups} names of groups`);
     return [];
   }
   value.forEach((name: unknown, index) => {

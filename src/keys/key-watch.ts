@@ -255,7 +255,7 @@ export class KeyWatch {
       if (isActive(now)) put.push(now.record);
       else if (isActive(old)) removed.push(id);
     }
-    this.#tell(
+    this.#report(
       this.#isUntold
         ? { whole: true, put: this.active(), removed: [], more }
         : { whole: false, put, removed, more },
@@ -273,7 +273,7 @@ export class KeyWatch {
     if (this.#gone.size > maxGone && oldest !== undefined) this.#gone.delete(oldest);
   }
 
-  #tell(change: KeyChange): void {
+  #report(change: KeyChange): void {
     const { whole, put, removed, more = false } = change;
     const isEnd = this.#isPart && !more;
     if (this.#isStopped || (!whole && !isEnd && put.length === 0 && removed.length === 0)) return;

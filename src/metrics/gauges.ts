@@ -66,9 +66,9 @@ export function* gaugeSteps(
   for (const [name, value] of Object.entries(numbers)) put(name as GaugeName, value);
   for (const stat of ['p50', 'p99', 'max'] as const)
     put('gateway_event_loop_delay_seconds', loopDelay[stat], stat);
-  const { told, states } = yield* notable(targets, Math.floor(caps.numbers / seriesOfTarget));
+  const { reported, states } = yield* notable(targets, Math.floor(caps.numbers / seriesOfTarget));
   for (const state of targetStates) put('gateway_targets', states[state], state);
-  for (const { upstream: name, model, state, inFlight } of told) {
+  for (const { upstream: name, model, state, inFlight } of reported) {
     const target = targetLabel(name, model);
     put('gateway_target_in_flight', inFlight, target);
     for (const each of targetStates) {
@@ -83,7 +83,7 @@ export function* gaugeSteps(
 const seriesOfTarget = targetStates.length + 1;
 
 interface NotableTargets {
-  readonly told: readonly TargetGauge[];
+  readonly reported: readonly TargetGauge[];
   /** The number of all targets in each state. */
   readonly states: Readonly<Record<TargetGauge['state'], number>>;
 }
@@ -93,15 +93,15 @@ interface NotableTargets {
  */
 function* notable(targets: Iterable<TargetGauge>, most: number): Steps<NotableTargets> {
   const states = { closed: 0, cooling: 0, open: 0, 'half-open': 0 };
-  let told: TargetGauge[] = [];
+  let reported: TargetGauge[] = [];
   let count = 0;
   for (const target of targets) {
     count++;
     states[target.state]++;
-    if (told.push(target) > 2 * most) told = busiest(told, most);
+    if (reported.push(target) > 2 * most) reported = busiest(reported, most);
     yield;
   }
-  return { told: count <= most ? told : busiest(told, most), states };
+  return { reported: count <= most ? reported : busiest(reported, most), states };
 }
 
 function busiest(targets: readonly TargetGauge[], most: number): TargetGauge[] {

@@ -20,20 +20,20 @@ interface UsedLimit {
 }
 
 /** Most limits in a report. */
-const mostLimits = 1000;
+const maxLimits = 1000;
 
 /** Selects the limits to report, of which there may be several hundred thousand. */
 export function* inspectLimits(limits: Iterable<UsedLimit>): Steps<UsedLimit[]> {
-  let told: UsedLimit[] = [];
+  let selected: UsedLimit[] = [];
   for (const limit of limits) {
-    if (limit.used > 0 && told.push(limit) > 2 * mostLimits) told = yield* mostUsed(told);
+    if (limit.used > 0 && selected.push(limit) > 2 * maxLimits) selected = yield* mostUsed(selected);
     yield;
   }
-  return yield* mostUsed(told);
+  return yield* mostUsed(selected);
 }
 
 function* mostUsed(limits: readonly UsedLimit[]): Steps<UsedLimit[]> {
-  return (yield* sortSteps(limits, (a, b) => b.used - a.used)).slice(0, mostLimits);
+  return (yield* sortSteps(limits, (a, b) => b.used - a.used)).slice(0, maxLimits);
 }
 
 /** A target as one worker sees it. */
@@ -45,7 +45,7 @@ export interface InspectedTarget {
 }
 
 /** Most targets in a report; those with a failure or a state other than closed come first. */
-const mostTargets = 500;
+const maxTargets = 500;
 
 /** The state of a target at a worker. */
 export interface TargetFacts {
@@ -66,14 +66,14 @@ export function inspectTargets(
   unixTime: (agoMs: number) => number,
 ): InspectedTarget[] {
   const isNotable = ({ state, lastError }: TargetFacts): boolean => state !== 'closed' || lastError !== null;
-  const told =
-    targets.length <= mostTargets
+  const selected =
+    targets.length <= maxTargets
       ? targets
       : [...targets.filter(isNotable), ...targets.filter((target) => !isNotable(target))].slice(
           0,
-          mostTargets,
+          maxTargets,
         );
-  return told.map(({ upstream, model, state, lastError, lastErrorAgoMs }) => ({
+  return selected.map(({ upstream, model, state, lastError, lastErrorAgoMs }) => ({
     name: targetLabel(upstream, model),
     state,
     lastFailure:

@@ -199,7 +199,7 @@ export function createRecorder(read: () => GaugeReadings, caps: SeriesCaps = def
 
   function* takeSteps(): Steps<MetricsSnapshot> {
     const gauges = yield* gaugeSteps(read(), caps);
-    noteOverflow(tables);
+    countOverflow(tables);
     // Overflows from here on are reported with the next snapshot.
     for (const { series } of [...Object.values(counters), ...Object.values(histograms)])
       series.overflowed = 0;
@@ -220,7 +220,7 @@ export function createRecorder(read: () => GaugeReadings, caps: SeriesCaps = def
     ...targetRecorder(tables),
     count: (family, amount, a, b) => counters[family].add(amount, a, b),
     snapshot() {
-      noteOverflow(tables);
+      countOverflow(tables);
       return atOnce(snapshotSteps(tables, atOnce(gaugeSteps(read(), caps))));
     },
     take: () => atOnce(takeSteps()),
@@ -275,7 +275,7 @@ function correctCost(
 }
 
 /** Updates the counter of uses that had no series of their own. */
-function noteOverflow({ counters, histograms }: Tables): void {
+function countOverflow({ counters, histograms }: Tables): void {
   const { series: families, values } = counters.gateway_metrics_overflow_total;
   for (const [name, { series }] of [...Object.entries(counters), ...Object.entries(histograms)]) {
     if (series !== families && series.overflowed > 0) values[families.find(name)] = series.overflowed;

@@ -134,7 +134,8 @@ export class SeriesTable {
   }
 
   /**
-   * Does that, and has what was counted passed on.
+   * `renew`, with a callback for the counts of each replaced series.
+   * @param pass moves the counts of a number to another one
    * @returns whether any places have changed
    */
   renewInto(pass: (number: number, shared: number) => void): boolean {

@@ -40,7 +40,7 @@ export function createOpenApi({ version, publicUrl, words }: OpenApiOptions) {
   const usedTags = new Set<string>();
   for (const placed of placeRoutes(buildRoutes(words))) {
     const { route, template } = placed;
-    const told = wordsOf(route);
+    const operationWords = wordsOf(route);
     const parameters = parametersOf(placed, shared, words);
     const requestBody = requestBodyOf(route);
     const tag = tagOf(route);
@@ -48,13 +48,13 @@ export function createOpenApi({ version, publicUrl, words }: OpenApiOptions) {
     paths[template] = {
       ...paths[template],
       [route.method.toLowerCase()]: {
-        operationId: told.id,
+        operationId: operationWords.id,
         tags: [tag],
-        summary: told.summary,
-        ...described(told),
+        summary: operationWords.summary,
+        ...described(operationWords),
         ...(parameters.length === 0 ? {} : { parameters }),
         ...(requestBody === null ? {} : { requestBody }),
-        responses: responsesOf(route, told, errors),
+        responses: responsesOf(route, operationWords, errors),
         security: security.requirements[route.auth],
       },
     };

@@ -94,7 +94,7 @@ const usageKey = Uint8Array.from(Buffer.from('include_usage', 'latin1'));
  * Most bytes walked for failed branches of unions, as a multiple of the body. Without a bound, nested unions whose
  * discriminators come last would multiply the work. Histories with the content before the role stay within it.
  */
-const mostWaste = 2;
+const maxWaste = 2;
 
 /** Up to this many digits, a decimal number is a quotient of two exact doubles: one rounding, like `JSON.parse`. */
 const exactDigits = 15;
@@ -150,7 +150,7 @@ class Walk {
   #choicesEnd = -1;
   #configStart = -1;
   #configEnd = -1;
-  #goesOn = false;
+  #continues = false;
   #inBackground = false;
   #toolsStart = -1;
   #toolsEnd = -1;
@@ -174,7 +174,7 @@ class Walk {
     this.#maxTokens = null;
     this.#choicesStart = -1;
     this.#configStart = -1;
-    this.#goesOn = false;
+    this.#continues = false;
     this.#inBackground = false;
     this.#toolsStart = -1;
     this.#reached = 0;
@@ -205,7 +205,7 @@ class Walk {
       stream: this.#streamStart !== -1 && body[this.#streamStart] === LOWER_T,
       includeUsage: this.#usageStart !== -1 && body[this.#usageStart] === LOWER_T,
       output: this.#outputSpans(),
-      goesOn: this.#goesOn,
+      goesOn: this.#continues,
       inBackground: this.#inBackground,
       tools: spanOf(this.#toolsStart, this.#toolsEnd),
       members: this.#steering.length === 0 ? noMembers : { ...noMembers, steering: this.#steering },
@@ -331,7 +331,7 @@ class Walk {
   /** Whether another branch may be tried after a failed one. */
   #mayTryNext(open: number): boolean {
     this.#wasted += this.#reached - open;
-    return this.#wasted <= mostWaste * this.#body.length;
+    return this.#wasted <= maxWaste * this.#body.length;
   }
 
   #members(rule: ObjectRule, open: number, levels: number): number {
@@ -362,7 +362,7 @@ class Walk {
       if (end === -1) return -1;
       if (property !== null) {
         missing &= ~property.bit;
-        if (property.guard !== 0 && !this.#note(property.guard, at, end)) return -1;
+        if (property.guard !== 0 && !this.#recordSpan(property.guard, at, end)) return -1;
       }
       at = skipSpace(body, end);
       if (body[at] === CLOSE_BRACE) return missing === 0 ? at + 1 : -1;
@@ -381,7 +381,7 @@ class Walk {
   }
 
   /** Records the span of a guarded key's value. @returns false for a repeated key that must be unique */
-  #note(guard: number, start: number, end: number): boolean {
+  #recordSpan(guard: number, start: number, end: number): boolean {
     if (guard === 1) {
       if (this.#modelStart !== -1) return false;
       this.#modelStart = start;
@@ -393,11 +393,11 @@ class Walk {
       if (this.#optionsStart !== -1) return false;
       this.#optionsStart = start;
       this.#optionsEnd = end;
-    } else this.#noteOutput(guard, start, end);
+    } else this.#recordOutput(guard, start, end);
     return true;
   }
 
-  #noteOutput(guard: number, start: number, end: number): void {
+  #recordOutput(guard: number, start: number, end: number): void {
     if (guard <= lastMaxTokens) {
       if (this.#maxTokens === null) this.#maxTokens = [{ start, end }];
       else this.#maxTokens.push({ start, end });
@@ -412,7 +412,7 @@ class Walk {
       this.#toolsEnd = end;
     } else if (guard === guardedKeys.length - 1) {
       this.#inBackground = this.#body[start] !== LOWER_N && this.#body[start] !== LOWER_F;
-    } else if (this.#body[start] !== LOWER_N) this.#goesOn = true;
+    } else if (this.#body[start] !== LOWER_N) this.#continues = true;
   }
 
   /** The model's name; empty without one, null for one that is left to the full check. */

@@ -21,7 +21,7 @@ import { vendorkFormat } from './video/vendork.js';
 
 const loopback = '127.0.0.1';
 const largestBody = 256 * 1024 * 1024;
-const mostCounted = 10_000;
+const maxCounted = 10_000;
 const ownPath = '/__simulator/';
 
 export interface SimulatorOptions {
@@ -241,7 +241,7 @@ function directivesDue(): (directive: Directive) => boolean {
       return true;
     }
     const before = fired.get(directive.source) ?? 0;
-    if (fired.size > mostCounted) {
+    if (fired.size > maxCounted) {
       fired.clear();
     }
     fired.set(directive.source, before + 1);

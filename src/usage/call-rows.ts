@@ -19,7 +19,7 @@ const tiers = serviceTiers.map((tier) => Buffer.from(`${tier}\t`));
 const series = Buffer.from(requestSeries);
 const hexDigits = Buffer.from('0123456789abcdef');
 /** A number has at most 24 characters, a time and a numbered id fewer than 40. */
-const mostOfNumbers = rowLength * 25 + 80;
+const maxOfNumbers = rowLength * 25 + 80;
 const msPerSecond = 1000;
 
 /** Reused, since it holds the rows of one caller at a time. */
@@ -41,7 +41,7 @@ export function writeRows(table: CallTable): Buffer {
     const group = ofGroups[rows[start] as number] as Buffer;
     const id = rows[start + 2] as number;
     const ownId = id < 0 ? Buffer.from(column(ids[-id - 1] as string)) : null;
-    makeRoom(mostOfNumbers + group.length + (ownId?.length ?? 0));
+    makeRoom(maxOfNumbers + group.length + (ownId?.length ?? 0));
     const ms = sinceSecond + (rows[start + 1] as number);
     put(ms < msPerSecond ? seconds[0] : seconds[1]);
     putThousandths(ms % msPerSecond);

@@ -48,7 +48,7 @@ const ofSeconds = rateNames.indexOf('perSecond');
 /** A price in whole femto-dollars. */
 interface Rate {
   readonly exact: bigint;
-  /** The same as a number. A rate that a number cannot hold exactly exceeds `mostPlain`. */
+  /** The same as a number. A rate that a number cannot hold exactly exceeds `maxPlain`. */
   readonly plain: number;
 }
 
@@ -74,7 +74,7 @@ const knownTariffs = new WeakMap<Price, Tariff[]>();
 
 const plainFemtoPerNano = Number(femtoPerNano);
 /** Sums up to this, nine dollars, are exact as numbers, also with half a nano-dollar added. */
-const mostPlain = Number.MAX_SAFE_INTEGER - plainFemtoPerNano;
+const maxPlain = Number.MAX_SAFE_INTEGER - plainFemtoPerNano;
 
 /** The amounts of the current call, in the order of `rateNames`. */
 const amounts = new Float64Array(rateNames.length);
@@ -94,13 +94,13 @@ export function costOf(price: Price, consumption: Consumption, factor = 1): numb
   const perCall = (made === null ? null : imageRate(tariff, made)) ?? (rates[ofCalls] as Rate);
   const perSecond = (made === null ? null : secondRate(tariff, made)) ?? (rates[ofSeconds] as Rate);
   measure(consumption);
-  // Plain numbers first, since bigints take six times as long. The result is exact if it is at most `mostPlain`, since a
+  // Plain numbers first, since bigints take six times as long. The result is exact if it is at most `maxPlain`, since a
   // product or sum above that is never rounded to below it.
   let femto = 0;
   for (let index = 0; index < ofCalls; index++)
     femto += (amounts[index] as number) * (rates[index] as Rate).plain;
   femto += (amounts[ofCalls] as number) * perCall.plain + (amounts[ofSeconds] as number) * perSecond.plain;
-  if (femto <= mostPlain) return plainNano(femto);
+  if (femto <= maxPlain) return plainNano(femto);
   let exact = 0n;
   for (let index = 0; index < ofCalls; index++)
     exact += BigInt(amounts[index] as number) * (rates[index] as Rate).exact;

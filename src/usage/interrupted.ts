@@ -25,12 +25,12 @@ const searchMs = 50_000;
 const recordsOfPage = 20;
 const linesOfPage = 50;
 /** Most records read in a round; the rest is left for the next. */
-const mostRecords = 10_000;
+const maxRecords = 10_000;
 /** A process that has claimed an ended process's calls appends their lines within this time, or has ended itself. */
 const claimMs = 60_000;
 const defaultSettleMs = 1000;
 /** Most that the clocks of processes may differ. */
-const mostSkewMs = 60_000;
+const maxSkewMs = 60_000;
 
 interface InterruptedOptions {
   readonly store: Store & Ledger;
@@ -147,7 +147,7 @@ export class InterruptedSearch {
       }
       next = page.next;
       looked += page.records.length;
-    } while (next !== null && looked < mostRecords);
+    } while (next !== null && looked < maxRecords);
     return ended;
   }
 
@@ -159,13 +159,13 @@ export class InterruptedSearch {
   async #appendMissing(series: string, records: readonly FoundRecord[]): Promise<number> {
     const { store } = this.#options;
     const since = Math.min(...records.map(({ value }) => value.since));
-    const told = await this.#idsOfLinesSince(series, since);
+    const inLedger = await this.#idsOfLinesSince(series, since);
     let calls = 0;
     for (const { id, value } of records) {
       const open = readPage(value.page);
-      for (const each of await this.#idsOfRows(open)) told.add(each);
-      const untold = open.filter(({ requestId }) => !told.has(requestId));
-      if (untold.length > 0 && (await this.#append(id, untold))) calls += untold.length;
+      for (const each of await this.#idsOfRows(open)) inLedger.add(each);
+      const missing = open.filter(({ requestId }) => !inLedger.has(requestId));
+      if (missing.length > 0 && (await this.#append(id, missing))) calls += missing.length;
       await store.remove(openCallsCollection, id);
     }
     return calls;
@@ -181,19 +181,19 @@ export class InterruptedSearch {
 
   /** The ids of a process's calls that have packed lines since a time. */
   async #idsOfLinesSince(series: string, since: number): Promise<Set<string>> {
-    const told = new Set<string>();
-    const range = { from: Math.max(0, since - tableSpanMs), until: Date.now() + mostSkewMs };
+    const inLedger = new Set<string>();
+    const range = { from: Math.max(0, since - tableSpanMs), until: Date.now() + maxSkewMs };
     let next: string | null = null;
     do {
       const page = await this.#options.store.readLines(usageLedger, range, linesOfPage, next);
       for (const { value } of page.lines) {
         // On a busy host, most lines are of other processes.
         if (!value.includes(series)) continue;
-        for (const { requestId, outcome } of readPage(value)) if (isCall(outcome)) told.add(requestId);
+        for (const { requestId, outcome } of readPage(value)) if (isCall(outcome)) inLedger.add(requestId);
       }
       next = page.next;
     } while (next !== null);
-    return told;
+    return inLedger;
   }
 
   async #append(id: string, records: readonly LedgerRecord[]): Promise<boolean> {

@@ -17,7 +17,7 @@ const changeMs = 1000;
 /** Most calls of one record: computing what each has used so far has to take less than a millisecond. */
 const callsOfRecord = 50;
 /** Most records of a worker; further calls have none. */
-const mostRecords = 200;
+const maxRecords = 200;
 /** How long a call's line may take to reach the ledger's writer. */
 const onItsWayMs = 1000;
 /** How long the records of an ended process are kept to be found. */
@@ -193,7 +193,7 @@ export class OpenCalls<Call extends OpenCall<Call>> {
   #enter(call: Call, now: number): void {
     let record = this.#records.find(({ calls }) => calls.size < callsOfRecord);
     if (record === undefined) {
-      if (this.#records.length >= mostRecords) return;
+      if (this.#records.length >= maxRecords) return;
       const id = `${this.#options.series}/${++this.#lastNumber}`;
       // Backdated, so that it is written immediately.
       record = { id, revision: null, calls: new Map(), writtenAt: now - changeMs, isChanged: true };
@@ -248,9 +248,9 @@ export class OpenCalls<Call extends OpenCall<Call>> {
     const lag = lagMs();
     let earliest = now;
     this.#table.begin(at);
-    for (const [call, told] of calls) {
+    for (const [call, lastRecord] of calls) {
       const endedFor = call.accounted ? now - call.endedAt : 0;
-      const known = call.accounted ? told : soFar(call);
+      const known = call.accounted ? lastRecord : soFar(call);
       if (known === null || !known.isMetered || (call.accounted && endedFor > lag + onItsWayMs)) {
         calls.delete(call);
         call.openRecord = null;

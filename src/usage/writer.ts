@@ -290,7 +290,7 @@ interface LoggedWriterOptions {
 export function createUsageWriter({ store, settings, recorder, log }: LoggedWriterOptions): UsageWriter {
   let isFailing = false;
   let dropLoggedAt = Number.NEGATIVE_INFINITY;
-  let untold = 0;
+  let droppedSinceLog = 0;
   return new UsageWriter({
     store,
     record: recorder.recordSums,
@@ -308,12 +308,12 @@ export function createUsageWriter({ store, settings, recorder, log }: LoggedWrit
     },
     onDropped(records) {
       recorder.count('gateway_ledger_dropped_total', records);
-      untold += records;
+      droppedSinceLog += records;
       const now = performance.now();
       if (now - dropLoggedAt < logIntervalMs) return;
       dropLoggedAt = now;
-      log.error({ entries: untold }, 'ledger entries were lost');
-      untold = 0;
+      log.error({ entries: droppedSinceLog }, 'ledger entries were lost');
+      droppedSinceLog = 0;
     },
   });
 }
@@ -370,15 +370,15 @@ function ledgerBatchOf(
 export function appendOnce(
   store: Pick<Ledger, 'append' | 'calls'>,
   name: string,
-  told: {
+  appended: {
     readonly calls: readonly { readonly call: CallRecord; readonly at: number }[];
     readonly record: Recorder['recordSums'];
     readonly retention: UsageRetention;
   },
 ): Promise<boolean> {
-  const batch = new OpenBatch(new CallTable(), told.record, formOf(store));
-  for (const { call, at } of told.calls) batch.add(call, at);
-  return store.append(usageLedger, ledgerBatchOf(batch.seal(), name, 1, told.retention));
+  const batch = new OpenBatch(new CallTable(), appended.record, formOf(store));
+  for (const { call, at } of appended.calls) batch.add(call, at);
+  return store.append(usageLedger, ledgerBatchOf(batch.seal(), name, 1, appended.retention));
 }
 
 /** Calls are counted at the latest at this number: with a key each, a few hundred take a millisecond. */

@@ -57,7 +57,7 @@ interface TaskIds {
 }
 
 const pageSize = 200;
-const mostUnsettled = 10_000;
+const maxUnsettled = 10_000;
 
 /** The video tasks of the store. Every promise rejects with the store's error while the store is unavailable. */
 export class TaskBook {
@@ -245,7 +245,7 @@ export class TaskBook {
       const page = await this.#store.list(submissions, pageSize, from);
       for (const { value } of page.records) found.push(JSON.parse(value) as Submission);
       from = page.next;
-    } while (from !== null && found.length < mostUnsettled);
+    } while (from !== null && found.length < maxUnsettled);
     return found;
   }
 
@@ -264,12 +264,12 @@ export class TaskBook {
     submission: Submission,
     request: OnceRequest | null,
   ): Promise<string | null> {
-    const noted = await Promise.allSettled([
+    const writes = await Promise.allSettled([
       this.#store.create(submissions, task.id, JSON.stringify(submission), ttlOf(task)),
       this.#store.create(taskCollection, task.id, writeTask(task), ttlOf(task)),
     ]);
     // Both writes have ended by now, so that removing the task does not race with them.
-    for (const each of noted) if (each.status === 'rejected') throw each.reason;
+    for (const write of writes) if (write.status === 'rejected') throw write.reason;
     // Last, so that a request never names a task that a crash kept from being recorded.
     const earlier = request === null ? null : await firstWith(this.#store, request, task.id);
     if (earlier !== null) await this.#remove(task.id, null);

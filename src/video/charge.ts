@@ -39,9 +39,11 @@ function endedCharge(
   const seconds = isTold ? videos * Math.max(1, Math.round(duration)) : charge.seconds;
   const longer = charge.seconds > 0 ? seconds / charge.seconds : 1;
   const { secondsNanoUsd = 0, secondsPaidNanoUsd = 0 } = charge;
-  const told = pricedResolution(task, charge);
-  const more = Math.round((told?.secondsNanoUsd ?? secondsNanoUsd) * longer - secondsNanoUsd);
-  const morePaid = Math.round((told?.secondsPaidNanoUsd ?? secondsPaidNanoUsd) * longer - secondsPaidNanoUsd);
+  const ofResolution = pricedResolution(task, charge);
+  const more = Math.round((ofResolution?.secondsNanoUsd ?? secondsNanoUsd) * longer - secondsNanoUsd);
+  const morePaid = Math.round(
+    (ofResolution?.secondsPaidNanoUsd ?? secondsPaidNanoUsd) * longer - secondsPaidNanoUsd,
+  );
   return {
     seconds,
     nanoUsd: nanoUsd + more,

@@ -105,12 +105,12 @@ export function wrongLength(at: string): GatewayError {
 export function readCount(value: unknown, at: string): number | null {
   if (!hasValue(value)) return null;
   const count = numberIn(value) ?? 0;
-  if (!Number.isInteger(count) || count < 1 || count > mostVideos)
-    throw wrongValue(at, `an integer between 1 and ${mostVideos}`);
+  if (!Number.isInteger(count) || count < 1 || count > maxVideos)
+    throw wrongValue(at, `an integer between 1 and ${maxVideos}`);
   return count;
 }
 
-const mostVideos = 1000;
+const maxVideos = 1000;
 
 function isGiven(body: JsonObject, name: string): boolean {
   return Object.hasOwn(body, name) && hasValue(body[name]);

@@ -68,8 +68,8 @@ export function lengthOf(value: unknown, at: string): Pick<VideoRequest, 'second
 
 const integer = nullable(Type.Integer());
 const atLeastOne = nullable(Type.Integer({ minimum: 1 }));
-const mostPixels = 99_999;
-const pixels = nullable(Type.Integer({ minimum: 1, maximum: mostPixels }));
+const maxPixels = 99_999;
+const pixels = nullable(Type.Integer({ minimum: 1, maximum: maxPixels }));
 
 /** The members common to the generic and the vendork format, the generic format's extensions, and vendork's own. */
 const sharedMembers: Readonly<Record<string, TSchema>> = {
@@ -172,7 +172,7 @@ function readSharedMembers(passed: VideoRequest): VideoRequest {
 
 function pixelsIn(value: unknown): number | null {
   const count = numberOrNull(value) ?? 0;
-  return Number.isInteger(count) && count > 0 && count <= mostPixels ? count : null;
+  return Number.isInteger(count) && count > 0 && count <= maxPixels ? count : null;
 }
 
 function readImage(member: Member | null): ImageSource | null {

@@ -121,8 +121,8 @@ export function resolutionOf(
     if (size !== null) sides.add(shorterSide(size));
     else if (name === 'resolution' ? text !== '' && text.length <= longest : word.test(text)) named.add(text);
   }
-  const told = named.size > 0 ? named : sides;
-  return told.size === 0 ? mode : told.size === 1 ? ([...told][0] ?? null) : null;
+  const candidates = named.size > 0 ? named : sides;
+  return candidates.size === 0 ? mode : candidates.size === 1 ? ([...candidates][0] ?? null) : null;
 }
 
 /** A size by its name in prices, such as `720p`. */

@@ -35,7 +35,7 @@ export function vendorkMembers({ format, body }: VideoRequest): (Member & { read
 }
 
 /** Images of a vendorj request that other formats can express: the first and the last. */
-const mostImages = 2;
+const maxImages = 2;
 
 /**
  * Refuses what no other format can express: members not as documented, files of unknown names in a form, a third image,
@@ -52,7 +52,7 @@ export function refuseForeign({ format, body, form, fault }: VideoRequest, to: V
     for (const name of ['binary_data_base64', 'image_urls']) {
       const list = body[name];
       const images = listOf(list);
-      if (count + images.length > mostImages) throw unsayable(`${name}[${mostImages - count}]`, to);
+      if (count + images.length > maxImages) throw unsayable(`${name}[${maxImages - count}]`, to);
       count += images.length;
     }
   }

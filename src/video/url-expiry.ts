@@ -18,13 +18,13 @@ export function expiryOf(url: string): number | null {
   const query = new Map(said);
   let earliest: number | null = null;
   for (const [name, value] of said) {
-    const at = told(name, value, query);
+    const at = expiryIn(name, value, query);
     if (at !== null && (earliest === null || at < earliest)) earliest = at;
   }
   return earliest;
 }
 
-function told(name: string, value: string, query: ReadonlyMap<string, string>): number | null {
+function expiryIn(name: string, value: string, query: ReadonlyMap<string, string>): number | null {
   const vendor = lasting.exec(name)?.[1];
   if (vendor !== undefined) {
     const from = compactTime(query.get(`x-${vendor}-date`) ?? '');

@@ -18,7 +18,7 @@ import { type KeyActions, KeyRow, keyColumns } from './row.js';
 
 const refreshMs = 10_000;
 /** Most keys in the live state. */
-const mostLive = 200;
+const maxLive = 200;
 
 /** The keys with their limits and usage, and the dialogs that create, change, rotate and revoke them. */
 export function KeysView() {
@@ -155,7 +155,7 @@ function KeyTable({ keys, list, actions }: KeyTableProps) {
 /** Returns a lookup of a key's traffic since the start; null if unknown. */
 function trafficOf(state: LiveState | null): (id: string) => LiveState['keys'][number] | null {
   const known = new Map(state?.keys.map((each) => [each.name, each]));
-  const isWhole = state !== null && state.keys.length < mostLive;
+  const isWhole = state !== null && state.keys.length < maxLive;
   return (id) => known.get(id) ?? (isWhole ? { name: id, requests: 0, errors: 0, refusals: 0 } : null);
 }
 

@@ -19,8 +19,8 @@ export interface PlaygroundCall {
   onChange(): void;
 }
 
-const mostBodyBytes = 64 * 1024 * 1024;
-const mostErrorBytes = 1024 * 1024;
+const maxBodyBytes = 64 * 1024 * 1024;
+const maxErrorBytes = 1024 * 1024;
 
 /** Sends the first request of a call, and records the head of its answer. */
 export async function begin(call: PlaygroundCall, request: GatewayRequest): Promise<Answer> {
@@ -38,7 +38,7 @@ export async function begin(call: PlaygroundCall, request: GatewayRequest): Prom
  */
 export async function readText(call: PlaygroundCall, answer: Answer, name: string): Promise<string | null> {
   const isError = answer.status >= 400;
-  const blob = await readBlob(answer.body, isError ? mostErrorBytes : mostBodyBytes);
+  const blob = await readBlob(answer.body, isError ? maxErrorBytes : maxBodyBytes);
   const text = await blob.text();
   logBody(call.record, call.sentAt, name, text);
   call.onChange();

@@ -17,8 +17,8 @@ export interface EventLog {
   characters: number;
 }
 
-const mostEvents = 2000;
-const mostCharacters = 1_048_576;
+const maxEvents = 2000;
+const maxCharacters = 1_048_576;
 
 export function emptyLog(): EventLog {
   return { events: [], count: 0, characters: 0 };
@@ -26,12 +26,12 @@ export function emptyLog(): EventLog {
 
 /** Adds an event, and drops the oldest ones beyond the bounds. An event that exceeds them alone is truncated. */
 export function logEvent(log: EventLog, event: Omit<LoggedEvent, 'index'>): void {
-  const data = event.data.slice(0, mostCharacters);
+  const data = event.data.slice(0, maxCharacters);
   log.events.push({ ...event, data, index: log.count });
   log.count += 1;
   log.characters += data.length;
   let dropped = 0;
-  while (log.events.length - dropped > mostEvents || log.characters > mostCharacters) {
+  while (log.events.length - dropped > maxEvents || log.characters > maxCharacters) {
     log.characters -= log.events[dropped]?.data.length ?? 0;
     dropped += 1;
   }

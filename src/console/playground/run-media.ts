@@ -9,7 +9,7 @@ import { type AnswerImage, readImages } from './media-request.js';
 import { readBlob, relay } from './relay.js';
 import { openAiTokens, type TextAnswer } from './text-answer.js';
 
-const mostMediaBytes = 128 * 1024 * 1024;
+const maxMediaBytes = 128 * 1024 * 1024;
 
 /**
  * Generates and shows images.
@@ -56,7 +56,7 @@ async function blobOf(call: PlaygroundCall, image: AnswerImage): Promise<Blob | 
   const { baseUrl, key, signal } = call;
   if (baseUrl === '' || !image.url.startsWith(`${baseUrl}/`)) return null;
   const answer = await relay(get(image.url.slice(baseUrl.length)), key, signal);
-  return answer.status === 200 ? readBlob(answer.body, mostMediaBytes) : null;
+  return answer.status === 200 ? readBlob(answer.body, maxMediaBytes) : null;
 }
 
 /** Generates speech, and plays it. */
@@ -70,7 +70,7 @@ export async function runSpeech(
     await readText(call, answer, '');
     return;
   }
-  const blob = await readBlob(answer.body, mostMediaBytes);
+  const blob = await readBlob(answer.body, maxMediaBytes);
   logBlob(call, '', blob);
   const { format } = choice.settings;
   const url = call.urls.make(blob);

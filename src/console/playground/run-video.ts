@@ -6,8 +6,8 @@ import { readVideoState, type VideoState, videoContent, videoPoll } from './vide
 
 const pollMs = 1500;
 /** Most failed polls in a row, since a gateway that reloads or is busy recovers. */
-const mostFailures = 5;
-const mostVideoBytes = 512 * 1024 * 1024;
+const maxFailures = 5;
+const maxVideoBytes = 512 * 1024 * 1024;
 
 const words: Readonly<Record<VideoState['state'], string>> = {
   queued: 'Queued',
@@ -42,7 +42,7 @@ export async function runVideo(
       task = readVideoState(choice.protocol, parseJson(said));
     } else if (answer.status < 500 && answer.status !== 429) {
       return;
-    } else if (++failures === mostFailures) return;
+    } else if (++failures === maxFailures) return;
   }
   show(call, task);
   if (task.state === 'failed') call.exchange.showProblem(task.error ?? 'The task has failed.');
@@ -56,7 +56,7 @@ async function play(call: PlaygroundCall, id: string): Promise<void> {
     await readText(call, answer, `GET ${request.path}`);
     return;
   }
-  const blob = await readBlob(answer.body, mostVideoBytes);
+  const blob = await readBlob(answer.body, maxVideoBytes);
   logBlob(call, `GET ${request.path}`, blob);
   call.exchange.showMade({ kind: 'video', url: call.urls.make(blob), file: 'video.mp4' });
 }

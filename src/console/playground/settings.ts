@@ -60,8 +60,8 @@ export const voices = ['alloy', 'ash', 'coral', 'echo', 'fable', 'nova', 'onyx',
 
 const usualSeconds = 4;
 const leastSpeed = 0.25;
-const mostSpeed = 4;
-const mostSeconds = 60;
+const maxSpeed = 4;
+const maxSeconds = 60;
 
 export function createSettings(): Settings {
   const kind = signal<Kind>('chat');
@@ -158,13 +158,13 @@ export function problemOf(settings: Settings): string | null {
     case 'speech': {
       if (speech.voice.value.trim() === '') return 'A speech needs a voice.';
       const speed = numberIn(speech.speed.value) ?? 1;
-      const isWrong = speech.speed.value.isBad || speed < leastSpeed || speed > mostSpeed;
-      return isWrong ? `Speed must be from ${leastSpeed} to ${mostSpeed}.` : null;
+      const isWrong = speech.speed.value.isBad || speed < leastSpeed || speed > maxSpeed;
+      return isWrong ? `Speed must be from ${leastSpeed} to ${maxSpeed}.` : null;
     }
     case 'video': {
       const { seconds } = video;
-      const isRight = seconds.value.text !== '' && isWhole(seconds.value, 1, mostSeconds);
-      return isRight ? null : `Seconds must be a whole number from 1 to ${mostSeconds}.`;
+      const isRight = seconds.value.text !== '' && isWhole(seconds.value, 1, maxSeconds);
+      return isRight ? null : `Seconds must be a whole number from 1 to ${maxSeconds}.`;
     }
   }
 }

@@ -2,9 +2,9 @@ import type { AssistantTurn } from './conversation.js';
 import { numberOf, objectOf, textOf } from './json.js';
 
 /** Most characters kept of the text, of the reasoning, and of the arguments of each call. */
-const mostCharacters = 2_097_152;
+const maxCharacters = 2_097_152;
 /** Most tool calls kept. */
-const mostCalls = 128;
+const maxCalls = 128;
 
 /** Tokens of an answer. Input includes cached tokens, and output includes reasoning. */
 export interface AnswerTokens {
@@ -81,7 +81,7 @@ export function addArguments(call: DraftCall | null, piece: unknown): void {
  */
 export function callOf(answer: TextAnswer, key: string): DraftCall | null {
   const found = answer.calls.find((call) => call.key === key);
-  if (found !== undefined || answer.calls.length >= mostCalls) return found ?? null;
+  if (found !== undefined || answer.calls.length >= maxCalls) return found ?? null;
   const call: DraftCall = { key, id: '', name: '', arguments: '' };
   answer.calls.push(call);
   return call;
@@ -110,7 +110,7 @@ export function openAiTokens(
 
 function joined(text: string, piece: unknown): string {
   const more = textOf(piece);
-  return text.length + more.length <= mostCharacters
+  return text.length + more.length <= maxCharacters
     ? text + more
-    : text + more.slice(0, mostCharacters - text.length);
+    : text + more.slice(0, maxCharacters - text.length);
 }

@@ -18,7 +18,7 @@ export interface UsageAsked {
 
 const dayMs = 86_400_000;
 /** Most days of a query, since each has a bar in the chart. */
-const mostDays = 1000;
+const maxDays = 1000;
 const daysOf: Readonly<Record<Exclude<RangeName, 'custom'>, number>> = {
   today: 1,
   '7 days': 7,
@@ -40,7 +40,7 @@ export function rangeDays(
 export function rangeProblem(from: string, to: string): string | null {
   if (!isDay(from) || !isDay(to)) return 'Both days are needed.';
   if (from > to) return 'The first day comes after the last.';
-  return Date.parse(to) - Date.parse(from) >= mostDays * dayMs ? `At most ${mostDays} days.` : null;
+  return Date.parse(to) - Date.parse(from) >= maxDays * dayMs ? `At most ${maxDays} days.` : null;
 }
 
 /** The path of the report. @param format for a table instead of JSON */

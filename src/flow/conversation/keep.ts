@@ -12,7 +12,7 @@ import { keepOwned, renewOwned, tellStoreFault } from './records.js';
 /** How long the end of an answer waits for the store, so that a short stall of the disk fails no answer. */
 const longestMs = 5000;
 /** Most bytes of a worker's calls in flight to the store, since these are in memory. */
-const mostUnderWay = 64 * 1024 * 1024;
+const maxUnderWay = 64 * 1024 * 1024;
 
 /** The end of a whole answer that waits until its turn is kept; null for any other. @param answer is copied */
 export function wholeEnd(keep: Keep, { status }: ResponseHead, answer: Buffer | string): WaitingEnd | null {
@@ -76,7 +76,7 @@ export function keepEnd(
     setImmediate(finish, false, null);
     return;
   }
-  if (keeping.underWay + bytes > mostUnderWay) {
+  if (keeping.underWay + bytes > maxUnderWay) {
     setImmediate(finish, false, 'too much is on its way to the store');
     return;
   }

@@ -117,10 +117,10 @@ class Recalling {
     const recalled = wanted.join(found, before, settings.recordBytes);
     const { bodyBytes } = this.#call.running.snapshot.limits;
     if ((recalled.body?.length ?? 0) > bodyBytes) throw tooLarge(bodyBytes);
-    this.#goOn(recalled);
+    this.#proceed(recalled);
   }
 
-  #goOn(recalled: Recalled): void {
+  #proceed(recalled: Recalled): void {
     const call = this.#call;
     const { schema, next } = this.#parts.options;
     const { bodyValues } = call.running.snapshot.limits;
@@ -162,12 +162,12 @@ class Recalling {
       return;
     }
     let isOver = false;
-    const once = (goOn: () => void): void => {
+    const once = (run: () => void): void => {
       clearTimeout(timer);
       if (isOver || call.accounted) return;
       isOver = true;
       try {
-        goOn();
+        run();
       } catch (fault) {
         refuse(services, call, refusalOf(services, call, 'request', fault));
       }

@@ -7,7 +7,7 @@ import type { Services } from '../services.js';
 
 const hourMs = 3_600_000;
 /** Most notes of a worker in flight: while the disk stalls, they wait in memory and in the store's queue. */
-const mostNotes = 1024;
+const maxNotes = 1024;
 /** Minimum interval between log lines about a failing store. */
 const toldEveryMs = 60_000;
 
@@ -41,7 +41,7 @@ export function noteRecords(services: Services, call: Call, records: readonly Ke
   const { owned, keeping } = services;
   const { conversations } = call.running.snapshot;
   if (records.length === 0 || owned === null || conversations === null || call.key === null) return;
-  if (keeping.notes >= mostNotes) return;
+  if (keeping.notes >= maxNotes) return;
   keeping.notes += 1;
   keepOwned(owned, call.key, records, conversations).then(
     () => {

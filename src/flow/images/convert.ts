@@ -35,7 +35,7 @@ import { prepareNative, prepareUpload, ruledBody, writtenKind } from '../upstrea
 /** Bytes of an answer: ten images of several megabytes in base64. */
 const answerBytes = 128 * 1024 * 1024;
 /** Most bytes of all images that a call has fetched by URL. */
-const mostFetched = 32 * 1024 * 1024;
+const maxFetched = 32 * 1024 * 1024;
 /** Fetched images are in memory as received, in base64, and in the body made of them. */
 const fetchCopies = 3;
 /** One call may take at most this fraction of the worker's memory budget. */
@@ -228,7 +228,7 @@ export class Conversion implements Asker {
   ): Promise<ReadonlyMap<string, Downloaded>> {
     const call = this.#call;
     const { limits } = call.running.snapshot;
-    const maxBytes = Math.min(mostFetched, Math.floor(limits.bufferedBytes / fetchShare / fetchCopies));
+    const maxBytes = Math.min(maxFetched, Math.floor(limits.bufferedBytes / fetchShare / fetchCopies));
     const before = call.heldBytes;
     const hold = (bytes: number): void => {
       if (!call.accounted) holdInAll(this.#services, call, before + bytes);

@@ -46,7 +46,7 @@ export type RealtimeCall = RoutedCall & SessionCall;
 
 /**
  * Joins two WebSockets: messages of either side go to the other unchanged. A slow client pauses its upstream. A client
- * cannot be paused, so the bytes waiting for a slow upstream are bounded. When one side ends, the other is told why.
+ * cannot be paused, so the bytes waiting for a slow upstream are bounded. When one side ends, the other gets the reason.
  */
 export class Bridge extends Swept implements ClientSocketListener, OpenSession, Detached {
   readonly #services: Services;
@@ -224,7 +224,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
       return;
     }
     if (isHarmless) this.#openUsage.noteDelta(data);
-    else if (!isBinary) this.#noteUsage(data);
+    else if (!isBinary) this.#recordUsage(data);
     if (client === null) {
       if (!this.#openUsage.isOpen) this.stop();
       return;
@@ -233,7 +233,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     client.gather(data, isBinary);
   }
 
-  #noteUsage(event: Buffer): void {
+  #recordUsage(event: Buffer): void {
     const call = this.#call;
     if (!mayTellUsage(event)) {
       this.#openUsage.noteDelta(event);
@@ -241,9 +241,9 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     }
     if (this.#openUsage.tellsAgain(event)) return;
     const usage = usageOfEvent(event);
-    const untold = this.#openUsage.note(event, usage);
-    if (untold !== null) this.#isEstimated = true;
-    const used = usage ?? untold;
+    const estimated = this.#openUsage.note(event, usage);
+    if (estimated !== null) this.#isEstimated = true;
+    const used = usage ?? estimated;
     if (used !== null) call.usage = addUsage(call.usage, used);
     const seconds = usage === null ? secondsOfEvent(event) : 0;
     call.mediaSeconds += seconds;
@@ -251,7 +251,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   }
 
   /** Adds the usage of a response in progress, which nobody will report: as much as was shown of it. */
-  #noteOpenUsage(): void {
+  #addOpenUsage(): void {
     const { usage } = this.#call;
     const { isOpen, shown } = this.#openUsage;
     if (!isOpen) {
@@ -378,7 +378,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
       this.#slot.leftBytes = this.#upstream.waitingBytes;
       this.#attempt.succeeded();
     } finally {
-      this.#noteOpenUsage();
+      this.#addOpenUsage();
       this.#funds?.end();
       account(services, this.#call, outcome);
     }
@@ -430,15 +430,17 @@ function failureOf({ failure }: UpstreamEnd, hasStalled: boolean): AttemptFailur
  * @param isWithin whether a response was in progress, whose rest will not arrive
  */
 function endOfClose(code: number, reason: string, isWithin: boolean, upstream: Upstream): UpstreamEnd {
-  const told = vendorAccountErrorOfClose(code, reason, upstream.secrets);
-  if (isVendorAccountError(told)) return { failure: null, error: told, code: closeCode.internal };
+  const closeError = vendorAccountErrorOfClose(code, reason, upstream.secrets);
+  if (isVendorAccountError(closeError)) return { failure: null, error: closeError, code: closeCode.internal };
   const isCut = isWithin && code === closeCode.goingAway;
-  if (orderly.has(code) && !isCut && told === null) return { failure: null, error: null, code: null };
+  if (orderly.has(code) && !isCut && closeError === null) return { failure: null, error: null, code: null };
   const cause = reason === '' ? `close ${code}` : `close ${code}: ${masked(reason, upstream)}`;
   return {
     failure: isCut || serverCodes.has(code) ? 'truncated' : null,
-    error: new GatewayError('upstream_error', told?.message ?? 'The upstream closed the session.', { cause }),
-    code: told === null ? null : closeCode.internal,
+    error: new GatewayError('upstream_error', closeError?.message ?? 'The upstream closed the session.', {
+      cause,
+    }),
+    code: closeError === null ? null : closeCode.internal,
   };
 }
 

@@ -106,7 +106,7 @@ class Opening implements Asker, SocketListener, ExchangeListener {
     else this.#attempt?.failed('unusable_answer', true);
     if (isOfVendorAccount) this.#attempt?.report(error);
     const reason = isError ? status : 'unusable_answer';
-    if (this.#goesOn({ ...harmless, reason, bytesSent: true }, error)) return;
+    if (this.#startsNext({ ...harmless, reason, bytesSent: true }, error)) return;
     if (!isError) {
       refuse(
         this.#services,
@@ -131,12 +131,12 @@ class Opening implements Asker, SocketListener, ExchangeListener {
     this.#attempt?.failed(reason, headSeen, detail);
     // An unanswered upgrade has no effect, so the next target may be tried whatever was sent.
     const error = failureError(failure);
-    if (this.#goesOn({ ...harmless, reason, bytesSent: false }, error)) return;
+    if (this.#startsNext({ ...harmless, reason, bytesSent: false }, error)) return;
     refuse(this.#services, this.#call, error);
   }
 
   /** @returns whether another attempt follows */
-  #goesOn(failed: FailedAttempt, error: GatewayError | null): boolean {
+  #startsNext(failed: FailedAttempt, error: GatewayError | null): boolean {
     if (!this.#plan.planNext(failed)) return false;
     this.#backoff = this.#plan.beginPlanned(error);
     return true;

@@ -14,7 +14,7 @@ const leastMessage = 4096;
 /** A longer turn of the event loop means that too much has arrived in it. */
 const longTurnMs = 500;
 /** Most time that one message counts for: the process may have been suspended during it. */
-const mostMessageMs = 100;
+const maxMessageMs = 100;
 
 interface KeyHold {
   sessions: number;
@@ -224,7 +224,7 @@ export class SessionSlot implements SocketRooms {
   }
 
   took(ms: number): void {
-    this.#key.turnMs += Math.min(ms, mostMessageMs);
+    this.#key.turnMs += Math.min(ms, maxMessageMs);
   }
 
   /** @returns a counter of bytes that counts until the slot is released */

@@ -105,11 +105,11 @@ export class SessionList {
     else if (key?.expiresAt != null) this.#expiresAt = Math.min(this.#expiresAt, key.expiresAt);
   }
 
-  /** Calls `tell` for each open session. A fault ends only the session concerned. */
-  each(tell: (session: OpenSession) => void): void {
+  /** Calls `action` for each open session. A fault ends only the session concerned. */
+  each(action: (session: OpenSession) => void): void {
     for (const session of [...this.#open]) {
       try {
-        tell(session);
+        action(session);
       } catch (fault) {
         handFault(session, 'socket', fault);
       }

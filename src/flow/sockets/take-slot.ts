@@ -41,12 +41,12 @@ class LateRefusal implements ExchangeListener {
   constructor(services: Services, call: Call, error: GatewayError) {
     this.#services = services;
     this.#call = call;
-    const tell = (): void => {
+    const refuseNow = (): void => {
       this.#end();
       if (!call.accounted) refuse(services, call, error);
     };
     const wait = lateMs.least + Math.random() * (lateMs.most - lateMs.least);
-    this.#timer = setTimeout(guard('timer', call, tell), wait);
+    this.#timer = setTimeout(guard('timer', call, refuseNow), wait);
   }
 
   onClientGone(): void {

@@ -17,7 +17,7 @@ import { oneOffHead } from '../upstream/head.js';
 import { markedKey } from '../upstream/key-mark.js';
 import type { ContentSource } from './content-source.js';
 
-const mostRedirects = 3;
+const maxRedirects = 3;
 /** Header lines sent to a server that is not the upstream itself. */
 const fetchLines = joinLines(
   headerLine('accept', '*/*'),
@@ -110,7 +110,7 @@ export class ContentFetch {
     const next = redirectTarget(this.#url ?? this.#ownUrl(), head);
     if (next === null) return false;
     this.cancel();
-    if (++this.#redirects > mostRedirects)
+    if (++this.#redirects > maxRedirects)
       this.#owner.onUnreached(new GatewayError('upstream_error', 'The upstream redirects too many times.'));
     else this.#reach(next);
     return true;

@@ -139,7 +139,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
     const failure = this.#beginning.failureIn(chunk);
     if (failure !== null) {
       this.#fetch.cancel();
-      this.#noteFailure(failure);
+      this.#recordFailure(failure);
       this.#break(failure);
       return true;
     }
@@ -273,12 +273,12 @@ class ContentRelay implements ContentOwner, ExchangeListener {
   }
 
   #refuseFor(error: GatewayError): void {
-    this.#noteFailure(error);
+    this.#recordFailure(error);
     this.#refuse(error);
   }
 
   /** Records a refusal of our account. Only the upstream itself knows it, not the servers that keep its files. */
-  #noteFailure(error: GatewayError): void {
+  #recordFailure(error: GatewayError): void {
     const { source } = this.#request;
     if (source.kind !== 'path' || !this.#fetch.isAtUpstream || !isVendorAccountError(error)) return;
     const { upstream, model } = source;

@@ -175,8 +175,8 @@ function changeBy(
     call.answeredAt = performance.now();
     const { head, body, refusal } = answer;
     // An error about our account says nothing about the task.
-    const told = refusal?.error ?? null;
-    if (isVendorAccountError(told)) throw told;
+    const refused = refusal?.error ?? null;
+    if (isVendorAccountError(refused)) throw refused;
     const polled = { status: head.status, body, isMaker: hasMakersKey(upstream, task) };
     const change = changeByPoll(task, polled, Date.now());
     if (change === null) throw statusError(head, body);

@@ -66,7 +66,7 @@ function phrase(text: string): string {
   return clip(quoted ?? named ?? text, longestFill);
 }
 
-const mostLongTokens = 1_000_000;
+const maxLongTokens = 1_000_000;
 
 /**
  * Composes the answer to a prompt, always the same for the same prompt.
@@ -148,8 +148,8 @@ function lengthened(prompt: Prompt, text: string): string {
     return text;
   }
   const tokens = directiveValue(long, 'long', 100);
-  if (tokens > mostLongTokens) {
-    throw directiveError(`"long" goes up to ${mostLongTokens} tokens.`);
+  if (tokens > maxLongTokens) {
+    throw directiveError(`"long" goes up to ${maxLongTokens} tokens.`);
   }
   const filler = ' simulated words';
   const missing = Math.max(0, tokens - countTokens(text));

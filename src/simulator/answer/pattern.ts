@@ -4,7 +4,7 @@ type Node =
   | { readonly kind: 'choice'; readonly nodes: readonly Node[] }
   | { readonly kind: 'repeat'; readonly node: Node; readonly min: number; readonly max: number };
 
-const mostRepeats = 256;
+const maxRepeats = 256;
 const shorthands: Readonly<Record<string, string>> = { d: '0', w: 'a', s: ' ', D: 'a', W: '-', S: 'a' };
 const controls: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', f: '\f', v: '\v', 0: '\0' };
 const properties: Readonly<Record<string, string>> = { L: 'a', Ll: 'a', Lu: 'A', N: '0', Nd: '0', P: '-' };
@@ -22,7 +22,7 @@ export function patternExample(pattern: string, minLength: number): string | nul
     const expression = new RegExp(pattern, 'u');
     const tree = parse(pattern);
     let best: string | null = null;
-    for (let growth = 0; growth <= mostRepeats; growth = growth < 16 ? growth + 1 : growth * 2) {
+    for (let growth = 0; growth <= maxRepeats; growth = growth < 16 ? growth + 1 : growth * 2) {
       const text = write(tree, growth);
       if (expression.test(text)) {
         best = text;
@@ -46,7 +46,7 @@ function write(node: Node, growth: number): string {
     case 'choice':
       return node.nodes[0] === undefined ? '' : write(node.nodes[0], growth);
     case 'repeat':
-      return write(node.node, growth).repeat(Math.min(node.max, node.min + growth, mostRepeats));
+      return write(node.node, growth).repeat(Math.min(node.max, node.min + growth, maxRepeats));
   }
 }
 

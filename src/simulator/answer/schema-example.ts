@@ -11,7 +11,7 @@ import { isObject, type JsonObject, member, numberOr } from '../http/json.js';
 import { patternExample } from './pattern.js';
 import { clip } from './tokens.js';
 
-const mostAlternatives = 24;
+const maxAlternatives = 24;
 const deepest = 30;
 const larger = ['minimum', 'exclusiveMinimum', 'minLength', 'minItems', 'minProperties', 'multipleOf'];
 const smaller = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems', 'maxProperties'];
@@ -32,7 +32,7 @@ function alternatives(schema: unknown, work: SchemaWork, depth = 0): JsonObject[
   const { $ref, allOf, anyOf, oneOf, ...own } = schema;
   let found: JsonObject[] = [withDescribedBounds(own)];
   const narrow = (by: readonly JsonObject[]): void => {
-    found = found.flatMap((left) => by.map((right) => merge(left, right))).slice(0, mostAlternatives);
+    found = found.flatMap((left) => by.map((right) => merge(left, right))).slice(0, maxAlternatives);
   };
   if ($ref !== undefined) {
     narrow(alternatives(resolveReference(work.root, $ref), work, depth + 1));
@@ -160,7 +160,7 @@ const softDepth = 5;
 const hardDepth = 40;
 const softCount = 1_000;
 const hardCount = 5_000;
-const mostWork = 200_000;
+const maxWork = 200_000;
 const longestText = 100_000;
 const scalarTypes: readonly string[] = ['null', 'boolean', 'integer', 'number', 'string'];
 
@@ -195,7 +195,7 @@ const formats: Readonly<Record<string, string>> = {
  * @returns undefined if no valid value was found.
  */
 export function schemaExample(schema: unknown, filling: Filling): unknown {
-  const making = { work: { root: schema, left: mostWork }, filling, made: 0 };
+  const making = { work: { root: schema, left: maxWork }, filling, made: 0 };
   return make(schema, making, { name: '', depth: 0, variant: 0 });
 }
 

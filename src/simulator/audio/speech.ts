@@ -17,7 +17,7 @@ import {
   textOrNull,
 } from '../openai/values.js';
 
-const mostCharacters = 4096;
+const maxCharacters = 4096;
 const eventBytes = 16 * 1024;
 const contentTypes = {
   mp3: 'audio/mpeg',
@@ -57,7 +57,7 @@ export const speechRoutes = routes({
 async function speak(asked: RouteRequest): Promise<Reply> {
   const { body } = await readFields(asked, ['json']);
   modelOf(body, 'sim-speech', false);
-  const wishes = promptWishes(requiredText(body, 'input', mostCharacters));
+  const wishes = promptWishes(requiredText(body, 'input', maxCharacters));
   const voice = readVoice(body);
   textOrNull(body, 'instructions');
   const format = readFormat(body);

@@ -76,7 +76,7 @@ function unit(vector: Float64Array): Float32Array {
 
 /** Most texts of a request. */
 export const mostInputs = 2048;
-const mostTokens = 8192;
+const maxTokens = 8192;
 export const usualDimensions = 256;
 export const mostDimensions = 4096;
 
@@ -118,10 +118,10 @@ function readInputs(value: unknown): readonly Input[] {
       throw invalid(param, 'a text that is not empty, or a list of tokens, like all others');
     }
     const tokens = tokensOf(one);
-    if (tokens > mostTokens) {
+    if (tokens > maxTokens) {
       throw new RequestError(
         400,
-        `This model's maximum context length is ${mostTokens} tokens, but '${param}' has ${tokens}.`,
+        `This model's maximum context length is ${maxTokens} tokens, but '${param}' has ${tokens}.`,
         param,
       );
     }

@@ -41,9 +41,9 @@ function member(name: string, value: unknown): unknown {
 }
 
 const levels = ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH'];
-const mostStops = 5;
+const maxStops = 5;
 
-/** `generationConfig` as far as the simulator reads it. */
+/** The members of `generationConfig` that the simulator reads. */
 export interface Generation {
   readonly candidates: number;
   readonly maxTokens: number;
@@ -113,8 +113,8 @@ function readStop(stop: unknown): readonly string[] {
   if (!Array.isArray(list) || !list.every((one): one is string => typeof one === 'string' && one !== '')) {
     throw invalid('stop_sequences', 'must be non-empty texts.');
   }
-  if (list.length > mostStops) {
-    throw invalid('stop_sequences', `at most ${mostStops} stop sequences are allowed.`);
+  if (list.length > maxStops) {
+    throw invalid('stop_sequences', `at most ${maxStops} stop sequences are allowed.`);
   }
   return list;
 }

@@ -9,11 +9,11 @@ import { requestIdOf, vendorBody, vendorFormat } from '../media/route.js';
 import { isImageUrl } from '../openai/values.js';
 
 const parameterError = 'InvalidParameter';
-const mostCount = 6;
-const mostGiven = 3;
-const mostSeed = 2_147_483_647;
+const maxCount = 6;
+const maxGiven = 3;
+const maxSeed = 2_147_483_647;
 const leastEdge = 16;
-const mostEdge = 4096;
+const maxEdge = 4096;
 
 const codes: Readonly<Record<number, string>> = {
   401: 'InvalidApiKey',
@@ -60,8 +60,8 @@ function draw(asked: RouteRequest): Reply {
     throw wrong('"parameters" must be an object.');
   }
   const { width, height } = readSize(parameters.size ?? '1024*1024');
-  const count = whole(parameters, 'n', { least: 1, most: mostCount }) ?? 1;
-  const chosen = whole(parameters, 'seed', { least: 0, most: mostSeed });
+  const count = whole(parameters, 'n', { least: 1, most: maxCount }) ?? 1;
+  const chosen = whole(parameters, 'seed', { least: 0, most: maxSeed });
   refuseWrongTypes(parameters);
   const seed = createHash('sha256')
     .update(JSON.stringify([wishes.rest, images, width, height, chosen]))
@@ -103,8 +103,8 @@ function readInput(body: JsonObject): Asked {
   if (texts.length !== 1 || text === '') {
     throw wrong('"input.messages[0].content" must have exactly one text.');
   }
-  if (images.length > mostGiven) {
-    throw wrong(`"input.messages[0].content" can have at most ${mostGiven} images.`);
+  if (images.length > maxGiven) {
+    throw wrong(`"input.messages[0].content" can have at most ${maxGiven} images.`);
   }
   return { wishes: promptWishes(text), images };
 }
@@ -118,7 +118,7 @@ function readImage(image: string, index: number): string {
 
 function readSize(size: unknown): { readonly width: number; readonly height: number } {
   const [width = 0, height = 0] = (/^(\d+)\*(\d+)$/.exec(String(size)) ?? []).slice(1).map(Number);
-  if (Math.min(width, height) < leastEdge || Math.max(width, height) > mostEdge) {
+  if (Math.min(width, height) < leastEdge || Math.max(width, height) > maxEdge) {
     throw wrong('"parameters.size" must be "WIDTH*HEIGHT".');
   }
   return { width, height };

@@ -25,8 +25,8 @@ import {
   textOrNull,
 } from '../openai/values.js';
 
-const mostCharacters = 32_000;
-const mostImages = 16;
+const maxCharacters = 32_000;
+const maxImages = 16;
 const edges = { least: 16, most: 4096 };
 const automaticSize = '1024x1024';
 
@@ -133,8 +133,8 @@ function reference(image: unknown, name: string): string {
 
 function refuseCount(count: number, name: string): void {
   if (count === 0) throw missing(name);
-  if (count > mostImages) {
-    throw invalid(name, `at most ${mostImages} images`);
+  if (count > maxImages) {
+    throw invalid(name, `at most ${maxImages} images`);
   }
 }
 
@@ -143,7 +143,7 @@ function readShared(
   given: { readonly operation: ImageRequest['operation']; readonly images: readonly string[] },
 ): ImageRequest {
   const model = modelOf(body, 'sim-image', false);
-  const wishes = promptWishes(requiredText(body, 'prompt', mostCharacters));
+  const wishes = promptWishes(requiredText(body, 'prompt', maxCharacters));
   const size = textOrNull(body, 'size') ?? 'auto';
   const { width, height } = readSize(size === 'auto' ? automaticSize : size, 'size', edges);
   oneOf(body, 'moderation', ['auto', 'low']);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Width and height in pixels of the files `video-*`, in the order in which they are preferred. */
+/** Width and height in pixels of the files `video-*`, in order of preference. */
 const sizes = [
   [1280, 720],
   [720, 1280],
@@ -10,14 +10,14 @@ const sizes = [
 
 const kept = new Map<string, Buffer>();
 
-/** A media file of the folder `assets/`, which is read once; `make.sh` there made them. The bytes are to read only. */
+/** A file of the folder `assets/`, created by `make.sh` there. Files are read once; their bytes must not be changed. */
 export function asset(name: string): Buffer {
   const bytes = kept.get(name) ?? readFileSync(new URL(`assets/${name}`, import.meta.url));
   kept.set(name, bytes);
   return bytes;
 }
 
-/** The size that there is a video of, and pictures of it, and that is most like the one asked for: shape before size. */
+/** The available size of videos and their pictures that is nearest to the requested one, by ratio first. */
 export function nearestSize(
   width: number,
   height: number,
@@ -30,12 +30,12 @@ export function nearestSize(
   return { width: nearestWidth, height: nearestHeight };
 }
 
-/** A small picture with which the video of this size begins: WebP, 320 pixels wide. */
+/** The first picture of the video of this size: WebP, 320 pixels wide. */
 export function webpThumbnail(size: { width: number; height: number }): Buffer {
   return asset(`thumbnail-${nameOf(size)}.webp`);
 }
 
-/** Twelve moments of the video of this size in four columns and three rows: JPEG, 640 pixels wide. */
+/** Twelve pictures of the video of this size in four columns and three rows: JPEG, 640 pixels wide. */
 export function jpegSheet(size: { width: number; height: number }): Buffer {
   return asset(`sheet-${nameOf(size)}.jpg`);
 }

@@ -2,14 +2,14 @@ import { readFlac } from './flac.js';
 import { isLayer3, layer3Seconds, readTag } from './mp3.js';
 import { readWav } from './wav.js';
 
-/** What a file is, how long it lasts, and the text that the simulator put into it; null where it does not tell. */
+/** The container, duration and embedded text of an audio file; null if unknown. */
 export interface AudioDescription {
   readonly container: 'mp3' | 'wav' | 'flac' | 'mp4' | 'ogg' | 'webm' | 'unknown';
   readonly seconds: number | null;
   readonly text: string | null;
 }
 
-/** Reads what a file of sound or video tells in its first bytes and its comments. Any bytes are fine. */
+/** Describes an audio or video file by its first bytes and comments. Accepts any bytes. */
 export function describeAudio(bytes: Buffer): AudioDescription {
   const tag = readTag(bytes);
   const start = (from: number, to: number): string => bytes.toString('latin1', tag.end + from, tag.end + to);

@@ -1,4 +1,4 @@
-/** The value, when it is a whole number within the bounds. Throws a RangeError that names it else. */
+/** Returns a whole number within the bounds. @throws RangeError with its name for any other value */
 export function whole(name: string, value: number, least: number, most: number): number {
   if (!Number.isInteger(value)) {
     throw new RangeError(`${name} must be a whole number, not ${value}`);
@@ -6,7 +6,7 @@ export function whole(name: string, value: number, least: number, most: number):
   return within(name, value, least, most);
 }
 
-/** The value, when it is within the bounds. Throws a RangeError that names it else. */
+/** Returns a number within the bounds. @throws RangeError with its name for any other value */
 export function within(name: string, value: number, least: number, most: number): number {
   if (!(value >= least && value <= most)) {
     throw new RangeError(`${name} must be ${least} to ${most}, not ${value}`);

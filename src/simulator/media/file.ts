@@ -4,15 +4,15 @@ import { bodyReply, type Reply, type Step } from '../http/reply.js';
 import type { RouteRequest } from '../http/route.js';
 import { binaryFormat } from './route.js';
 
-/** Every block begins with its own number, in eight bytes; the rest is the same noise in all of them. */
+/** Every block begins with its number in eight bytes, followed by noise that is the same in all blocks. */
 const blockLength = 1024 * 1024;
 const numberLength = 8;
 const noisePieceLength = 256 * 1024;
 
 /**
- * Any part of an endless sequence of bytes that is the same each time and of which no two megabytes are equal. Costs no
- * memory but one block, however much is read.
- * @param range first byte, and the one behind the last
+ * Any part of an endless, deterministic sequence of bytes in which no two megabytes are equal. Takes one block of memory,
+ * however much is read.
+ * @param range first byte, and the one after the last
  */
 export function* patternBytes(range: { readonly from: number; readonly to: number }): Generator<Buffer> {
   let at = range.from;
@@ -52,26 +52,26 @@ function noise(): Buffer {
   return made;
 }
 
-/** A file that can be read from any place in it. */
+/** A file that can be read at any position. */
 export interface MediaFile {
   readonly type: string;
   /** Bytes. */
   readonly size: number;
   /** With its quotes. */
   readonly etag: string;
-  /** @param range first byte, and the one behind the last */
+  /** @param range first byte, and the one after the last */
   read(range: { readonly from: number; readonly to: number }): Iterable<Buffer>;
 }
 
 const pieceLength = 64 * 1024;
-/** Files of which parts are asked for one after another are made once. */
-const mostKept = 64 * 1024 * 1024;
+/** Bytes of cached files, so that a file requested in parts is generated once. */
+const maxKept = 64 * 1024 * 1024;
 const kept = new Map<string, Buffer>();
 let keptBytes = 0;
 
 /**
- * A file that is made when it is first wanted.
- * @param name tells it from all others: the same name, the same bytes
+ * A file that is generated on first use.
+ * @param name unique name; the same name has the same bytes
  */
 export function generatedFile(name: string, type: string, make: () => Buffer): MediaFile {
   const bytes = remembered(name, make);
@@ -83,7 +83,7 @@ export function generatedFile(name: string, type: string, make: () => Buffer): M
   return { type, size: bytes.length, etag: etagOf(name), read };
 }
 
-/** A file of noise, as large as is wanted. */
+/** A file of noise of any size. */
 export function patternFile(size: number, type: string): MediaFile {
   return { type, size, etag: etagOf(`pattern ${size}`), read: patternBytes };
 }
@@ -97,11 +97,11 @@ function remembered(name: string, make: () => Buffer): Buffer {
   if (kept.delete(name)) {
     keptBytes -= bytes.length;
   }
-  // The one used last is the one forgotten last.
+  // Least recently used files are evicted first.
   kept.set(name, bytes);
   keptBytes += bytes.length;
   for (const [old, { length }] of kept) {
-    if (keptBytes <= mostKept) {
+    if (keptBytes <= maxKept) {
       break;
     }
     kept.delete(old);
@@ -148,7 +148,7 @@ export function serveFile(asked: RouteRequest, file: MediaFile, directives: read
         ? headers
         : { ...headers, 'content-range': `bytes ${part.from}-${part.to - 1}/${file.size}` },
     length: part.to - part.from,
-    // Pieces count as events do, so that a fault can come in the middle of a file that is held nowhere.
+    // Pieces count as events, so that faults can occur in the middle of a file that is not in memory.
     stream: true,
     steps: asked.method === 'HEAD' ? [] : pieces(file, part),
   };

@@ -1,7 +1,7 @@
 import { asset } from './assets.js';
 import { sampleCount, sampleRate, type Utterance } from './tones.js';
 
-/** Seconds that the files `assets/speech-*.flac` last. */
+/** Durations in seconds of the files `assets/speech-*.flac`. */
 const lengths = [0.25, 0.5, 1, 2, 4, 8];
 const signature = 'fLaC';
 const streamInfo = 0;
@@ -12,8 +12,8 @@ const maker = 'simulator';
 const pieceBytes = 4 * 1024;
 
 /**
- * A FLAC stream (RFC 9639) in pieces of 4 KiB: the recording whose length is nearest to the utterance's, with the text
- * as COMMENT and the voice as ARTIST of its Vorbis comment.
+ * A FLAC stream (RFC 9639) in pieces of 4 KiB: the recording with the length nearest to the utterance's, with the text as
+ * COMMENT and the voice as ARTIST of its Vorbis comment.
  */
 export function* flacPieces(utterance: Utterance, text: string): Generator<Buffer> {
   const seconds = sampleCount(utterance) / sampleRate;
@@ -40,13 +40,13 @@ export function* flacPieces(utterance: Utterance, text: string): Generator<Buffe
 
 interface MetadataBlock {
   readonly type: number;
-  /** As much of it as there is. */
+  /** The available part of it. */
   readonly content: Buffer;
   readonly end: number;
   readonly isLast: boolean;
 }
 
-/** The blocks of metadata (8) of a stream, to the last that it begins. */
+/** The metadata blocks (section 8) of a stream, including a last truncated one. */
 function* metadata(bytes: Buffer): Generator<MetadataBlock> {
   let isLast = false;
   for (let at = signature.length; !isLast && at + 4 <= bytes.length; ) {
@@ -58,7 +58,7 @@ function* metadata(bytes: Buffer): Generator<MetadataBlock> {
   }
 }
 
-/** The length and the COMMENT of any FLAC stream, null where it does not tell. */
+/** The length and the COMMENT of any FLAC stream; null if unknown. */
 export function readFlac(bytes: Buffer): { seconds: number | null; text: string | null } {
   let seconds: number | null = null;
   let text: string | null = null;
@@ -74,7 +74,7 @@ export function readFlac(bytes: Buffer): { seconds: number | null; text: string 
   return { seconds, text };
 }
 
-/** Looks for the COMMENT among the fields, each behind its length. */
+/** Finds the COMMENT among the fields, each of which is preceded by its length. */
 function commentIn(content: Buffer): string | null {
   const sizeAt = (at: number): number => (at + 4 <= content.length ? content.readUInt32LE(at) : 0);
   let at = 4 + sizeAt(0);

@@ -6,14 +6,14 @@ const headerSize = 10;
 const utf8 = 3;
 const frameType = 'COMM';
 
-/** An ID3v2.4 tag whose only frame is a comment in UTF-8, without a language that is known or a description. */
+/** An ID3v2.4 tag whose only frame is a UTF-8 comment of unknown language, without a description. */
 function commentTag(text: string): Buffer {
   const content = Buffer.concat([Buffer.from([utf8]), Buffer.from('und\0'), Buffer.from(text)]);
   const frame = Buffer.concat([Buffer.from(frameType), synchsafe(content.length), Buffer.alloc(2), content]);
   return Buffer.concat([Buffer.from('ID3\x04\0\0'), synchsafe(frame.length), frame]);
 }
 
-/** Where the ID3v2 tag at the start ends, 0 where there is none, and its first UTF-8 comment of version 2.4. */
+/** The end of the ID3v2 tag at the start, 0 without one, and its first UTF-8 comment of version 2.4. */
 export function readTag(bytes: Buffer): { end: number; text: string | null } {
   if (bytes.length < headerSize || bytes.toString('latin1', 0, 3) !== 'ID3') {
     return { end: 0, text: null };
@@ -47,7 +47,7 @@ function fromSynchsafe(bytes: Buffer, at: number): number {
   return size;
 }
 
-/** Layer III bit rates in kbit/s by their index. */
+/** Layer III bit rates in kbit/s, by index. */
 const ratesOfMpeg1 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320];
 const ratesOfMpeg2 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160];
 const samplingRates = [44_100, 48_000, 32_000];
@@ -62,13 +62,13 @@ interface Frame {
   readonly samples: number;
   readonly samplingRate: number;
   readonly bitsPerSecond: number;
-  /** Where an Info or Xing header would be, from the frame's start. */
+  /** Offset of an Info or Xing header from the frame's start. */
   readonly information: number;
 }
 
 /**
- * Seconds of MPEG Layer III audio that begins at a position or at most 64 KiB after it: as its Info or Xing header
- * tells, else as its bytes last at the bit rate of its first frame. Null where there is no frame.
+ * Seconds of MPEG Layer III audio that begins at a position or at most 64 KiB after it: by its Info or Xing header, else by
+ * its bytes at the bit rate of its first frame. Null without a frame.
  */
 export function layer3Seconds(bytes: Buffer, from: number): number | null {
   for (let at = from; at + 4 <= bytes.length && at <= from + farthestStart; at++) {
@@ -136,8 +136,8 @@ const framesPerPiece = 32;
 const flagsOfFramesAndBytes = 3;
 
 /**
- * An MP3 (ISO/IEC 13818-3) in pieces of 3 KiB: an ID3v2.4 tag with the text as comment, an Info frame, and frames of the
- * recording, again and again, from one on that voice and words decide. It lasts as long as the utterance, to a frame.
+ * An MP3 (ISO/IEC 13818-3) in pieces of 3 KiB: an ID3v2.4 tag with the text as comment, an Info frame, and the repeated
+ * frames of the recording, starting at one chosen by voice and words. Its length is that of the utterance, to a frame.
  */
 export function* mp3Pieces(utterance: Utterance, text: string): Generator<Buffer> {
   const recording = asset('speech.mp3');
@@ -154,7 +154,7 @@ export function* mp3Pieces(utterance: Utterance, text: string): Generator<Buffer
   }
 }
 
-/** A frame that decoders do not play: how many frames and bytes follow, itself included in the bytes. */
+/** An Info frame, which decoders do not play: the number of frames after it, and of bytes including it. */
 function informationFrame(header: number, frames: number): Buffer {
   const whole = Buffer.alloc(frameBytes);
   whole.writeUInt32BE(header);

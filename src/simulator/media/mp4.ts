@@ -2,10 +2,10 @@ import { asset, nearestSize } from './assets.js';
 import { whole, within } from './bounds.js';
 
 const leastPixels = 16;
-const mostPixels = 1920;
-const mostSeconds = 60;
-const mostFrameRate = 60;
-/** Units of the time scale that a frame lasts. */
+const maxPixels = 1920;
+const maxSeconds = 60;
+const maxFrameRate = 60;
+/** Duration of a frame in units of the time scale. */
 const frameDuration = 1000;
 const sequenceSet = 7;
 const pictureSet = 8;
@@ -13,9 +13,9 @@ const idrSlice = 5;
 const startCode = Buffer.from([0, 0, 1]);
 
 /**
- * An MP4 (ISO/IEC 14496-12 and -15) with one H.264 track of exactly this length and rate: the frames of the recording
- * whose size is nearest, again and again, and the seed as comment. Sizes are 16 to 1920 pixels; seconds 1 to 60; frames a
- * second 1 to 60. A RangeError tells of others.
+ * An MP4 (ISO/IEC 14496-12 and -15) with one H.264 track of exactly this length and rate: the repeated frames of the
+ * recording with the nearest size, and the seed as comment.
+ * @throws RangeError outside sizes of 16 to 1920 pixels, 1 to 60 seconds, and 1 to 60 frames per second
  */
 export function mp4Video(options: {
   width: number;
@@ -24,10 +24,10 @@ export function mp4Video(options: {
   fps: number;
   seed: string;
 }): Buffer {
-  const wantedWidth = whole('width', options.width, leastPixels, mostPixels);
-  const wantedHeight = whole('height', options.height, leastPixels, mostPixels);
-  const seconds = within('seconds', options.seconds, 1, mostSeconds);
-  const rate = within('fps', options.fps, 1, mostFrameRate);
+  const wantedWidth = whole('width', options.width, leastPixels, maxPixels);
+  const wantedHeight = whole('height', options.height, leastPixels, maxPixels);
+  const seconds = within('seconds', options.seconds, 1, maxSeconds);
+  const rate = within('fps', options.fps, 1, maxFrameRate);
   const { width, height } = nearestSize(wantedWidth, wantedHeight);
   const { sequence, picture, frames } = readRecording(asset(`video-${width}x${height}.h264`));
   return mp4File({
@@ -45,14 +45,14 @@ export function mp4Video(options: {
   });
 }
 
-/** The NAL units of a byte stream (ITU-T H.264, annex B) that has one for each picture. */
+/** The NAL units of a byte stream (ITU-T H.264, annex B) with one unit per picture. */
 function readRecording(stream: Buffer): ParameterSets & { readonly frames: readonly Sample[] } {
   const sets = new Map<number, Buffer>();
   const frames: Sample[] = [];
   for (let at = stream.indexOf(startCode); at >= 0; ) {
     const next = stream.indexOf(startCode, at + startCode.length);
     const padded = stream.subarray(at + startCode.length, next < 0 ? stream.length : next);
-    // A start code may have a fourth byte, a zero before it.
+    // A start code may be preceded by a zero byte.
     const unit = padded.at(-1) === 0 ? padded.subarray(0, -1) : padded;
     const type = (unit[0] ?? 0) & 0x1f;
     if (type === sequenceSet || type === pictureSet) {
@@ -66,7 +66,7 @@ function readRecording(stream: Buffer): ParameterSets & { readonly frames: reado
   return { sequence: sets.get(sequenceSet) ?? none, picture: sets.get(pictureSet) ?? none, frames };
 }
 
-/** What a decoder has to know before the pictures: NAL units without start codes or lengths. */
+/** The parameter sets for a decoder: NAL units without start codes or lengths. */
 interface ParameterSets {
   readonly sequence: Buffer;
   readonly picture: Buffer;
@@ -78,13 +78,13 @@ interface Sample {
   readonly unit: Buffer;
 }
 
-/** A track of pictures that all last the same. */
+/** A track of pictures with the same duration. */
 interface Track {
   readonly width: number;
   readonly height: number;
-  /** Units of time in a second. */
+  /** Units of time per second. */
   readonly timeScale: number;
-  /** Units of time that a picture lasts. */
+  /** Units of time per picture. */
   readonly frameDuration: number;
   readonly samplesPerChunk: number;
   readonly parameters: ParameterSets;
@@ -101,7 +101,7 @@ const trackEnabledAndShown = 3;
 const sameFile = 1;
 const wellKnownUtf8 = 1;
 
-/** The file of a track, its index before its pictures so that it plays while it loads. */
+/** The file of a track, with its index before its pictures, so that it plays while it loads. */
 function mp4File(track: Track): Buffer {
   const sizes = track.samples.map(({ unit }) => lengthSize + unit.length);
   const type = box('ftyp', text('isom'), words(0x200), text('isomiso2avc1mp41'));
@@ -146,7 +146,7 @@ function movie(track: Track, sizes: readonly number[], start: number): Buffer {
   );
 }
 
-/** A comment where iTunes and ffprobe look for one. */
+/** A comment in the place where iTunes and ffprobe look for it. */
 function commentBox(comment: string): Buffer {
   const value = box('data', words(wellKnownUtf8, 0), Buffer.from(comment));
   return fullBox(
@@ -179,7 +179,7 @@ function sampleTable(track: Track, sizes: readonly number[], start: number): Buf
   );
 }
 
-/** Runs of chunks with equally many samples: all, but for a last one that may have fewer. */
+/** Runs of chunks with the same number of samples: one run, and a last chunk that may have fewer. */
 function chunkRuns(samples: number, samplesPerChunk: number): Buffer {
   const full = Math.floor(samples / samplesPerChunk);
   const rest = samples % samplesPerChunk;

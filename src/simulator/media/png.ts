@@ -15,7 +15,7 @@ interface Shape {
   readonly colour: number;
 }
 
-/** A picture that a seed stands for: bands of a gradient from top to bottom, and shapes upon them, the last on top. */
+/** The picture of a seed: bands of a gradient from top to bottom, and shapes on them, the last one on top. */
 interface Painting {
   readonly width: number;
   readonly height: number;
@@ -28,7 +28,7 @@ const bands = 64;
 const shapeCount = 4;
 const bytesPerShape = 5;
 
-/** The picture of a seed in a size in pixels. */
+/** Creates the picture of a seed in a size in pixels. */
 function paint(seed: string, width: number, height: number): Painting {
   const entropy = createHash('sha256').update(seed).digest();
   const byte = (at: number): number => entropy[at] ?? 0;
@@ -54,7 +54,7 @@ function paint(seed: string, width: number, height: number): Painting {
   return { width, height, palette, shapes };
 }
 
-/** Writes row `y` as positions in the palette, one byte a pixel, to `target` from `offset` on. */
+/** Writes row `y` as palette indices, one byte per pixel, to `target` at `offset`. */
 function paintRow(painting: Painting, y: number, target: Uint8Array, offset: number): void {
   target.fill(bandAt(painting, y + 0.5), offset, offset + painting.width);
   for (const shape of painting.shapes) {
@@ -67,7 +67,7 @@ function paintRow(painting: Painting, y: number, target: Uint8Array, offset: num
   }
 }
 
-/** The colour between two, at a share of 0 (the first) to 1 (the second). */
+/** A blend of two colours; `share` is 0 for the first and 1 for the second. */
 function blend(first: Colour, second: Colour, share: number): Colour {
   const between = (a: number, b: number): number => Math.round(a + (b - a) * share);
   return [between(first[0], second[0]), between(first[1], second[1]), between(first[2], second[2])];
@@ -77,7 +77,7 @@ function bandAt({ height }: Painting, y: number): number {
   return Math.min(bands - 1, Math.floor((y * bands) / height));
 }
 
-/** Half the width of a shape at a height, 0 where it does not reach. */
+/** Half the width of a shape at a height; 0 outside it. */
 function halfWidth({ kind, y: centre, reach }: Shape, y: number): number {
   const away = Math.abs(y - centre);
   if (away >= reach) {
@@ -86,7 +86,7 @@ function halfWidth({ kind, y: centre, reach }: Shape, y: number): number {
   return kind === 'box' ? reach : Math.sqrt(reach * reach - away * away);
 }
 
-/** A well saturated colour: its hue in turns, its lightness 0 to 1. */
+/** A saturated colour; the hue is in turns, the lightness from 0 to 1. */
 function colourOf(hue: number, lightness: number): Colour {
   const reach = 0.65 * Math.min(lightness, 1 - lightness);
   const channel = (shift: number): number => {
@@ -97,17 +97,17 @@ function colourOf(hue: number, lightness: number): Colour {
 }
 
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-const mostPixels = 4096;
+const maxPixels = 4096;
 const bitDepth = 8;
 const paletteColour = 3;
 
 /**
- * A PNG (ISO/IEC 15948) with a palette, whose picture the seed decides. Width and height are 1 to 4096 pixels; a
- * RangeError tells of others.
+ * A PNG (ISO/IEC 15948) with a palette and the picture of the seed.
+ * @throws RangeError if width or height is outside 1 to 4096 pixels
  */
 export function pngImage(options: { width: number; height: number; seed: string }): Buffer {
-  const width = whole('width', options.width, 1, mostPixels);
-  const height = whole('height', options.height, 1, mostPixels);
+  const width = whole('width', options.width, 1, maxPixels);
+  const height = whole('height', options.height, 1, maxPixels);
   const painting = paint(options.seed, width, height);
   const rows = Buffer.allocUnsafe(height * (1 + width));
   for (let y = 0; y < height; y++) {

@@ -9,19 +9,19 @@ import { binaryFormat } from './route.js';
 
 const checksumLength = 8;
 
-/** What a name stands for; a name of one kind is none of another. */
+/** The kind of a name; a name of one kind is invalid as another. */
 type NameKind = 'media' | 'task';
 
 /**
- * A name that says all about what it names, so that nothing needs to be kept: JSON in base64url (RFC 4648, section 5)
- * and a checksum.
+ * A name that encodes its object, so that nothing has to be stored: JSON in base64url (RFC 4648, section 5) and a
+ * checksum.
  */
 export function packName(kind: NameKind, value: unknown): string {
   const text = Buffer.from(JSON.stringify(value)).toString('base64url');
   return text + checksumOf(kind, text);
 }
 
-/** The JSON value in a name, or null when it was not made here or was changed. */
+/** The JSON value in a name, or null if the name is not the simulator's or was changed. */
 export function unpackName(kind: NameKind, name: string): unknown {
   const text = name.slice(0, -checksumLength);
   if (text === '' || name.slice(-checksumLength) !== checksumOf(kind, text)) {
@@ -34,17 +34,17 @@ function checksumOf(kind: NameKind, text: string): string {
   return createHash('sha256').update(kind).update('\0').update(text).digest('hex').slice(0, checksumLength);
 }
 
-/** Where results are served that were handed out as addresses. */
+/** Path of results that were returned as URLs. */
 export const resultPath = '/__simulator/media/';
 
-/** All that is needed to make an image. */
+/** The parameters of an image. */
 interface ImageResult {
   readonly width: number;
   readonly height: number;
   readonly seed: string;
 }
 
-/** All that is needed to make a video. */
+/** The parameters of a video. */
 export interface VideoResult extends ImageResult {
   readonly seconds: number;
   readonly fps: number;
@@ -57,22 +57,22 @@ type Named =
   | readonly ['mp4', number, number, string, string, number, number, number | null];
 
 /**
- * The address of an image, which holds all that its bytes are made from.
- * @param faults of requests for it, as the header `x-simulator-fault` has them
+ * The URL of an image, which encodes the image's parameters.
+ * @param faults faults of requests for it, in the form of the header `x-simulator-fault`
  */
 export function imageUrl(origin: string, image: ImageResult, faults: string): string {
   const named: Named = ['png', image.width, image.height, image.seed, faults];
   return `${origin}${resultPath}${packName('media', named)}.png`;
 }
 
-/** The address of a video, as that of an image. */
+/** The URL of a video, like that of an image. */
 export function videoUrl(origin: string, video: VideoResult, faults: string): string {
   const { width, height, seed, seconds, fps, bytes } = video;
   const named: Named = ['mp4', width, height, seed, faults, seconds, fps, bytes];
   return `${origin}${resultPath}${packName('media', named)}.mp4`;
 }
 
-/** The video itself. */
+/** The file of a video. */
 export function videoFile(video: VideoResult): MediaFile {
   const { width, height, seconds, fps, seed, bytes } = video;
   if (bytes !== null) {
@@ -82,7 +82,7 @@ export function videoFile(video: VideoResult): MediaFile {
   return generatedFile(name, 'video/mp4', () => mp4Video({ width, height, seconds, fps, seed }));
 }
 
-/** `GET` and `HEAD` of the addresses that were handed out. */
+/** `GET` and `HEAD` of these URLs. */
 export const resultRoutes = routes({
   methods: ['GET', 'HEAD'],
   path: /^\/__simulator\/media\//,

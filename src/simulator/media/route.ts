@@ -10,8 +10,8 @@ export function contentTypeOf(asked: RouteRequest): string {
 }
 
 /**
- * The body of a request to a vendor that takes JSON alone.
- * @param code what the vendor calls a body that it cannot read
+ * The body of a request to a vendor that accepts only JSON.
+ * @param code the vendor's error code for an unreadable body
  */
 export function vendorBody(asked: RouteRequest, code: string): JsonObject {
   if (contentTypeOf(asked) !== 'application/json') {
@@ -21,9 +21,9 @@ export function vendorBody(asked: RouteRequest, code: string): JsonObject {
 }
 
 /**
- * How a vendor words errors that has codes of its own.
- * @param isOwn whether a code is one of them; one of another family is none
- * @param body its error body
+ * The answer format of a vendor with error codes of its own.
+ * @param isOwn matches the vendor's codes, not those of other families
+ * @param body builds its error body
  */
 export function vendorFormat(
   codeOf: (status: number) => string,
@@ -35,12 +35,12 @@ export function vendorFormat(
   return { ...openaiFormat, errorBody, errorEvent: () => errorBody(askedForStatus(500)) };
 }
 
-/** A UUID that follows from a digest: how vendors name requests. */
+/** A UUID derived from a digest, as vendors use for request ids. */
 export function requestIdOf(digest: string): string {
   return `${digest.slice(0, 8)}-${digest.slice(8, 12)}-4${digest.slice(13, 16)}-a${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
 }
 
-/** A body that is no text: errors are worded as in the OpenAI family. */
+/** The answer format of binary bodies, with the errors of the OpenAI family. */
 export const binaryFormat: AnswerFormat = {
   ...openaiFormat,
   errorEvent: () => openaiFormat.errorBody(askedForStatus(500)),
@@ -54,12 +54,12 @@ interface TypedEvent {
   readonly [member: string]: unknown;
 }
 
-/** Text of an event as the OpenAI family streams media: its type is a member of the data, and the event's name. */
+/** Text of an event of the OpenAI family's media streams, with its type both in the data and as the event's name. */
 export function typedEvent(event: TypedEvent): string {
   return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
-/** A stream whose content comes in events of one type. */
+/** The answer format of a stream with its content in events of one type. */
 export function eventFormat(event: (text: string) => TypedEvent): AnswerFormat {
   return { ...openaiFormat, contentEvent: (text) => typedEvent(event(text)), eventsBeforeContent: 0 };
 }

@@ -5,14 +5,14 @@ export const sampleRate = 24_000;
 
 const secondsPerWord = 0.25;
 const soundingShare = 0.8;
-const mostWords = 4096;
+const maxWords = 4096;
 const loudness = 8000;
 const rampSamples = 120;
 const lowestBase = 110;
 const baseSteps = 16;
 const pitchSteps = 20;
 
-/** What is said: a tone for each word and a gap after it. */
+/** An utterance: a tone for each word, with a gap after it. */
 export interface Utterance {
   readonly voice: string;
   /** The pitch of each word, in hertz. */
@@ -20,17 +20,17 @@ export interface Utterance {
   readonly samplesPerWord: number;
 }
 
-/** East Asian scripts have no spaces: each of their characters counts as a word. */
+/** Each character of East Asian scripts, which have no spaces, counts as a word. */
 const word =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[^\s\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]+/gu;
 
 /**
- * The tones of a text: the voice decides the lowest pitch, the word how far it is above. A word lasts 0.25 s divided by
- * the speed. No word at all is a silence as long as one; words after the first 4096 are not heard.
+ * The tones of a text: the voice determines the lowest pitch, and each word its distance above. A word lasts 0.25 s divided
+ * by the speed. A text without words is a silence of one word's length; words after the first 4096 are left out.
  */
 export function utter(text: string, voice: string, speed: number): Utterance {
   const base = lowestBase * 2 ** (step(voice, baseSteps) / 12);
-  const words = text.match(word)?.slice(0, mostWords) ?? [''];
+  const words = text.match(word)?.slice(0, maxWords) ?? [''];
   return {
     voice,
     pitches: words.map((each) => (each === '' ? 0 : base * 2 ** (step(each, pitchSteps) / 12))),
@@ -38,12 +38,12 @@ export function utter(text: string, voice: string, speed: number): Utterance {
   };
 }
 
-/** Samples that the utterance lasts. */
+/** Length of the utterance in samples. */
 export function sampleCount({ pitches, samplesPerWord }: Utterance): number {
   return pitches.length * samplesPerWord;
 }
 
-/** So many samples of the utterance, from one on. */
+/** A number of samples of the utterance, starting at `from`. */
 export function samplesOf(utterance: Utterance, from: number, count: number): Int16Array {
   const samples = new Int16Array(count);
   const length = Math.floor(utterance.samplesPerWord * soundingShare);

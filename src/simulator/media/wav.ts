@@ -3,7 +3,7 @@ import { sampleCount, sampleRate, samplesOf, type Utterance } from './tones.js';
 const samplesPerPiece = 4096;
 const bytesPerSample = 2;
 const linearPcm = 1;
-/** Some writers that do not know the length beforehand write this one. */
+/** Written by some encoders that do not know the length beforehand. */
 const unknownSize = 0xffffffff;
 
 /** Raw samples, 16 bits little-endian, in pieces of 8 KiB. */
@@ -42,7 +42,7 @@ export function* wavPieces(utterance: Utterance, text: string): Generator<Buffer
   yield* pcmPieces(utterance);
 }
 
-/** The length and the ICMT comment of any RIFF WAVE file, null where it does not tell. */
+/** The length and the ICMT comment of any RIFF WAVE file; null if unknown. */
 export function readWav(bytes: Buffer): { seconds: number | null; text: string | null } {
   let bytesPerSecond = 0;
   let seconds: number | null = null;
@@ -61,7 +61,7 @@ export function readWav(bytes: Buffer): { seconds: number | null; text: string |
 
 interface Chunk {
   readonly type: string;
-  /** As much of the content as there is. */
+  /** The available part of the content. */
   readonly content: Buffer;
   readonly size: number;
 }
@@ -87,7 +87,7 @@ function* chunks(bytes: Buffer, from: number): Generator<Chunk> {
   }
 }
 
-/** A chunk, with the byte that makes its length even. */
+/** A chunk, padded to an even length. */
 function chunk(type: string, content: Buffer): Buffer {
   return Buffer.concat([chunkHead(type, content.length), content, Buffer.alloc(content.length % 2)]);
 }

@@ -59,7 +59,7 @@ interface Act {
 
 const eventsBeforeContent = 4;
 const messagesInARow = 16;
-const mostBytes = 64 * 1024 * 1024;
+const maxBytes = 64 * 1024 * 1024;
 const wordsOfAnswers = ['latency', 'rate', 'long', 'args-at-once', 'zero-args', 'refuse'];
 
 const acts: Readonly<Record<string, (asked: Directive) => Act['run']>> = {
@@ -187,8 +187,8 @@ function delta({ turn, worded }: Stage, bytes: number): string {
 }
 
 function bounded(asked: Directive, bytes: number): number {
-  if (!Number.isInteger(bytes) || bytes > mostBytes) {
-    throw directiveError(`"${asked.source}" asks for a message of more than ${mostBytes} bytes.`);
+  if (!Number.isInteger(bytes) || bytes > maxBytes) {
+    throw directiveError(`"${asked.source}" asks for a message of more than ${maxBytes} bytes.`);
   }
   return bytes;
 }

@@ -155,7 +155,7 @@ export function spokenItem(id: string, bytes: number): Item {
   };
 }
 
-const mostItems = 1000;
+const maxItems = 1000;
 
 /** The items of a session in order; beyond the bound, the oldest are dropped. */
 export class Conversation {
@@ -187,7 +187,7 @@ export class Conversation {
     const at = after === 'root' ? 0 : after === null ? this.#items.length : this.#place('create', after) + 1;
     const before = this.#items[at - 1]?.id ?? null;
     this.#items.splice(at, 0, item);
-    if (this.#items.length > mostItems) {
+    if (this.#items.length > maxItems) {
       this.#items.shift();
     }
     return before;

@@ -6,7 +6,7 @@ import { invalid, numberWithin, refuseUnknown, required, textOrNull } from '../o
 import { readToolChoice, readTools } from '../responses/tools.js';
 import type { Dialect } from './dialect.js';
 
-const mostOutputTokens = 4096;
+const maxOutputTokens = 4096;
 const sessionSeconds = 1800;
 const shared = 'instructions tools tool_choice prompt';
 const sessionNames = {
@@ -168,9 +168,9 @@ function readSettings(dialect: Dialect, from: JsonObject): TurnSettings {
   const limit = from[limitName] ?? 'inf';
   if (
     limit !== 'inf' &&
-    !(Number.isInteger(limit) && Number(limit) >= 1 && Number(limit) <= mostOutputTokens)
+    !(Number.isInteger(limit) && Number(limit) >= 1 && Number(limit) <= maxOutputTokens)
   ) {
-    throw invalid(limitName, `an integer from 1 to ${mostOutputTokens} or 'inf'`);
+    throw invalid(limitName, `an integer from 1 to ${maxOutputTokens} or 'inf'`);
   }
   const output = isBeta ? from : objectIn(from.audio, 'output');
   checkFormats(isBeta, from);

@@ -7,8 +7,8 @@ import type { InputTokens } from './prompt.js';
 import type { TurnSettings } from './settings.js';
 
 const msPerToken = 50;
-const mostRequests = 1000;
-const mostTokens = 1_000_000;
+const maxRequests = 1000;
+const maxTokens = 1_000_000;
 
 /** The members of a response object that change while it is generated. */
 interface Standing {
@@ -78,7 +78,7 @@ function rateLimits(responses: number, tokens: number): readonly object[] {
     remaining: Math.max(0, most - taken),
     reset_seconds: Math.round((taken / most) * 60_000) / 1000,
   });
-  return [limit('requests', mostRequests, responses), limit('tokens', mostTokens, tokens)];
+  return [limit('requests', maxRequests, responses), limit('tokens', maxTokens, tokens)];
 }
 
 const argumentsPiece = 12;

@@ -155,7 +155,7 @@ const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 /** The input of a response. */
 export type InputRequest = Pick<JsonRequest, 'body' | 'digest' | 'directives'>;
 
-/** A request for a response as far as the simulator reads it. */
+/** The members of a request for a response that the simulator reads. */
 export interface ResponsesRequest {
   readonly model: string;
   readonly prompt: Prompt;

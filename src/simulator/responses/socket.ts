@@ -10,7 +10,7 @@ import { unsupported } from '../openai/values.js';
 import type { SocketLine } from '../sockets/line.js';
 import { createResponse } from './route.js';
 
-const mostWaiting = 100;
+const maxWaiting = 100;
 
 interface ResponsesSocketParts {
   readonly line: SocketLine;
@@ -29,8 +29,8 @@ export function serveResponses(parts: ResponsesSocketParts): void {
   let waiting = 0;
   let answers = Promise.resolve();
   const hear = (message: Buffer): void => {
-    if (waiting === mostWaiting) {
-      line.send(errorMessage(new RequestError(429, `More than ${mostWaiting} responses are waiting.`)));
+    if (waiting === maxWaiting) {
+      line.send(errorMessage(new RequestError(429, `More than ${maxWaiting} responses are waiting.`)));
       return;
     }
     waiting += 1;

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 
 /** Bytes waiting for the reader beyond which the writer waits, too. */
-const mostWaiting = 1024 * 1024;
+const maxWaiting = 1024 * 1024;
 /** Delay of a reset, which overtakes bytes in the kernel: it holds small segments until the last ones are acknowledged. */
 const longestInKernelMs = 50;
 const asText = { binary: false };
@@ -38,7 +38,7 @@ export class SocketLine {
 
   /** Whether the writer should wait for the reader. */
   get isFull(): boolean {
-    return this.#socket.bufferedAmount > mostWaiting;
+    return this.#socket.bufferedAmount > maxWaiting;
   }
 
   /** Replaces the listener of messages. */

@@ -32,8 +32,8 @@ import {
   type VideoWish,
 } from './task.js';
 
-const mostCharacters = 32_000;
-const mostSeconds = 60;
+const maxCharacters = 32_000;
+const maxSeconds = 60;
 const edges = { least: 16, most: 1920 };
 const fps = 24;
 const keptMs = 24 * 60 * 60 * 1000;
@@ -77,10 +77,10 @@ function readWish(fields: Fields): VideoWish {
   const { body } = fields;
   refuseUnknown({ ...body, ...Object.fromEntries(fields.files) }, known);
   const model = modelOf(body, 'sim-video', false);
-  const wishes = promptWishes(requiredText(body, 'prompt', mostCharacters));
+  const wishes = promptWishes(requiredText(body, 'prompt', maxCharacters));
   const seconds = textOrNull(body, 'seconds') ?? '4';
-  if (!/^[1-9]\d?$/.test(seconds) || Number(seconds) > mostSeconds) {
-    throw invalid('seconds', `a string with an integer from 1 to ${mostSeconds}`);
+  if (!/^[1-9]\d?$/.test(seconds) || Number(seconds) > maxSeconds) {
+    throw invalid('seconds', `a string with an integer from 1 to ${maxSeconds}`);
   }
   const { width, height } = readSize(textOrNull(body, 'size') ?? '720x1280', 'size', edges);
   const reference = readReference(fields);

@@ -29,11 +29,11 @@ import {
   type VideoWish,
 } from './task.js';
 
-const mostCharacters = 32_000;
+const maxCharacters = 32_000;
 const leastEdge = 16;
-const mostEdge = 1920;
-const mostSeconds = 60;
-const mostFrameRate = 60;
+const maxEdge = 1920;
+const maxSeconds = 60;
+const maxFrameRate = 60;
 
 /** The routes under `/v1/video/generations`. */
 export function genericVideoRoutes(book: VideoBook): Route[] {
@@ -61,7 +61,7 @@ async function create(asked: RouteRequest, book: VideoBook): Promise<Reply> {
 
 function readWish(body: JsonObject): VideoWish {
   const model = modelOf(body, 'sim-video', false);
-  const wishes = promptWishes(requiredText(body, 'prompt', mostCharacters));
+  const wishes = promptWishes(requiredText(body, 'prompt', maxCharacters));
   const image = textOrNull(body, 'image');
   if (image !== null && !isImageUrl(image) && !isBase64(image)) {
     throw invalid('image', 'an http(s) URL or an image in base64');
@@ -77,10 +77,10 @@ function readWish(body: JsonObject): VideoWish {
     operation: image === null ? 'text' : 'image',
     model,
     wishes,
-    width: integer(body, 'width', leastEdge, mostEdge) ?? 1280,
-    height: integer(body, 'height', leastEdge, mostEdge) ?? 720,
-    seconds: numberWithin(body, 'duration', 1, mostSeconds) ?? 5,
-    fps: integer(body, 'fps', 1, mostFrameRate) ?? 24,
+    width: integer(body, 'width', leastEdge, maxEdge) ?? 1280,
+    height: integer(body, 'height', leastEdge, maxEdge) ?? 720,
+    seconds: numberWithin(body, 'duration', 1, maxSeconds) ?? 5,
+    fps: integer(body, 'fps', 1, maxFrameRate) ?? 24,
     seed: chosen === -1 ? null : chosen,
     images: [image],
     externalId: null,

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { type Directive, laterFaults, type PromptWishes } from '../faults/directives.js';
 import { packName, unpackName, type VideoResult } from '../media/result.js';
 
-const mostNames = 10_000;
+const maxNames = 10_000;
 
 /** The counts and names of tasks of a simulator; the tasks themselves are encoded in their ids. */
 export interface VideoBook {
@@ -47,7 +47,7 @@ export function rememberExternalId(book: VideoBook, externalId: string, id: stri
 
 function remember<Value>(map: Map<string, Value>, name: string, value: Value): void {
   map.set(name, value);
-  if (map.size > mostNames) {
+  if (map.size > maxNames) {
     // A map iterates in insertion order.
     map.delete(map.keys().next().value ?? '');
   }

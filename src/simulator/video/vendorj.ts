@@ -20,8 +20,8 @@ import { vendorNumber, vendorText, vendorWord } from './vendor-values.js';
 /** The vendor's code for an invalid request. */
 const wrongRequest = '50400';
 
-const mostCharacters = 4000;
-const mostSeed = 2_147_483_647;
+const maxCharacters = 4000;
+const maxSeed = 2_147_483_647;
 const fps = 24;
 /** Seconds by frames: those of the seconds plus one. */
 const frames = { 121: 5, 241: 10 } as const;
@@ -52,7 +52,7 @@ function readReqKey(body: JsonObject): string {
  */
 function readVendorjWish(body: JsonObject): VideoWish {
   const model = readReqKey(body);
-  const prompt = vendorText(body, 'prompt', mostCharacters, refused) ?? '';
+  const prompt = vendorText(body, 'prompt', maxCharacters, refused) ?? '';
   const images = [
     ...list(body, 'binary_data_base64', isBase64, 'base64 without a prefix such as data:image/png;base64,'),
     ...list(body, 'image_urls', isAddress, 'http(s) URLs'),
@@ -60,7 +60,7 @@ function readVendorjWish(body: JsonObject): VideoWish {
   if (prompt === '' && images.length === 0) {
     throw refused('prompt is required where no image is given');
   }
-  const seed = vendorNumber(body, 'seed', { least: -1, most: mostSeed, whole: true }, refused);
+  const seed = vendorNumber(body, 'seed', { least: -1, most: maxSeed, whole: true }, refused);
   const shape = vendorWord(body, 'aspect_ratio', ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9'], refused);
   const [width, height] = shapes[shape];
   const wanted = body.frames ?? 121;

@@ -22,11 +22,11 @@ import { vendorNumber, vendorText, vendorWord } from './vendor-values.js';
 /** The vendor's code for a parameter with an invalid value. */
 const wrongValue = '1201';
 
-const mostCharacters = 2500;
-const mostExternalId = 64;
+const maxCharacters = 2500;
+const maxExternalId = 64;
 const cameraTypes = ['simple', 'down_back', 'forward_up', 'right_turn_forward', 'left_turn_forward'];
 const cameraMoves = ['horizontal', 'vertical', 'pan', 'tilt', 'roll', 'zoom'];
-const mostCameraMove = 10;
+const maxCameraMove = 10;
 const shapes = { '16:9': [16, 9], '9:16': [9, 16], '1:1': [1, 1] } as const;
 /** Pixels of the shorter edge. */
 const shortEdges = { std: 720, pro: 1080 } as const;
@@ -37,11 +37,11 @@ const fps = 24;
  * @throws RequestError with what a caller did wrong.
  */
 function readVendorkWish(body: JsonObject, operation: 'text' | 'image'): VideoWish {
-  const model = vendorText(body, 'model_name', mostCharacters, refused);
+  const model = vendorText(body, 'model_name', maxCharacters, refused);
   if (model !== 'sim-video') {
     throw refused(`model_name value '${String(model)}' is invalid`);
   }
-  const prompt = vendorText(body, 'prompt', mostCharacters, refused);
+  const prompt = vendorText(body, 'prompt', maxCharacters, refused);
   const images = operation === 'image' ? [image(body, 'image'), image(body, 'image_tail')] : [];
   if (operation === 'text' && (prompt === null || prompt === '')) {
     throw refused('prompt must not be empty');
@@ -49,11 +49,11 @@ function readVendorkWish(body: JsonObject, operation: 'text' | 'image'): VideoWi
   if (operation === 'image' && images.every((one) => one === null)) {
     throw refused('image and image_tail cannot be empty at the same time');
   }
-  vendorText(body, 'negative_prompt', mostCharacters, refused);
+  vendorText(body, 'negative_prompt', maxCharacters, refused);
   vendorNumber(body, 'cfg_scale', { least: 0, most: 1, whole: false }, refused);
   vendorWord(body, 'sound', ['off', 'on'], refused);
   readCamera(body);
-  const callback = vendorText(body, 'callback_url', mostCharacters, refused);
+  const callback = vendorText(body, 'callback_url', maxCharacters, refused);
   if (callback !== null && callback !== '' && !isAddress(callback)) {
     throw refused('callback_url must be an http(s) URL');
   }
@@ -71,7 +71,7 @@ function readVendorkWish(body: JsonObject, operation: 'text' | 'image'): VideoWi
     fps,
     seed: null,
     images,
-    externalId: vendorText(body, 'external_task_id', mostExternalId, refused) || null,
+    externalId: vendorText(body, 'external_task_id', maxExternalId, refused) || null,
   };
 }
 
@@ -103,7 +103,7 @@ function readCamera(body: JsonObject): void {
   if (!isObject(config) || moves.length !== 1) {
     throw refused('camera_control.config must have exactly one value that is not zero');
   }
-  const bounds = { least: -mostCameraMove, most: mostCameraMove, whole: false };
+  const bounds = { least: -maxCameraMove, most: maxCameraMove, whole: false };
   vendorNumber(config, moves[0] ?? '', bounds, refused);
 }
 

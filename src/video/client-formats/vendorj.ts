@@ -12,7 +12,7 @@ import type { ShowContext, TaskState, VideoClientFormat, VideoRequest, VideoTask
 import { videoUrl } from './generic.js';
 
 /** Half a day of video. Frames are bounded so that they convert to seconds. */
-const mostFrames = 1_000_000;
+const maxFrames = 1_000_000;
 const images = nullable(Type.Array(Type.String({ minLength: 1 })));
 
 const submitSchema = compileSchema(
@@ -101,7 +101,7 @@ function readSubmission(passed: VideoRequest): VideoRequest {
 
 function lengthOfFrames(frames: unknown): Pick<VideoRequest, 'seconds' | 'unreadLength'> {
   const { seconds: count, unreadLength } = lengthOf(frames, 'frames');
-  if (count === null || count > mostFrames)
+  if (count === null || count > maxFrames)
     return { seconds: null, unreadLength: count === null ? unreadLength : 'frames' };
   return { seconds: Math.max(1, Math.round((count - 1) / framesPerSecond)), unreadLength };
 }

@@ -223,7 +223,7 @@ test('a session ends when it has lasted long enough', async (t) => {
   });
   const client = await openClient(t, port);
   t.equal((await client.closed).code, 1001);
-  t.match(JSON.parse(client.received[0] as string), { error: { message: /longest/ } });
+  t.match(JSON.parse(client.received[0] as string), { error: { message: /maximum/ } });
   t.match(await line(({ status }) => status === 101), { outcome: 'refused', error: 'invalid_request' });
 });
 

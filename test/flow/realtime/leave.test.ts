@@ -92,7 +92,7 @@ test('a session that the gateway ends within a response pays what that comes to'
     socket.send(done);
   });
   socket.send(created);
-  t.match(await client.closed, { code: 1001, reason: /longest duration/ });
+  t.match(await client.closed, { code: 1001, reason: /maximum duration/ });
   await closed;
   t.match(await gateway.line(({ msg }) => msg === 'request'), { outputTokens: 40, outcome: 'refused' });
   t.equal(costOf(gateway), 40 * cost);
