@@ -45,9 +45,9 @@ export interface KeyPage {
 
 /**
  * The keys in the store, which operators create, change and revoke at run time. Inputs have been checked by
- * `key-input.ts`. Every promise rejects with the store's error while the store is unavailable; whether the change was made
- * is then unknown. It rejects with a {@link GatewayError} `not_found` if there is no such key, and `conflict` if the key's
- * state does not permit the change, or the key was changed concurrently.
+ * `key-input.ts`. Every promise rejects with the store's error while the store is unavailable; whether the change was
+ * made is then unknown. It rejects with a {@link GatewayError} `not_found` if there is no such key, and `conflict` if
+ * the key's state does not permit the change, or the key was changed concurrently.
  *
  * A change is announced before and after it is made. Followers read an announced key immediately and again some time
  * later, so they also see the change of a process that ended in between.
@@ -74,8 +74,8 @@ export class KeyBook {
   }
 
   /**
-   * Creates a key. Other processes know it when the promise resolves, or some time later if the store failed after the key
-   * was created. An id is free again once the record of its last key is removed.
+   * Creates a key. Other processes know it when the promise resolves, or some time later if the store failed after the
+   * key was created. An id is free again once the record of its last key is removed.
    */
   async create(input: NewKey): Promise<IssuedKey> {
     const id = input.id ?? `key-${randomBytes(9).toString('hex')}`;
@@ -122,8 +122,8 @@ export class KeyBook {
   }
 
   /**
-   * Revokes a key for good; no-op for a revoked key. When the promise resolves, every process that reads the announcements
-   * afterwards refuses the key.
+   * Revokes a key for good; no-op for a revoked key. When the promise resolves, every process that reads the
+   * announcements afterwards refuses the key.
    * @returns null for an unreadable record, which is removed
    */
   async revoke(id: string): Promise<BookedKey | null> {
@@ -201,7 +201,10 @@ export class KeyBook {
     return { record: changed, revision: revision + 1 };
   }
 
-  /** Announces a new secret. A failure is ignored: the caller must get the secret even if other processes learn of it later. */
+  /**
+   * Announces a new secret. A failure is ignored: the caller must get the secret even if other processes learn of it
+   * later.
+   */
   #announceIssued(id: string): Promise<void> {
     return this.#announce(id).catch(() => undefined);
   }
@@ -250,8 +253,8 @@ interface KeyCount {
 }
 
 /**
- * Counts the keys of a store once the last count is a minute old, and adds this process's new keys in between. The bound is
- * exact for one process; several may exceed it by what the others create within a minute.
+ * Counts the keys of a store once the last count is a minute old, and adds this process's new keys in between. The
+ * bound is exact for one process; several may exceed it by what the others create within a minute.
  */
 function createKeyCount(store: Store, most: number): KeyCount {
   let counted: Promise<number> | null = null;

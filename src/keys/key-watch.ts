@@ -10,15 +10,15 @@ export interface KeyWatchOptions {
   /** Milliseconds between two looks; default 250. */
   readonly everyMs?: number;
   /**
-   * Milliseconds after which an announced key is read again: its change may have been in flight at the first read, and its
-   * process may have ended before the second announcement. Default 30 s, longer than any call of the store.
+   * Milliseconds after which an announced key is read again: its change may have been in flight at the first read, and
+   * its process may have ended before the second announcement. Default 30 s, longer than any call of the store.
    */
   readonly secondLookMs?: number;
   /** Milliseconds after which all keys are read again, changed or not; default one hour. */
   readonly wholeEveryMs?: number;
   /**
-   * Called with every change: first with `whole`, and with many keys in parts. If it throws, all keys are reported again at
-   * the next look, in one change.
+   * Called with every change: first with `whole`, and with many keys in parts. If it throws, all keys are reported
+   * again at the next look, in one change.
    */
   readonly onKeys: (change: KeyChange) => void;
   /** Called once with the error when looks begin to fail, and once with null when they succeed again. */

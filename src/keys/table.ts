@@ -6,8 +6,8 @@ import type { KeyEntry, KeyResolver, ManagedKeySet } from './key-set.js';
 /** The gateway's keys are never longer; a longer text is not hashed. */
 const longestPresented = 512;
 /**
- * Callers remembered in each of two generations; 12 MB when one is full. Equals the bound of managed keys, so that none is
- * hashed again when all keys take turns.
+ * Callers remembered in each of two generations; 12 MB when one is full. Equals the bound of managed keys, so that none
+ * is hashed again when all keys take turns.
  */
 const recentCallers = 100_000;
 
@@ -20,8 +20,8 @@ export interface KeyTable {
   /** False while managed keys are still being loaded: a key that is not found may exist. */
   readonly isComplete: boolean;
   /**
-   * Returns the current state of a key found earlier, in this table or a previous one: same hash and id, all else current.
-   * Expired or not, as with `find`.
+   * Returns the current state of a key found earlier, in this table or a previous one: same hash and id, all else
+   * current. Expired or not, as with `find`.
    * @returns null if the key no longer exists
    */
   current(key: Key): Key | null;
@@ -85,12 +85,12 @@ const sha256: (text: string) => string =
     : (text) => crypto.createHash('sha256').update(text).digest('hex');
 
 /**
- * Creates the lookup of presented keys. Only hashes are stored. The map is queried with the SHA-256 of the presented text,
- * which a caller cannot steer toward a stored one, and a match is confirmed in constant time.
+ * Creates the lookup of presented keys. Only hashes are stored. The map is queried with the SHA-256 of the presented
+ * text, which a caller cannot steer toward a stored one, and a match is confirmed in constant time.
  *
- * Recent valid callers are remembered by the text itself, which saves the hash. Only valid texts are: a guess always takes
- * the slow path, so the cache cannot be used to test guesses, nor be filled by strangers. It lives in memory, in a process
- * that sees every presented key anyway, and ends with the table.
+ * Recent valid callers are remembered by the text itself, which saves the hash. Only valid texts are: a guess always
+ * takes the slow path, so the cache cannot be used to test guesses, nor be filled by strangers. It lives in memory, in
+ * a process that sees every presented key anyway, and ends with the table.
  *
  * A change of the managed keys takes effect with the next lookup: a remembered entry is checked for whether it still
  * exists. If a managed key has the id or hash of a key of the config file, the key of the file wins.

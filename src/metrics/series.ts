@@ -37,12 +37,12 @@ interface Replaced {
 }
 
 /**
- * Numbers the series of a family from 0 in the order of their first use, at most `limit` of them. Series beyond that share
- * a number: first those that differ only in labels with values from a config, which become `other`. If even these are too
- * many, one whose labels are all `other`.
+ * Numbers the series of a family from 0 in the order of their first use, at most `limit` of them. Series beyond that
+ * share a number: first those that differ only in labels with values from a config, which become `other`. If even these
+ * are too many, one whose labels are all `other`.
  *
- * A series keeps its number until `renew` replaces the least used series by the most used ones without a number of their
- * own.
+ * A series keeps its number until `renew` replaces the least used series by the most used ones without a number of
+ * their own.
  */
 export class SeriesTable {
   /** The number of labels. */

@@ -54,8 +54,8 @@ export class Histogram {
 }
 
 /**
- * Estimates a percentile by the nearest rank: the duration that `share` of all (0 to 1) do not exceed. The result is in the
- * same bucket as the true value, so the error is less than the width of that bucket.
+ * Estimates a percentile by the nearest rank: the duration that `share` of all (0 to 1) do not exceed. The result is in
+ * the same bucket as the true value, so the error is less than the width of that bucket.
  * @returns seconds, at most the last bound, above which nothing is known; null without counts
  */
 export function percentile(
@@ -135,8 +135,8 @@ export class NumberTable {
   }
 
   /**
-   * Replaces the least used series. Their counts are added to the series that they share from now on, so that the sum over
-   * the family stays the same.
+   * Replaces the least used series. Their counts are added to the series that they share from now on, so that the sum
+   * over the family stays the same.
    * @returns whether any places have changed
    */
   renew(): boolean {

@@ -13,7 +13,9 @@ export type Step =
   | { readonly kind: 'items' }
   | { readonly kind: 'branch' };
 
-/** The form of a keyword's value in JSON Schema 2020-12: a plain value, a schema, a list of schemas, or schemas by name. */
+/**
+ * The form of a keyword's value in JSON Schema 2020-12: a plain value, a schema, a list of schemas, or schemas by name.
+ */
 type Holds = 'plain' | 'schema' | 'list' | 'named';
 
 /** Every keyword that is written. Other members of schema objects belong to a library and are left out. */

@@ -267,7 +267,8 @@ const lines: readonly Line[] = [
 ];
 
 /**
- * Returns the descriptions of routes. A path with a vendor's own word has that of the neutral path, with the word in its id.
+ * Returns the descriptions of routes. A path with a vendor's own word has that of the neutral path, with the word in
+ * its id.
  * @returns a function that throws an Error for a route that is not in the table
  */
 export function createOperationWords(words: VendorWords): (route: Route) => OperationWords {

@@ -155,7 +155,10 @@ const imageInput: NamedSchema = { name: 'ImageInputRequest', schema: inputForm }
 const generation = Type.Union([generationMembers, inputForm]);
 const edit = Type.Union([editMembers, inputForm]);
 
-/** The documented schema of call bodies, by the schema that checks them: requests that every target of the protocol takes. */
+/**
+ * The documented schema of call bodies, by the schema that checks them: requests that every target of the protocol
+ * takes.
+ */
 export const jsonBodies: ReadonlyMap<CompiledSchema, NamedSchema> = new Map<CompiledSchema, NamedSchema>([
   [passedChatRequest, { name: 'ChatRequest', schema: chatRequestType }],
   [passedResponsesRequest, { name: 'ResponsesRequest', schema: responsesRequestType }],

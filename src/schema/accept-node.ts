@@ -288,7 +288,10 @@ function guardedNode(node: AcceptNode, guard: MemberGuard | null): AcceptNode {
   });
 }
 
-/** Merges two nodes. If two rules for strings or numbers cannot be merged, values of the second are left to the full check. */
+/**
+ * Merges two nodes. If two rules for strings or numbers cannot be merged, values of the second are left to the full
+ * check.
+ */
 function either(one: AcceptNode, other: AcceptNode): AcceptNode {
   return nodeOf({
     anything: one.anything || other.anything,

@@ -524,7 +524,7 @@ export interface ValidatedBody extends Omit<Accepted, 'output'> {
   readonly output: OutputSpans | null;
 }
 
-/** Bytes per value of a list of numbers, the densest body. A body with fewer bytes takes milliseconds to walk. */
+/** Bytes per value in a list of numbers, the densest body. Bodies of this times `mostValues` take milliseconds to walk. */
 const walkedPerValue = 2;
 
 /**

@@ -36,8 +36,8 @@ export interface MixedBody {
 
 /**
  * Compiles a TypeBox schema to a fast check with a readable refusal.
- * @param schema Request body of an endpoint. If skeletons are checked (`parseBody`), it may constrain strings only by type,
- * by being non-empty, and by equality with constants.
+ * @param schema Request body of an endpoint. If skeletons are checked (`parseBody`), it may constrain strings only by
+ * type, by being non-empty, and by equality with constants.
  * @param mixed The endpoint's table of keys that belong elsewhere, or null.
  * @param guarded Members that must be unambiguous besides those of the schema.
  * @returns A check without state, safe to share.
@@ -74,7 +74,10 @@ export interface Guarded {
   readonly within?: Readonly<Record<string, Partial<GuardSpec>>>;
 }
 
-/** The members that the gateway reads: those of the endpoint's schema, and those by which any call is routed and counted. */
+/**
+ * The members that the gateway reads: those of the endpoint's schema, and those by which any call is routed and
+ * counted.
+ */
 function guardSpec(schema: SchemaNode, { reads = [], within = {} }: Guarded): GuardSpec {
   const inner: Readonly<Record<string, Partial<GuardSpec>>> = {
     stream_options: { reads: ['include_usage'] },
@@ -130,9 +133,9 @@ interface SharedSchema {
 }
 
 /**
- * The same schema, with objects that occur several times defined once. Its check is then compiled to several functions. As
- * a single expression with every occurrence inlined, the check of a generateContent request exceeds what V8 optimizes,
- * and takes 20 times as long.
+ * The same schema, with objects that occur several times defined once. Its check is then compiled to several functions.
+ * As a single expression with every occurrence inlined, the check of a generateContent request exceeds what V8
+ * optimizes, and takes 20 times as long.
  */
 export function withShared(schema: SchemaNode): SharedSchema {
   const times = new Map<SchemaNode, number>();

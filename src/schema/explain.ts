@@ -17,8 +17,8 @@ interface Problem {
 const discriminators = ['role', 'type'];
 
 /**
- * Explains why a value violates a schema. It reads the schema itself rather than TypeBox's error list: the list stops after
- * eight entries, which one union of messages fills, and does not show which branch was meant.
+ * Explains why a value violates a schema. It reads the schema itself rather than TypeBox's error list: the list stops
+ * after eight entries, which one union of messages fills, and does not show which branch was meant.
  * @param schema The schema that refused the value.
  * @param value The refused value. Only numbers, booleans and short strings in place of constants are quoted.
  * @returns An error whose `param` and message name the place in the caller's notation: `messages[2].content`.
@@ -151,9 +151,9 @@ function findMemberProblem(schema: SchemaNode, value: Record<string, unknown>, p
 }
 
 /**
- * Selects the problem to report for a union: that of the branch whose `role` or `type` is the value's. Without one, that of
- * the branch which got deepest into the value, the last among equals, which by convention is the general one. If no branch
- * got past the value itself, that of the union.
+ * Selects the problem to report for a union: that of the branch whose `role` or `type` is the value's. Without one,
+ * that of the branch which got deepest into the value, the last among equals, which by convention is the general one.
+ * If no branch got past the value itself, that of the union.
  */
 function findUnionProblem(
   schema: SchemaNode,

@@ -8,8 +8,8 @@ const require = createRequire(import.meta.url);
 let compiler: Compiler | null = null;
 
 /**
- * Compiles a TypeBox schema to a check. Unless `useCompiler` was called, the first call loads the compiler: its many files
- * would take a third of a process's start, and most processes do not need it for a long time.
+ * Compiles a TypeBox schema to a check. Unless `useCompiler` was called, the first call loads the compiler: its many
+ * files would take a third of a process's start, and most processes do not need it for a long time.
  */
 export function compileValidator<Schema extends TSchema>(schema: Schema): Validator<Schema, Static<Schema>> {
   compiler ??= require('typebox/schema') as Compiler;

@@ -41,7 +41,7 @@ export interface BackgroundCall {
   readonly factor: number;
   /** Output tokens that its stream had delivered to the client by then. */
   readonly streamed: number;
-  /** Its record for the case that its usage stays unknown: with the usage that was reserved for it. */
+  /** Its record for the case that its usage stays unknown: with the usage expected when it was admitted. */
   readonly record: CallRecord;
 }
 

@@ -83,9 +83,9 @@ export class CallTable {
   /** Sums by group and column. */
   readonly #sums = new Float64Array(mostCalls * rowLength);
   /**
-   * Lists of groups, newest first: one per key, and one per model for keys with more than a few groups. The maps hold the
-   * index of the newest group, `#before` the index of the previous group of the list or -1, and `#depth` the length of the
-   * list up to a group.
+   * Lists of groups, newest first: one per key, and one per model for keys with more than a few groups. The maps hold
+   * the index of the newest group, `#before` the index of the previous group of the list or -1, and `#depth` the length
+   * of the list up to a group.
    */
   readonly #newestOfKey = new Map<string | null, number>();
   readonly #newestOfModel = new Map<string | null, number>();

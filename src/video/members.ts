@@ -13,7 +13,9 @@ import type { VideoRequest } from './task.js';
 /** Members that name the model in one of the formats. Servers that merge objects use the one of the overriding object. */
 export const modelMembers = ['model', 'model_name', 'req_key'] as const;
 
-/** Objects in which servers look for top-level members, and which some merge over these; Replicate and fal have `input`. */
+/**
+ * Objects in which servers look for top-level members, and which some merge over these; Replicate and fal have `input`.
+ */
 const prompts: ReadonlySet<string> = new Set([foldName('input')]);
 const holders: ReadonlySet<string> = new Set([
   ...['metadata', 'extra_body', 'parameters', 'config'].map(foldName),

@@ -19,7 +19,9 @@ export const taskRecord = Type.Object({
   version: Type.Literal(1),
   /** `video_` and hex. */
   id: Type.String({ minLength: 1 }),
-  /** Id of the key that created it, which a rotation keeps, and its groups; one that shares videos shows it to its keys. */
+  /**
+   * Id of the key that created it, which a rotation keeps, and its groups; one that shares videos shows it to its keys.
+   */
   keyId: text,
   groups: Type.Array(text),
   /** Format of the client's request. */

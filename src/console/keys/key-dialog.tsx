@@ -27,8 +27,8 @@ export function KeyDialog({ title, verb, fields: first, groups, isNew, submit, o
   const fields = useSignal(first);
   const problems = useSignal<FieldProblems>({});
   const content = useRef<HTMLDivElement>(null);
-  // Focuses the first field with a problem. The initial focus is set by the dialog itself, synchronously: a later one would
-  // redirect what the reader has begun to type.
+  // Focuses the first field with a problem. The initial focus is set by the dialog itself, synchronously: a later one
+  // would redirect what the reader has begun to type.
   useEffect(
     () => content.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus(),
     [problems.value],

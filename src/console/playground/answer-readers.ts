@@ -24,7 +24,8 @@ export function addEvent(protocol: TextProtocol, answer: TextAnswer, data: strin
 }
 
 /**
- * Adds the events of a stream as they arrive. An error event ends it, whether the connection then ends regularly or breaks.
+ * Adds the events of a stream as they arrive. An error event ends it, whether the connection then ends regularly or
+ * breaks.
  * @param onEvent called with each event after it was added
  * @throws the error that breaks the stream before an error event
  */

@@ -10,8 +10,8 @@ interface Refusal {
 }
 
 /**
- * Parses an error body: `{"error":{…}}` of the OpenAI family, messages and generateContent, or the video vendors' envelope
- * with `message`.
+ * Parses an error body: `{"error":{…}}` of the OpenAI family, messages and generateContent, or the video vendors'
+ * envelope with `message`.
  * @param body text of the body
  */
 export function readRefusal(status: number, body: string): Refusal {

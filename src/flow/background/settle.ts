@@ -28,10 +28,11 @@ import { keyMark, markedKey } from '../upstream/key-mark.js';
 import type { AskAlone, Watched, WatchedWork } from './watch.js';
 
 /*
- * A background response continues after the answer to its call. Its usage is only known from a later poll. Until then the
- * call keeps the reservations in its limits, based on the expected usage. Its ledger line and metrics are written once the
- * end is known: when a client requests the response, or when the gateway polls it on its own, as it polls video tasks.
- * The call's record in the store suffices for that, so any worker of any host can settle it, and one of them does, once.
+ * A background response continues after the answer to its call. Its usage is only known from a later poll. Until then
+ * the call keeps the reservations in its limits, based on the expected usage. Its ledger line and metrics are written
+ * once the end is known: when a client requests the response, or when the gateway polls it on its own, as it polls
+ * video tasks. The call's record in the store suffices for that, so any worker of any host can settle it, and one of
+ * them does, once.
  */
 
 /** A claimed settlement ends within this time; afterwards another process may do it. */

@@ -53,8 +53,8 @@ export class UpstreamWatch {
   /** Start of the next page; null for the first. */
   #from: string | null = null;
   /**
-   * Ids of the last page that no round has reached; the next round begins with them. If the page were read again, it would
-   * begin with ids that are due again, and with slow upstreams no other page would be reached.
+   * Ids of the last page that no round has reached; the next round begins with them. If the page were read again, it
+   * would begin with ids that are due again, and with slow upstreams no other page would be reached.
    */
   #unvisited: string[] = [];
   /** Ids polled in the last rounds, and when each may be polled again. */

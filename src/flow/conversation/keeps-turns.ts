@@ -111,8 +111,8 @@ export function turnKeeping(
 }
 
 /**
- * What to keep of an answer whose upstream keeps nothing; null for nothing. Over a WebSocket only the socket's own history
- * is kept.
+ * What to keep of an answer whose upstream keeps nothing; null for nothing. Over a WebSocket only the socket's own
+ * history is kept.
  * @param isPassed whether the answer passes untranslated
  */
 export function answerKeep(call: Call, conversation: ConversationRules, isPassed: boolean): Keep | null {

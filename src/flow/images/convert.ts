@@ -74,8 +74,8 @@ export function convertImages(
 }
 
 /**
- * The plan for the targets of a call for images. If the targets that take the body unchanged are unavailable, and no other
- * target can serve it, the call waits for them, since that is not the client's fault.
+ * The plan for the targets of a call for images. If the targets that take the body unchanged are unavailable, and no
+ * other target can serve it, the call waits for them, since that is not the client's fault.
  * @throws {GatewayError} when no target is available, and of status 400 when none can serve the request
  */
 export function planFor(
@@ -333,7 +333,9 @@ export class Conversion implements Asker {
   }
 }
 
-/** The failure of an unusable answer: images may have been made, unless its error stands for a status that rules it out. */
+/**
+ * The failure of an unusable answer: images may have been made, unless its error stands for a status that rules it out.
+ */
 function unusable(error: GatewayError): FailedAttempt {
   const reason = toldStatus(error) ?? 'unusable_answer';
   return { reason, bytesSent: true, replayable: true, hasEffects: true, sentMs: 0 };

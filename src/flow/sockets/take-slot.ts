@@ -9,9 +9,9 @@ import type { Services } from '../services.js';
 const lateMs = { least: 500, most: 1500 };
 
 /**
- * Takes a slot for the session that a call requests, and continues with `next`. If the key is at its bound, the refusal is
- * delayed by a random time. Otherwise a client that retries immediately over many connections would take the worker's
- * time from the calls of other keys.
+ * Takes a slot for the session that a call requests, and continues with `next`. If the key is at its bound, the refusal
+ * is delayed by a random time. Otherwise a client that retries immediately over many connections would take the
+ * worker's time from the calls of other keys.
  * @throws {GatewayError} as `SessionList.takeSlot` does if the refusal may not be delayed, and whatever `next` throws
  */
 export function takeSlot<Of extends AuthenticatedCall>(

@@ -162,8 +162,8 @@ export class UnseenMemory {
   }
 
   /**
-   * Closes a socket of each key in turn until one frees memory, and then more of that key's. The search then ends for now,
-   * since memory that is freed with a delay must cost no other key its sockets.
+   * Closes a socket of each key in turn until one frees memory, and then more of that key's. The search then ends for
+   * now, since memory that is freed with a delay must cost no other key its sockets.
    * @returns whether any of them held memory
    */
   #search(isSilent: (client: ClientSocket) => boolean): boolean {

@@ -1,9 +1,9 @@
 /*
- * Written by hand, since no library was found that meets the promise of structured outputs: a valid value for any schema,
- * in bounded time. Results of json-schema-faker 0.6.3 with a fixed seed in the tests of this file: invalid values for 165
- * of 1,000 random schemas (65 with the best of eight seeds) and for 2 of 25 written ones, mostly for `pattern`, `contains`
- * and `allOf`. It also returned values for unsatisfiable schemas (`minimum` above `maximum`), and did not return within
- * 10 s for a `oneOf` with recursive branches, which would block this process.
+ * Written by hand, since no library was found that meets the promise of structured outputs: a valid value for any
+ * schema, in bounded time. Results of json-schema-faker 0.6.3 with a fixed seed in the tests of this file: invalid
+ * values for 165 of 1,000 random schemas (65 with the best of eight seeds) and for 2 of 25 written ones, mostly for
+ * `pattern`, `contains` and `allOf`. It also returned values for unsatisfiable schemas (`minimum` above `maximum`), and
+ * did not return within 10 s for a `oneOf` with recursive branches, which would block this process.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -18,8 +18,9 @@ const smaller = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems', 'maxPro
 const subSchemas = ['items', 'additionalProperties', 'contains', 'additionalItems'];
 
 /**
- * Expands a schema to alternatives without `$ref`, `allOf`, `anyOf` and `oneOf` at their top level. Each value valid for
- * the schema is valid for one of them. The reverse need not hold, so a generated value has to be checked against the schema.
+ * Expands a schema to alternatives without `$ref`, `allOf`, `anyOf` and `oneOf` at their top level. Each value valid
+ * for the schema is valid for one of them. The reverse need not hold, so a generated value has to be checked against
+ * the schema.
  */
 function alternatives(schema: unknown, work: SchemaWork, depth = 0): JsonObject[] {
   work.left -= 1;
@@ -390,8 +391,8 @@ const bound =
   /[{ ](minItems|maxItems|minimum|maximum|exclusiveMinimum|exclusiveMaximum|minLength|maxLength|multipleOf): (-?\d{1,15}(?:\.\d{1,15})?)(?=[,}])/g;
 
 /**
- * Adds the bounds in braces at the end of a schema's description (`{minItems: 2}`). Vendors' SDKs write keywords there that
- * a schema must not contain, for the model to read.
+ * Adds the bounds in braces at the end of a schema's description (`{minItems: 2}`). Vendors' SDKs write keywords there
+ * that a schema must not contain, for the model to read.
  */
 function withDescribedBounds(schema: JsonObject): JsonObject {
   const { description } = schema;
@@ -424,8 +425,8 @@ function resolveReference(root: unknown, reference: unknown): unknown {
 }
 
 /**
- * Whether a value is valid for a JSON Schema (draft 2020-12, the keywords that function parameters and structured outputs use;
- * `format` is not checked, unknown keywords are ignored).
+ * Whether a value is valid for a JSON Schema (draft 2020-12, the keywords that function parameters and structured
+ * outputs use; `format` is not checked, unknown keywords are ignored).
  */
 function fits(schema: unknown, value: unknown, work: SchemaWork, depth = 0): boolean {
   work.left -= 1;

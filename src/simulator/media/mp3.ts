@@ -67,8 +67,8 @@ interface Frame {
 }
 
 /**
- * Seconds of MPEG Layer III audio that begins at a position or at most 64 KiB after it: by its Info or Xing header, else by
- * its bytes at the bit rate of its first frame. Null without a frame.
+ * Seconds of MPEG Layer III audio that begins at a position or at most 64 KiB after it: by its Info or Xing header,
+ * else by its bytes at the bit rate of its first frame. Null without a frame.
  */
 export function layer3Seconds(bytes: Buffer, from: number): number | null {
   for (let at = from; at + 4 <= bytes.length && at <= from + farthestStart; at++) {

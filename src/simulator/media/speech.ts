@@ -8,9 +8,9 @@ const slowest = 0.25;
 const fastest = 4;
 
 /**
- * Audio that represents a spoken text, in pieces of some KiB: a tone for each word in `wav` and `pcm`, else a recording of
- * the same (`mp3`) or nearly the same length (`flac`). It has one channel of 24 kHz; `pcm` is 16 bits little-endian. All
- * formats except `pcm` contain the text, which `describeAudio` finds.
+ * Audio that represents a spoken text, in pieces of some KiB: a tone for each word in `wav` and `pcm`, else a recording
+ * of the same (`mp3`) or nearly the same length (`flac`). It has one channel of 24 kHz; `pcm` is 16 bits little-endian.
+ * All formats except `pcm` contain the text, which `describeAudio` finds.
  * @throws RangeError for a speed outside 0.25 to 4
  */
 export function speech(options: {

@@ -25,8 +25,9 @@ const word =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[^\s\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]+/gu;
 
 /**
- * The tones of a text: the voice determines the lowest pitch, and each word its distance above. A word lasts 0.25 s divided
- * by the speed. A text without words is a silence of one word's length; words after the first 4096 are left out.
+ * The tones of a text: the voice determines the lowest pitch, and each word its distance above. A word lasts 0.25 s
+ * divided by the speed. A text without words is a silence of one word's length; words after the first 4096 are left
+ * out.
  */
 export function utter(text: string, voice: string, speed: number): Utterance {
   const base = lowestBase * 2 ** (step(voice, baseSteps) / 12);
