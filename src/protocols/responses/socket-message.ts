@@ -133,6 +133,7 @@ export function joinItems(before: string, after: string): string {
 
 /** @returns JSON texts of the items, or null for an input that is neither a text nor a list */
 function itemsOf(input: string): string | null {
+  if (input === 'null') return '';
   if (input.startsWith('[')) return input.slice(1, -1).trim();
   return input.startsWith('"') ? `{"type":"message","role":"user","content":${input}}` : null;
 }

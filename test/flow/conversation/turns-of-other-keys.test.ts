@@ -111,6 +111,7 @@ async function tellResponsesApart(t: Test, targets: number, config: object): Pro
   const stolen = { input: 'yours', previous_response_id: id };
   t.match(await askResponse(gateway, stolen, other), notFound);
   t.match(await askResponse(gateway, { ...stolen, stream: true }, other), notFound);
+  t.match(await askResponse(gateway, { ...stolen, input: null }, other), notFound);
   t.match(await askResponse(gateway, stolen, { ...other, path: '/v1/responses/compact' }), notFound);
   const counted = { ...other, path: '/v1/responses/input_tokens' };
   t.match(await askResponse(gateway, stolen, counted), notFound);
