@@ -236,9 +236,10 @@ export interface ConversationRules {
 interface HeldByItems {
   /**
    * Whether a request may name it, or its answer tell of it.
-   * @param tools the request's, as JSON
+   * @param body the request
+   * @param tools those of its member of that name, as JSON; null for none
    */
-  isUsed(tools: Buffer): boolean;
+  isUsed(body: Buffer, tools: Buffer | null): boolean;
   /** @param run events, of which the last may be cut off, or a whole answer @returns what is to be noted of them */
   records(run: Buffer, isStream: boolean, holder: Holder): readonly KeptRecord[];
 }

@@ -181,8 +181,11 @@ async function passOn(
     if (isVendorAccountError(error) && !carriesAccount(call, upstream))
       noteVendorAccountRefused(services, call, { upstream, model: holder.model, apiKey }, error);
   };
+  const noteContainers = (run: Buffer, isStream: boolean): void =>
+    noteRecords(services, call, containersOf(run, isStream, holder));
+  const onRun = (run: Buffer): void => noteContainers(run, true);
   const stream =
-    action === 'stream' ? new ShownStream(services, call, waiting, { id, upstream, onError }) : null;
+    action === 'stream' ? new ShownStream(services, call, waiting, { id, upstream, onError, onRun }) : null;
   const answer = await waiting.ask(request(action, call.exchange.head.query), stream);
   if (stream?.isTaken) {
     stream.end(isFailure(answer) ? answer : null);
@@ -200,7 +203,7 @@ async function passOn(
   if (parseObject(text) === null) throw new GatewayError('upstream_error');
   if (status < 300) {
     // Containers of a background response appear here first.
-    if (action === 'show') noteRecords(services, call, containersOf(answer.body, false, holder));
+    if (action === 'show' || action === 'cancel') noteContainers(answer.body, false);
     if (action === 'delete') {
       await settleUnknown(services, call.key.id, id, before);
       await services.owned?.drop(ownerOf(call.key), id);

@@ -58,9 +58,10 @@ export const nothingKept: TurnKeeping = { keep: null, watch: null, watchEnd: nul
 
 /** Whether a call has tools that run at its upstream in something that the upstream keeps. */
 export function usesHeld(call: Call, { heldByItems }: ConversationRules): boolean {
+  if (heldByItems === undefined) return false;
   const { tools } = call.checkedBody();
-  if (heldByItems === undefined || tools === null) return false;
-  return heldByItems.isUsed(call.wholeBody().subarray(tools.start, tools.end));
+  const body = call.wholeBody();
+  return heldByItems.isUsed(body, tools === null ? null : body.subarray(tools.start, tools.end));
 }
 
 /**

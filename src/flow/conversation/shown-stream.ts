@@ -25,6 +25,8 @@ interface Shown {
   readonly upstream: Upstream;
   /** Called with an error before it is sent to the client. */
   readonly onError: (error: GatewayError) => void;
+  /** Called with the events, which may be cut off behind the last whole one. */
+  readonly onRun: (run: Buffer) => void;
 }
 
 /**
@@ -56,6 +58,7 @@ export class ShownStream extends Swept implements EventTaker, ExchangeListener {
       streamsUnasked: false,
       amend: null,
       keep: null,
+      watchAll: shown.onRun,
       inputEstimate: 0,
       secrets: shown.upstream.secrets,
     });

@@ -1,6 +1,16 @@
 import { type Holder, isLegalId, type KeptRecord, writeHolder } from '../../conversation/kept-turns.js';
 import { isObject, type JsonObject, listOf, objectOf, parseJson, parseObject } from '../../wire/json.js';
-import { contains, needleOf, withoutMembers } from '../../wire/json-skip.js';
+import {
+  afterColon,
+  contains,
+  endOfPlain,
+  endOfValue,
+  mostDepth,
+  needleOf,
+  skipSpace,
+  standsAt,
+  withoutMembers,
+} from '../../wire/json-skip.js';
 import { eventEnd, eventObject, lastEventEnd } from '../../wire/sse.js';
 
 /*
@@ -17,23 +27,81 @@ const itemEvent = 'response.output_item.';
 const ofTools: ReadonlySet<string> = new Set(['tools']);
 const ofInput: ReadonlySet<string> = new Set(['input']);
 
-/** @param tools of a request, as JSON */
-export function mayRunCode(tools: Buffer): boolean {
+const toolsName = Buffer.from('tools');
+const inputName = Buffer.from('input');
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const OPEN_BRACKET = 0x5b;
+const OPEN_BRACE = 0x7b;
+
+/** Items of longer bodies are not looked at for the tools that they bring: it would cost as much as all else. */
+const longestSearched = 64 * 1024;
+
+/**
+ * Whether a tool of a request may run in a container: one of its own, or one that an item of its input brings, as
+ * `additional_tools` and `tool_search_output` do.
+ * @param body of the request @param tools its own, as JSON; null for none
+ */
+export function mayRunCode(body: Buffer, tools: Buffer | null): boolean {
+  if (tools !== null && namesTool(tools)) return true;
+  return body.length <= longestSearched && itemsMayRunCode(body);
+}
+
+function namesTool(tools: Buffer): boolean {
   return toolWords.some((word) => tools.includes(word));
+}
+
+/** Values are passed over, and not read: nearly no item brings tools. */
+function itemsMayRunCode(body: Buffer): boolean {
+  const input = memberOf(body, skipSpace(body, 0), inputName).value;
+  if (input === 'unclear') return true;
+  if (input === null || body[input] !== OPEN_BRACKET) return false;
+  for (let at = skipSpace(body, input + 1); body[at] === OPEN_BRACE; ) {
+    const { value: tools, end } = memberOf(body, at, toolsName);
+    if (tools === 'unclear') return true;
+    if (tools !== null && namesTool(body.subarray(tools, end))) return true;
+    if (body[end] !== COMMA) return false;
+    at = skipSpace(body, end + 1);
+  }
+  return false;
+}
+
+/** Where the value of a member begins, and what follows its object. */
+interface FoundMember {
+  /** Null for none; unclear where a name has escapes. */
+  readonly value: number | 'unclear' | null;
+  readonly end: number;
+}
+
+/** @param object where it opens */
+function memberOf(body: Buffer, object: number, name: Buffer): FoundMember {
+  let found: number | null = null;
+  let at = skipSpace(body, object + 1);
+  while (body[at] === QUOTE) {
+    const close = endOfPlain(body, at + 1);
+    const value = close === -1 ? -1 : afterColon(body, close);
+    const end = value === -1 ? -1 : endOfValue(body, value, mostDepth);
+    if (end === -1) return { value: 'unclear', end: -1 };
+    if (close - at - 1 === name.length && standsAt(body, at + 1, name)) found = value;
+    at = skipSpace(body, end);
+    if (body[at] === COMMA) at = skipSpace(body, at + 1);
+  }
+  return { value: found, end: skipSpace(body, at + 1) };
 }
 
 /** @returns ids of the containers that a request names */
 export function containersIn(body: Buffer): readonly string[] {
-  const text = withoutMembers(body, ofTools)?.taken.get('tools');
-  if (text === undefined || !toolWords.some((word) => text.includes(word))) return [];
-  const tools = listOf(parseJson(text)).map(objectOf);
+  const own = withoutMembers(body, ofTools)?.taken.get('tools');
+  if (!(own !== undefined && namesTool(Buffer.from(own))) && !itemsMayRunCode(body)) return [];
+  const input = parseJson(withoutMembers(body, ofInput)?.taken.get('input') ?? 'null');
+  const items = listOf(input).map(objectOf);
+  const lists = [parseJson(own ?? 'null'), ...items.map((item) => item.tools)];
+  const tools = lists.flatMap((list) => listOf(list).map(objectOf));
   // Without a tool for it, no request continues in a container.
   if (!tools.some(({ type }) => type === 'code_interpreter' || type === 'shell')) return [];
-  const input = parseJson(withoutMembers(body, ofInput)?.taken.get('input') ?? 'null');
-  const ofItems = listOf(input).map(objectOf);
   const ids = [
     ...tools.flatMap((tool) => idsIn(tool.container, tool)),
-    ...ofItems.flatMap((item) => idsIn(item.container_id, item)),
+    ...items.flatMap((item) => idsIn(item.container_id, item)),
   ];
   return [...new Set(ids)];
 }

@@ -95,6 +95,7 @@ function recall(body: Buffer): Recall | null {
   }
   if (conversationId !== null) ids.of(conversationId);
   const containers = containersIn(body);
+  if (containers.length > mostReferences) throw tooManyReferences();
   for (const id of containers) ids.of(id);
   if (ids.list.length === 0 && previousId === null && references.length === 0) return null;
   const { withItems } = conversation;
@@ -143,7 +144,7 @@ function tooManyReferences(): GatewayError {
   return memberError(
     'invalid_value',
     'input',
-    `The input refers to more than ${mostReferences} items: send the items themselves.`,
+    `The input refers to more than ${mostReferences} items or containers: send fewer, or the items themselves.`,
   );
 }
 

@@ -32,10 +32,26 @@ function native({ body, head }: RawRequest): string {
   if (head.startsWith('GET')) {
     const item = { id: 'ci_1', type: 'code_interpreter_call', container_id: `cntr_${made}` };
     const response = { id: `resp_${made - 1}`, object: 'response', status: 'completed', output: [item] };
+    if (head.includes('stream=true'))
+      return eventsOf([
+        { type: 'response.output_item.done', output_index: 0, item },
+        { type: 'response.completed', response },
+      ]);
     return jsonAnswer(200, JSON.stringify(response));
   }
-  const { background, tools, stream, metadata = {} } = JSON.parse(body.toString() || '{}') as JsonObject;
-  const [tool] = (tools ?? []) as { type: string; container?: unknown; environment?: JsonObject }[];
+  const {
+    background,
+    input,
+    tools,
+    stream,
+    metadata = {},
+  } = JSON.parse(body.toString() || '{}') as JsonObject;
+  const brought = Array.isArray(input) ? input.flatMap((item) => item.tools ?? []) : [];
+  const [tool] = [...brought, ...((tools ?? []) as JsonObject[])] as {
+    type: string;
+    container?: unknown;
+    environment?: JsonObject;
+  }[];
   const asked = tool?.environment?.container_id ?? tool?.container;
   const container = typeof asked === 'string' ? asked : `cntr_${made}`;
   const ran =
@@ -56,6 +72,10 @@ function native({ body, head }: RawRequest): string {
     ...output.map((each, index) => ({ type: 'response.output_item.done', output_index: index, item: each })),
     { type: 'response.completed', response },
   ];
+  return eventsOf(events);
+}
+
+function eventsOf(events: readonly JsonObject[]): string {
   const written = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
   return streamHead + written.map(chunk).join('') + lastChunk;
 }
@@ -163,16 +183,64 @@ test('what a client has written is no container of its key', async (t) => {
   for (let turn = 0; turn < 10; turn += 1) t.equal((await ask(gateway, stolen, other)).status, 404);
 });
 
-test('a container of a response in the background is noted when its key is shown it', async (t) => {
+test('a container is not found by another key whose items bring the tool, or whose input is null', async (t) => {
+  const { gateway, count } = await stage(t, 1);
+  const other = { key: otherKey };
+  await ask(gateway, { input: 'x', tools: [code({ type: 'auto' })] });
+  const id = `cntr_${made}`;
+  const stolen = { input: 'x', tools: [code(id)] };
+  await eventually(async () => (await ask(gateway, stolen, { ...other, path: counting })).status === 404);
+  const more = { type: 'additional_tools', role: 'developer', tools: [code(id)] };
+  const found = { type: 'tool_search_output', call_id: 'call_1', tools: [shell(id)] };
+  const ran = { type: 'code_interpreter_call', id: 'ci_1', container_id: id, status: 'completed' };
+  const message = { role: 'user', content: 'x' };
+  const before = count();
+  for (const body of [
+    { input: [message, more] },
+    { input: [more, message], tools: [] },
+    { input: [message, found], tools: [{ type: 'tool_search' }] },
+    { input: [ran, { ...more, tools: [code({ type: 'auto' })] }] },
+    { input: null, prompt: { id: 'pmpt_1' }, tools: [code(id)] },
+  ]) {
+    t.equal((await ask(gateway, body, other)).status, 404, JSON.stringify(body));
+    t.equal((await ask(gateway, { ...body, input: body.input ?? 'x' })).status, 200, 'its own key goes on');
+  }
+  const spelled = JSON.stringify({ model: 'm', input: [message, more] })
+    .replace('"tools"', '"too\\u006cs"')
+    .replace('"input"', '"inp\\u0075t"');
+  t.equal((await ask(gateway, spelled, other)).status, 404, 'however it is spelled');
+  t.equal(count() - before, 5, 'no upstream was asked by the other key');
+});
+
+test('a container of a tool that an item brings is noted', async (t) => {
   const { gateway } = await stage(t, 1);
-  const first = await ask(gateway, { input: 'x', tools: [code({ type: 'auto' })], background: true });
-  const { id } = JSON.parse(first.text) as { id: string };
-  const headers = { authorization: `Bearer ${testKey}` };
-  const shown = await fetch(`${gateway.url}/v1/responses/${id}`, { headers });
-  t.equal(shown.status, 200);
-  const container = /"container_id":"(cntr_\d+)"/.exec(await shown.text())?.[1];
-  const stolen = { input: 'x', tools: [code(container)] };
+  const more = { type: 'additional_tools', role: 'developer', tools: [code({ type: 'auto' })] };
+  await ask(gateway, { input: [more, { role: 'user', content: 'x' }] });
+  const stolen = { input: 'x', tools: [code(`cntr_${made}`)] };
   await eventually(
     async () => (await ask(gateway, stolen, { key: otherKey, path: counting })).status === 404,
   );
 });
+
+test('a request may name as many containers as items', async (t) => {
+  const { gateway } = await stage(t, 1);
+  const input = Array.from({ length: 5000 }, (_, index) => ({ container_id: `cntr_of_${index}` }));
+  const { status, text } = await ask(gateway, { input, tools: [code({ type: 'auto' })] });
+  t.equal(status, 400);
+  t.match(JSON.parse(text), { error: { type: 'invalid_request_error', param: 'input' } });
+});
+
+for (const query of ['', '?stream=true'])
+  test(`a container of a response in the background is noted when its key is shown it${query}`, async (t) => {
+    const { gateway } = await stage(t, 1);
+    const first = await ask(gateway, { input: 'x', tools: [code({ type: 'auto' })], background: true });
+    const { id } = JSON.parse(first.text) as { id: string };
+    const headers = { authorization: `Bearer ${testKey}` };
+    const shown = await fetch(`${gateway.url}/v1/responses/${id}${query}`, { headers });
+    t.equal(shown.status, 200);
+    const container = /"container_id":"(cntr_\d+)"/.exec(await shown.text())?.[1];
+    const stolen = { input: 'x', tools: [code(container)] };
+    await eventually(
+      async () => (await ask(gateway, stolen, { key: otherKey, path: counting })).status === 404,
+    );
+  });
