@@ -2,45 +2,45 @@ import { GatewayError } from '../errors.js';
 import type { BodySource, ChunkReceiver } from './client-link.js';
 import type { RequestHead } from './request-head.js';
 
-/** The exchange of a request body. */
+/** The exchange that a request body belongs to. */
 export interface BodyOwner {
   readonly head: Pick<RequestHead, 'contentLength' | 'chunked'>;
   bytesIn: number;
-  /** An answer was begun, or none can be any more. */
+  /** A response has begun, or none can be sent any more. */
   readonly isAnswered: boolean;
-  /** Its client does not take the answer at the moment. */
+  /** Its client does not read the response at the moment. */
   readonly isBlocked: boolean;
-  /** More of the body is to come. */
+  /** Called while more of the body is expected. */
   bodyExpected(): void;
-  /** All of it has come. */
+  /** Called when the whole body has arrived. */
   bodyComplete(): void;
-  /** @returns room for so many bytes that begins with `start` */
+  /** @returns a buffer of this size that begins with `start` */
   bodyBuffer(capacity: number, start: Buffer | null): Buffer;
 }
 
-/** Takes a request body. Exactly one of the two is called, once, unless the client leaves before. */
+/** Receives a request body. Exactly one of the two methods ends it, once, unless the client disconnects first. */
 export interface BodyReceiver {
   /** The whole body; the receiver owns the buffer. */
   onBody(body: Buffer): void;
   onBodyRefused(error: GatewayError): void;
   /**
-   * The body is about to take up so many bytes in all.
-   * @returns false when there is no room for them; the receiver has then answered, and is not called again
+   * The body is about to occupy this many bytes in total.
+   * @returns false if there is no memory for them; the receiver has then responded, and is not called again
    */
   hold(bytes: number): boolean;
 }
 
-/** Room for a body that is announced as no larger is there from its first bytes on. */
+/** A body that is announced as at most this large gets its whole buffer with the first bytes. */
 const usualBytes = 512 * 1024;
 const firstBytes = 16 * 1024;
-/** Room that is too small is doubled, but grows by no more than this. */
+/** A buffer that is too small is doubled, but grows by at most this. */
 const mostAhead = 8 * 1024 * 1024;
 const emptyBody: Buffer = Buffer.alloc(0);
 const nobody: ChunkReceiver = { onChunk() {}, onShredded() {} };
 
 /**
- * Refuses a body that is announced as larger than `limit` bytes. If the connection goes on it is read and thrown away:
- * when nobody takes what a client sends, uWS cuts it ten seconds after its answer, else only one below 16 KB a second.
+ * Refuses a body that is announced as larger than `limit` bytes. If the connection stays open, the body is read and discarded:
+ * uWS closes an unread connection ten seconds after the response, and a read one only below 16 KB a second.
  */
 export function refuseAnnounced(
   source: BodySource,
@@ -52,10 +52,10 @@ export function refuseAnnounced(
 }
 
 /**
- * Begins to collect a request body of at most `limit` bytes: a usual one into one buffer of the announced size, a larger
- * one, or one of unknown length, into one that grows with what has come. uWS's chunks are valid only in their callback,
- * so this copy is the one that has to be made.
- * @returns null when it is refused by its announced length
+ * Begins to collect a request body of at most `limit` bytes. A body of usual size gets one buffer of the announced size. A larger
+ * body, or one of unknown length, gets a buffer that grows with it. uWS's chunks are valid only in their callback, so this copy
+ * is necessary.
+ * @returns null if the body is refused by its announced length
  */
 export function collectBody(
   exchange: BodyOwner,
@@ -77,12 +77,12 @@ interface CollectOptions {
   readonly waits: boolean;
 }
 
-/** A request body on its way into one buffer. */
+/** Collects a request body into one buffer. */
 export class BodyCollector implements ChunkReceiver {
   readonly #exchange: BodyOwner;
   readonly #source: BodySource;
   readonly #limit: number;
-  /** Null when nothing more is wanted. */
+  /** Null when no more of the body is needed. */
   #receiver: BodyReceiver | null;
   #body: Buffer = emptyBody;
   #length = 0;
@@ -100,7 +100,7 @@ export class BodyCollector implements ChunkReceiver {
     source.read(this);
   }
 
-  /** It has waited long enough. */
+  /** Delivers what has arrived, and continues to read. */
   resume(): void {
     this.#waits = false;
     this.#go();
@@ -112,13 +112,13 @@ export class BodyCollector implements ChunkReceiver {
     return !this.#waits;
   }
 
-  /** Takes nothing more, and does not touch the response. */
+  /** Stops without touching the response. */
   drop(): void {
     this.#receiver = null;
     this.#body = emptyBody;
   }
 
-  /** Takes nothing more; the rest of the body is read and thrown away. */
+  /** Stops, and has the rest of the body read and discarded. */
   discard(): void {
     this.drop();
     this.#go();
@@ -133,7 +133,7 @@ export class BodyCollector implements ChunkReceiver {
   onChunk(chunk: ArrayBuffer, isLast: boolean): void {
     const receiver = this.#receiver;
     const exchange = this.#exchange;
-    // The body of an answered exchange has no room any more: that belongs to others by now.
+    // The buffer of an answered exchange may already belong to another.
     if (receiver === null || exchange.isAnswered) return;
     const size = chunk.byteLength;
     if (size > 0) {
@@ -151,7 +151,7 @@ export class BodyCollector implements ChunkReceiver {
     }
     exchange.bodyExpected();
     if (!this.#waits) return;
-    // Again for whatever was read after all, since that has started uWS's timer.
+    // Repeated, since reading has restarted uWS's timer.
     this.#stopped = true;
     this.#source.pause();
   }
@@ -169,7 +169,7 @@ export class BodyCollector implements ChunkReceiver {
     receiver?.onBody(this.#length === body.length ? body : body.subarray(0, this.#length));
   }
 
-  /** @returns false when there is no room: then it is over */
+  /** @returns false if there is no memory, which ends the body */
   #grow(receiver: BodyReceiver, needed: number): boolean {
     if (needed > this.#limit) {
       this.drop();
@@ -186,7 +186,7 @@ export class BodyCollector implements ChunkReceiver {
     return true;
   }
 
-  /** Of what is announced, only a usual length is believed. */
+  /** Trusts an announced length only up to the usual size. */
   #capacityFor(needed: number): number {
     const { contentLength } = this.#exchange.head;
     if (contentLength > 0 && contentLength <= usualBytes) return Math.max(needed, contentLength);
@@ -203,7 +203,7 @@ export function tooLarge(limit: number): GatewayError {
   );
 }
 
-/** The error for a body that comes in too many pieces of a few bytes while others do the same. */
+/** The error for a body in too many tiny pieces, while other bodies arrive in the same way. */
 export function shredded(): GatewayError {
   return new GatewayError(
     'invalid_request',
@@ -211,29 +211,28 @@ export function shredded(): GatewayError {
   );
 }
 
-/** Bodies below this come from Node's own slabs, and above the other from the system. */
+/** Smaller bodies come from Node's slabs, larger ones than the second bound from the system. */
 const smallestBytes = 512;
 const largestBytes = 1024 * 1024;
 
 /**
- * Buffers for request bodies, kept for the next body once nobody can read them any more: to make and collect one with
- * every request costs more than the copy into it (measured: with 318 KB prompts a fifth of the gateway's time went into
- * collecting them, and with 1 KB a slab of Node's for every eight calls takes 1 % of it).
+ * Pool of buffers for request bodies. Allocating and collecting one with every request costs more than the copy into it
+ * (measured: a fifth of the gateway's time with 318 KB prompts, and 1 % with 1 KB, where eight calls share a slab of Node's).
  */
 export interface BodyPool {
-  /** @returns a buffer of at least `bytes` for `give`, or null for a size that is not kept here. */
+  /** @returns a buffer of at least `bytes`, or null for a size that is not pooled */
   take(bytes: number): Buffer | null;
-  /** Takes a buffer back that came from `take` and to which no reference is left anywhere. */
+  /** Returns a buffer of `take` to the pool. No reference to it may be left. */
   give(buffer: Buffer): void;
-  /** Lets go of what has not been used since the last call. */
+  /** Frees buffers that were not used since the last call. */
   trim(): void;
 }
 
-/** @param limit bytes that may wait here at most */
+/** @param limit most bytes of unused buffers */
 export function createBodyPool(limit: number): BodyPool {
   const free: Buffer[][] = [];
   let waiting = 0;
-  /** Fewest bytes that waited since the last trim: so much was not needed. */
+  /** Fewest unused bytes since the last trim: these were not needed. */
   let unused = 0;
   return {
     take(bytes) {

@@ -7,50 +7,49 @@ import type { AnswerHead, ClientLink, LinkOwner } from './client-link.js';
 import type { RequestHead } from './request-head.js';
 import { type SweepList, Swept } from './sweep.js';
 
-/** At four seconds a round, five minutes. */
+/** Five minutes, at one sweep every four seconds. */
 const mostStalledSweeps = 75;
 
 /**
- * One request and its answer: what was asked, how the answer stands, who hears of the client, and how long that may
- * take.
+ * One request and its response: the request, the state of the response, the listener for client events, and time limits.
  *
- * `lines` must be complete header lines, each preceded by CRLF, with values that hold neither CR nor LF.
+ * `lines` parameters are complete header lines, each preceded by CRLF. Their values contain neither CR nor LF.
  */
 export class Exchange extends Swept implements LinkOwner {
   readonly method: string;
   readonly path: string;
   readonly head: RequestHead;
-  /** `req_` and hex: `x-request-id` of the answer. */
+  /** `req_` and hexadecimal digits: the `x-request-id` of the response. */
   readonly id: Writable;
-  /** Of its id: see `requestIdOf`. Below zero for one that came as a message, whose id has none. */
+  /** The number in its id: see `requestIdOf`. Below zero for a request that arrived as a WebSocket message. */
   readonly number: number;
   listener: ExchangeListener | null = null;
-  /** Hears of what one of its callbacks has thrown, and ends it; null until somebody takes it over. */
+  /** Handles exceptions of its callbacks and ends it; null until a call takes the exchange over. */
   owner: Guarded | null = null;
-  /** Of a request that asks for a WebSocket: see `acceptSocket`. */
+  /** Set for a request to open a WebSocket: see `acceptSocket`. */
   offer: SocketOffer | null = null;
-  /** Close the connection after the answer. */
+  /** Close the connection after the response. */
   closing = false;
   bytesIn = 0;
   bytesOut = 0;
-  /** Of a streamed answer, bytes that its client may not have taken: none, once it has taken all. */
+  /** Bytes of a streamed response that the client may not have read yet. */
   unreadBytes = 0;
-  /** Hears when nothing can be sent any more: the client has all of the answer, or has left. */
+  /** Called when nothing can be sent any more: the client has the whole response, or has disconnected. */
   onOver: (() => void) | null = null;
-  /** The answer's status once it was begun, else 0. */
+  /** Status of the response once it has begun, else 0. */
   status = 0;
-  /** Null once nothing can be sent any more. */
+  /** Null when nothing can be sent any more. */
   #client: ClientLink | null;
   readonly #host: ExchangeHost;
-  /** The client has to take what waits. */
+  /** The client has to read what waits first. */
   #blocked = false;
-  /** Bytes of a streamed answer; -1 where that is not known. */
+  /** Length of a streamed response; -1 if unknown. */
   #length = -1;
   #bodyStream: BodyStream | BodyCollector | null = null;
   #bodyPending = false;
-  /** Sweeps since the client last took something. */
+  /** Sweeps since the client last read something. */
   #stalledSweeps = 0;
-  /** Holds the request body, and goes back to the pool with `recycleBody`. */
+  /** Buffer of the request body. `recycleBody` returns it to the pool. */
   #bodyBuffer: Buffer | null = null;
 
   constructor(
@@ -80,19 +79,19 @@ export class Exchange extends Swept implements LinkOwner {
     return this.#client !== null;
   }
 
-  /** True once an answer was begun, and when none can be any more. */
+  /** True when a response has begun, or none can be sent any more. */
   get isAnswered(): boolean {
     return this.#client === null || this.status !== 0;
   }
 
-  /** True while the client has to take what waits before anything more can be sent. */
+  /** True while the client has to read what waits before more can be sent. */
   get isBlocked(): boolean {
     return this.#blocked;
   }
 
   /**
-   * Collects the request body; must be called before the handler of the request returns.
-   * @param waits nothing is handed on before `resumeBody`, and little is read
+   * Collects the request body. Must be called before the handler of the request returns.
+   * @param waits deliver nothing before `resumeBody`, and read little
    */
   readBody(limit: number, receiver: BodyReceiver, waits = false): void {
     const client = this.#client;
@@ -100,9 +99,9 @@ export class Exchange extends Swept implements LinkOwner {
   }
 
   /**
-   * Hands the request body on as it comes, at most `limit` bytes; must be called before the handler of the request
-   * returns. A client may be silent for as long as the owner of the exchange lets it.
-   * @param waits nothing is handed on before `resumeBody`, and little is read
+   * Delivers the request body in pieces as it arrives, up to `limit` bytes. Must be called before the handler of the request
+   * returns. How long the client may be silent is up to the owner of the exchange.
+   * @param waits deliver nothing before `resumeBody`, and read little
    */
   streamBody(limit: number, receiver: BodyStreamReceiver, waits = false): void {
     const client = this.#client;
@@ -111,26 +110,26 @@ export class Exchange extends Swept implements LinkOwner {
     this.#bodyStream = streamBody(this, client, { limit, pool, receiver, waits });
   }
 
-  /** After `onChunk` has said false, or for a body that waits: go on, now or as soon as it has returned. */
+  /** Continues after `onChunk` has returned false, or for a body that waits. May be called from within `onChunk`. */
   resumeBody(): void {
     this.#bodyStream?.resume();
   }
 
-  /** While some of the body has yet to come, keeps uWS from cutting a client that sends less than 16 KB a second. */
+  /** While the body is incomplete, keeps uWS from closing a connection on which less than 16 KB a second arrive. */
   bodyExpected(): void {
     this.#bodyPending = true;
     this.#host.sweepList.add(this);
   }
 
-  /** All of the body has come. */
+  /** True when the whole body has arrived. */
   bodyComplete(): void {
     this.#bodyPending = false;
     if (!this.#blocked) this.#host.sweepList.remove(this);
   }
 
   /**
-   * @param start what it begins with: a part of the room that was given out before, which is given back
-   * @returns room for a body of exactly so many bytes
+   * @param start first bytes of the body, in the buffer that was returned before, which goes back to the pool
+   * @returns a buffer for a body of exactly this size
    */
   bodyBuffer(bytes: number, start: Buffer | null = null): Buffer {
     const before = this.#bodyBuffer;
@@ -142,15 +141,15 @@ export class Exchange extends Swept implements LinkOwner {
     return room;
   }
 
-  /** Says that nobody will read the request body any more, here or on its way to an upstream. */
+  /** Releases the request body: it is no longer read, here or on its way to an upstream. */
   recycleBody(): void {
     if (this.#bodyBuffer !== null) this.#host.bodies.give(this.#bodyBuffer);
     this.#bodyBuffer = null;
   }
 
   /**
-   * Sends a whole answer. `lines` as described above, without `x-request-id`. The bytes are taken over in any case.
-   * @returns false when the client does not take all of it at once: `onDrained` follows when it has
+   * Sends a whole response. `lines` as described above, without `x-request-id`. Takes ownership of the bytes.
+   * @returns false if the client does not take all of it immediately: `onDrained` follows when it has
    */
   respond(status: number, lines: string, body: string | Buffer): boolean {
     const client = this.#client;
@@ -167,8 +166,8 @@ export class Exchange extends Swept implements LinkOwner {
   }
 
   /**
-   * Answers without a body: 204, 304, and all that is asked with HEAD.
-   * @param contentLength bytes that the answer to GET would have, or null to name no length
+   * Responds without a body: 204, 304, and every response to HEAD.
+   * @param contentLength length of the response to GET, or null for none
    */
   respondEmpty(status: number, lines: string, contentLength: number | null): void {
     const client = this.#client;
@@ -180,9 +179,9 @@ export class Exchange extends Swept implements LinkOwner {
   }
 
   /**
-   * Begins a streamed answer. The head leaves with the first `write`.
-   * @param contentLength bytes of the answer, or -1 for a chunked one. With a length, the exchange has ended as soon as
-   * the last byte was taken; more bytes, or an end with fewer, cut the connection.
+   * Begins a streamed response. Its head is sent with the first `write`.
+   * @param contentLength length of the response, or -1 for a chunked one. With a length, the exchange ends when the last byte
+   * was taken. More bytes, or an end with fewer, close the connection.
    */
   begin(status: number, lines: string, contentLength = -1): void {
     const client = this.#client;
@@ -192,8 +191,8 @@ export class Exchange extends Swept implements LinkOwner {
   }
 
   /**
-   * Sends a piece of a streamed answer. The bytes are taken over in any case.
-   * @returns false when the client does not keep up: send nothing more until `onDrained`.
+   * Sends a piece of a streamed response. Takes ownership of the bytes.
+   * @returns false if the client is too slow: send nothing more until `onDrained`
    */
   write(chunk: Buffer): boolean {
     const client = this.#client;
@@ -213,7 +212,7 @@ export class Exchange extends Swept implements LinkOwner {
     return false;
   }
 
-  /** Ends a streamed answer, once its client has taken what waits. */
+  /** Ends a streamed response once its client has read what waits. */
   end(): void {
     if (this.bytesOut < this.#length) {
       this.abort();
@@ -223,13 +222,13 @@ export class Exchange extends Swept implements LinkOwner {
     this.#client?.end();
   }
 
-  /** Ends a streamed answer that is not whole: once its client has been sent what waits, the connection breaks. */
+  /** Ends an incomplete streamed response: closes the connection once what waits has been sent. */
   endTruncated(): void {
     this.#bodyStream?.discard();
     if (this.#client?.endTruncated() === false) this.onBlocked();
   }
 
-  /** Ends the exchange: its connection becomes something else. @returns false when the client has left */
+  /** Ends the exchange because its connection becomes a WebSocket. @returns false if the client has disconnected */
   handOver(): boolean {
     const isThere = this.alive;
     this.status = 101;
@@ -237,7 +236,7 @@ export class Exchange extends Swept implements LinkOwner {
     return isThere;
   }
 
-  /** Cuts the connection: the last resort when an answer can no longer be made whole. */
+  /** Closes the connection, when a response cannot be completed. */
   abort(): void {
     this.#bodyStream?.drop();
     this.#bodyStream = null;
@@ -245,15 +244,15 @@ export class Exchange extends Swept implements LinkOwner {
   }
 
   /**
-   * uWS cuts a client that takes nothing for ten seconds or sends less than 16 KB a second: gives it more time, until
-   * its socket has drained or its body has ended. A reader that takes nothing for very long is given up.
+   * uWS closes a connection whose client reads nothing for ten seconds, or sends less than 16 KB a second. This extends that
+   * time until its socket has drained or its body has ended. A client that reads nothing for five minutes is disconnected.
    */
   override onSweep(): void {
     if (this.#blocked && ++this.#stalledSweeps > mostStalledSweeps) this.cut();
     else if (this.#bodyStream?.mayRead() ?? true) this.#client?.rearm();
   }
 
-  /** Cuts the connection of a client that will not come to an end, which has then left. */
+  /** Closes the connection of a client that makes no progress, which counts as disconnected. */
   cut(): void {
     const { listener } = this;
     this.abort();
@@ -321,29 +320,29 @@ export class Exchange extends Swept implements LinkOwner {
   }
 }
 
-/** The first bytes of a buffer, which is given as it is where that is all of it. */
+/** Returns the first bytes of a buffer, or the buffer itself if that is all of it. */
 function partOf(buffer: Buffer, bytes: number): Buffer {
   return buffer.length === bytes ? buffer : buffer.subarray(0, bytes);
 }
 
-/** What the owner of an exchange hears of its client. */
+/** Receives the events of an exchange's client. */
 export interface ExchangeListener {
-  /** The client left, or its connection broke. Nothing can be sent any more. */
+  /** The client has disconnected. Nothing can be sent any more. */
   onClientGone(): void;
   /**
-   * After `write` or `respond` has said false, or `isBlocked` has come later for what was held to the end of the turn: the
-   * client has taken what waited, go on.
+   * The client has read what waited, so more can be sent. Called after `write` or `respond` has returned false, or `isBlocked`
+   * has become true at the end of the turn.
    */
   onDrained(): void;
-  /** A fault of ours has ended what the answer is made of: says so, however much of the answer has left. */
+  /** An internal error has ended the source of the response. Reports it to the client as far as that is possible. */
   onOurFault?(error: GatewayError): void;
 }
 
-/** What the exchanges of one server share. */
+/** State that the exchanges of one server share. */
 export interface ExchangeHost {
-  /** Exchanges whose client has not sent all of its body, or does not read at the moment. */
+  /** Exchanges whose client has not sent its whole body, or does not read at the moment. */
   readonly sweepList: SweepList;
-  /** Answers carry `connection: close`. */
+  /** Responses have `connection: close`. */
   draining: boolean;
   /** Exchanges and WebSockets that have not ended. */
   open: number;
@@ -353,9 +352,9 @@ export interface ExchangeHost {
   readonly bodies: BodyPool;
 }
 
-/** What uWS needs to make a WebSocket of a request later. */
+/** What uWS needs to upgrade a request to a WebSocket later. */
 export interface SocketOffer {
-  /** Of the request, until its exchange has ended. */
+  /** The response object of the request, until its exchange has ended. */
   readonly response: HttpResponse;
   readonly context: us_socket_context_t;
   readonly host: ExchangeHost;

@@ -26,37 +26,37 @@ interface ServerOptions {
   readonly cors: CorsSettings | null;
   /** Paths of PEM files, or null for plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | null;
-  /** The addresses of clients are wanted, and what proxies say of them. */
+  /** Whether to read client addresses and the `x-forwarded-*` headers of proxies. */
   readonly readsPeers: boolean;
-  /** Where requests for a WebSocket are taken. */
+  /** Paths that accept WebSockets, and their limits. */
   readonly sockets: { readonly paths: readonly string[]; readonly limits: SocketLimits };
   readonly onRequest: (exchange: Exchange) => void;
-  /** Descriptors have run out: nothing listens until some are free again, and then it does. */
+  /** Called when the server stops listening because descriptors have run out, and when it listens again. */
   readonly onListening?: (isListening: boolean) => void;
-  /** Whether descriptors have run out, asked every few seconds. */
+  /** Whether descriptors have run out. Checked every few seconds. */
   readonly isShort?: () => boolean;
-  /** In a drain: nothing listens any more, here and at the other workers, so who is told to leave comes back to none. */
+  /** Called during a drain when no worker listens any more, so that clients do not reconnect to one that drains. */
   readonly onDraining?: () => void;
-  /** Hears of a fault that belongs to no exchange: one before there is any, and those of the server's own timers. */
+  /** Handles exceptions that belong to no exchange, such as those of the server's timers. */
   readonly onFault: (where: FaultPlace, fault: unknown) => void;
 }
 
-/** uWS drops a socket that makes no progress after eight to twelve seconds; well under that. */
+/** uWS closes a socket that makes no progress for eight to twelve seconds, so sweeps run well within that. */
 const sweepMs = 4000;
-/** Buffers for request bodies that may wait for their next use. */
+/** Bytes of unused buffers that are kept for request bodies. */
 const pooledBytes = 64 * 1024 * 1024;
-/** A turn of the event loop that is as short as this took no connection and no request; and how long one is waited for. */
+/** A turn of the event loop this short has accepted no connection and no request; and how long to wait for such a turn. */
 const quietMs = 0.02;
 const quietPatienceMs = 200;
-/** From the end of listening to the first answer that ends its connection, where nobody knows of the other workers. */
+/** Time from the end of listening to the first response that closes its connection, if nothing is known of other workers. */
 const drainDelayMs = 100;
-/** Requests on connections that were idle when the drain began are still served for so long. */
+/** How long requests are still served on connections that were idle when the drain began. */
 const drainGraceMs = 300;
 
-/** It cannot listen, by no fault of its own; the message says where, or which files are in the way. */
+/** The server cannot listen. The message names the address, or the files at fault. */
 export class ListenError extends Error {}
 
-/** A worker that starts reads the files as they are at that moment. */
+/** Creates an app for HTTPS. uWebSockets.js reads the certificate and key files at this moment. */
 function secureApp({ cert, key }: NonNullable<ServerOptions['tls']>): TemplatedApp {
   try {
     return SSLApp({ cert_file_name: cert, key_file_name: key });
@@ -65,7 +65,7 @@ function secureApp({ cert, key }: NonNullable<ServerOptions['tls']>): TemplatedA
   }
 }
 
-/** uWebSockets.js does not tell which. */
+/** Possible reasons why an address is refused, since uWebSockets.js does not report the actual one. */
 const whyNot = 'another process has it, or it is no address of this machine, or this user may not';
 
 /** A server on uWebSockets.js that turns every request into an `Exchange`. */
@@ -87,9 +87,9 @@ export class Server {
   #readsPeers: boolean;
   #cors: Cors | null;
   #listening: us_listen_socket | null = null;
-  /** Where to listen again; null where nothing has listened yet, and when it is not to any more. */
+  /** Address to listen on again; null before the first time, and when the server is not to listen any more. */
   #place: { readonly address: string; readonly port: number } | null = null;
-  /** Of the request that is being taken. */
+  /** The exchange of the request that is being accepted. */
   #taken: Exchange | null = null;
 
   constructor(options: ServerOptions) {
@@ -112,7 +112,7 @@ export class Server {
     this.#sweepTimer.unref();
   }
 
-  /** @returns the port, which differs from the one asked for when that was 0. Rejects when it is taken. */
+  /** @returns the port, which matters if 0 was requested. Rejects if the address is in use. */
   listen(address: string, port: number): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#app.listen(address, port, (socket) => {
@@ -126,37 +126,37 @@ export class Server {
     });
   }
 
-  /** Puts other settings in force for the requests to come. */
+  /** Applies new settings to requests from now on. */
   set({ words, readsPeers, cors }: Pick<ServerOptions, 'words' | 'cors' | 'readsPeers'>): void {
     this.#slots = headerSlots(words, readsPeers);
     this.#readsPeers = readsPeers;
     this.#cors = createCors(cors);
   }
 
-  /** Answers that have not ended. */
+  /** Returns the number of open exchanges and WebSockets. */
   open(): number {
     return this.#host.open;
   }
 
-  /** Requests since the start. */
+  /** Returns the number of requests since the start. */
   served(): number {
     return this.#host.served;
   }
 
-  /** Takes no more connections, and serves on those that there are. Resolves when nothing listens any more. */
+  /** Stops accepting connections; open ones are still served. Resolves when the socket is closed. */
   async stopListening(): Promise<void> {
     if (this.#listening !== null) await quietTurn();
-    // The server may have been closed meanwhile.
+    // The server may have been closed in the meantime.
     this.#closeListener();
   }
 
   /**
-   * Stops accepting; from now on answers end their connections; resolves when the last one open has ended.
-   * @param graceMs for so long after it what still comes on idle connections is served; a moment unless given
+   * Stops accepting connections, and closes each connection after its response. Resolves when the last exchange has ended.
+   * @param graceMs how long requests on idle connections are still served after that. Default: a moment
    */
   async drain(graceMs = drainGraceMs): Promise<void> {
-    // Clients that are told to close connect anew: not before every worker has ceased to listen, or they would wait in
-    // the queue of one that closes it in their face. Who has told this one to cease before has waited for all.
+    // Clients reconnect after `connection: close`. If another worker were still about to stop listening, they could land in its
+    // queue and be reset. A caller that has stopped listening beforehand has waited for all workers.
     const delayMs = this.#listening === null ? 0 : drainDelayMs;
     await this.stopListening();
     const host = this.#host;
@@ -167,7 +167,7 @@ export class Server {
         clearTimeout(quiet);
         clearImmediate(last);
         quiet = setTimeout(() => {
-          // Sockets are read between the two: on a busy machine a timer is late, and what has come by then is served.
+          // Sockets are read between the two, so requests that arrived before a late timer are still served.
           last = setImmediate(() => {
             if (host.open === 0) resolve();
           });
@@ -182,7 +182,7 @@ export class Server {
     });
   }
 
-  /** Closes everything at once. */
+  /** Closes all connections immediately. */
   close(): void {
     clearInterval(this.#sweepTimer);
     this.#closeListener();
@@ -226,13 +226,13 @@ export class Server {
     }
     if (context !== null) exchange.offer = { response, context, host: this.#host };
     const { onRequest } = this.#options;
-    // While an answer is pending uWS cuts a connection on which another request begins: so what hides behind a
-    // request of doubtful length is never read as one.
+    // While a response is pending, uWS closes a connection on which another request begins. Bytes behind a request of ambiguous
+    // length are therefore never read as a request.
     if (head.framingFault === null) onRequest(exchange);
     else setImmediate(guard('request', exchange, () => onRequest(exchange)));
   }
 
-  /** Where descriptors have run out, ceases to listen until there are some. */
+  /** Stops listening while descriptors have run out. */
   #listenAsPossible(): void {
     const { isShort, onListening } = this.#options;
     const place = this.#place;
@@ -250,7 +250,7 @@ export class Server {
     onListening?.(false);
   }
 
-  /** Not twice: uWS frees the listening socket, at the end of the server too. */
+  /** Closes the listening socket once: uWS frees it, also when the server ends. */
   #closeListener(): void {
     if (this.#listening !== null) us_listen_socket_close(this.#listening);
     this.#listening = null;
@@ -259,9 +259,8 @@ export class Server {
 }
 
 /**
- * Waits for a turn of the event loop in which there was next to nothing to do. Each turn begins with taking every
- * connection that waits in the listener's queue; the system resets those that come between that and the end of the
- * listening, so this is when the fewest can.
+ * Waits for a nearly idle turn of the event loop. Each turn begins by accepting every connection in the listener's queue. The
+ * system resets connections that arrive between that and the close of the socket, so an idle turn loses the fewest.
  */
 function quietTurn(): Promise<void> {
   return new Promise((resolve) => {
@@ -278,16 +277,16 @@ function quietTurn(): Promise<void> {
   });
 }
 
-/** Answers a request of which there is no exchange; uWS wants an answer, or a handler for the client's leaving. */
+/** Responds to a request without an exchange, since uWS requires a response or an abort handler. */
 function refuseBare(response: HttpResponse): void {
   try {
     response.cork(() => response.writeStatus('500 Internal Server Error').end('', true));
   } catch {
-    // It was answered before the fault, or its client has left.
+    // A response was sent before the exception, or the client has disconnected.
   }
 }
 
-/** The question of a browser whether a page may call; nobody signs in with it. */
+/** Whether a request is a CORS preflight, which carries no credentials. */
 function isPreflight({ method, head }: Exchange): boolean {
   return method === 'OPTIONS' && head.origin !== '' && head.requestedMethod !== '';
 }

@@ -5,38 +5,38 @@ import { isBodyless } from '../wire/head.js';
 import type { AnswerHead, ChunkReceiver, ClientLink, LinkOwner } from './client-link.js';
 import { SizedAnswer, type SizedState } from './sized.js';
 
-/** What is to be written at the end of the turn of the event loop. */
+/** Something to write at the end of the turn of the event loop. */
 interface TurnSink {
-  /** Is to be written now. @param bytes what was added for it; valid only until this returns */
+  /** Writes it. @param bytes what was added for it; valid only until this returns */
   writeHeld(bytes: Buffer): void;
 }
 
-/** Larger pieces leave at once: to copy them costs more than is gained. */
+/** Larger pieces are written immediately, since copying them costs more than it saves. */
 export const mostHeldBytes = 4096;
-/** Room for the pieces of one turn; what does not fit ends the turn's batch early. */
+/** Size of the buffer for the pieces of one turn. A piece that does not fit flushes it early. */
 const batchBytes = 128 * 1024;
 
 /**
- * Small answers and small pieces of streamed ones, which leave when the event loop has dealt with what came in. Reading
- * all that has come and then writing all of it costs less than doing both for each: the clients' side is woken once for
- * many of them, and each half stays in the processor's caches (measured with 300 streams: 7 % of the CPU time of an event).
+ * Collects small responses and small pieces of streams, and writes them at the end of the turn of the event loop. Reading all
+ * input and then writing all output costs less than alternating: clients wake up once for many pieces, and each half stays in
+ * the processor's caches (measured with 300 streams: 7 % of the CPU time of an event).
  */
 export class TurnWrites {
   readonly #batch = Buffer.allocUnsafeSlow(batchBytes);
   #used = 0;
   readonly #sinks: TurnSink[] = [];
-  /** Where the piece of each begins. */
+  /** Offset of each piece. */
   readonly #starts: number[] = [];
-  /** The first that is still to be written: a sink may end others, and with that flush, while it is. */
+  /** Index of the next piece to write. Writing one may end other responses, and thereby flush again. */
   #next = 0;
   #armed = false;
 
-  /** Writes out what waits where a piece of so many bytes, at most `mostHeldBytes`, has no room beside it. */
+  /** Flushes if a piece of this size, at most `mostHeldBytes`, does not fit. */
   makeRoom(bytes: number): void {
     if (this.#used + bytes > batchBytes) this.flush();
   }
 
-  /** Copies a piece for which `makeRoom` was called just before. @param size of it in bytes */
+  /** Copies a piece for which `makeRoom` was called immediately before. @param size bytes of the piece */
   add(sink: TurnSink, bytes: Buffer | string, size: number): void {
     const sinks = this.#sinks;
     const last = sinks.length - 1;
@@ -52,7 +52,7 @@ export class TurnWrites {
     setImmediate(this.#onTurnEnd);
   }
 
-  /** Writes out what waits. */
+  /** Writes all pieces. */
   flush(): void {
     const sinks = this.#sinks;
     const starts = this.#starts;
@@ -73,52 +73,52 @@ export class TurnWrites {
   };
 }
 
-/** Whole answers up to this size leave in one go: they fit into any socket's buffer. */
+/** Whole responses up to this size are written at once, since they fit into any socket's buffer. */
 const directBytes = 16 * 1024;
 /**
- * uWS closes a connection that has been idle for 8 to 12 s without a word. A client that is told a shorter time does
- * not send its next request into that close: undici obeys the line, and so do Node's agents that have a timeout.
+ * uWS silently closes a connection that has been idle for 8 to 12 s. A client that knows a shorter time does not send its next
+ * request into that close: undici honours this header, and so do Node's agents with a timeout.
  */
 const keepAliveLine = '\r\nkeep-alive: timeout=7';
 const closeLine = '\r\nconnection: close';
 const blank = Buffer.from('\n');
-/** Header lines of answers behind which white space means nothing. */
+/** Content types of responses after which white space has no meaning. */
 const isText = /\r\ncontent-type:\s*(?:text\/event-stream|application\/json)/i;
 const isEncoded = /\r\ncontent-encoding:/i;
 const noop = (): void => {};
-/** Code and reason as a status line has them, by code. */
+/** Status code with its reason phrase, by code. */
 const statusLines: string[] = [];
 for (const [code, reason] of Object.entries(STATUS_CODES)) statusLines[Number(code)] = `${code} ${reason}`;
 
 /**
- * The client of an HTTP request, and the one place that knows uWS's rules: the response is never touched after an
- * abort or an end, everything is written inside `cork`, and what uWS buffers stays bounded.
+ * The response to an HTTP request. This is the only place that knows uWS's rules: the response object is never touched after an
+ * abort or its end, everything is written inside `cork`, and what uWS buffers stays bounded.
  */
 export class UwsResponse implements ClientLink, TurnSink {
   readonly #response: HttpResponse;
   readonly #atOnce: AtOnce;
   readonly #turnWrites: TurnWrites;
-  /** Some of what was given waits for the end of the turn. */
+  /** Something waits for the end of the turn. */
   #isHeld = false;
-  /** uWS has found `close` in the request, by its length, and closes after the answer without the line that says so. */
+  /** uWS has seen `connection: close` in the request, and closes after the response without sending that header itself. */
   readonly #isToldToClose: boolean;
   #owner: LinkOwner | null = null;
-  /** Of a streamed answer until it has left, and of a whole one that waits for the end of the turn. */
+  /** Head of a streamed response until it is sent, or of a whole one that waits for the end of the turn. */
   #head: AnswerHead | null = null;
   #blocked = false;
   /** The backlog inside uWS may not be empty: see `#writeBounded`. */
   #backlog = false;
-  /** What waits here, a piece for each write. */
+  /** Pieces that wait here, one for each write. */
   #pending: Buffer[] | null = null;
   #ending = false;
-  /** It ends with its connection. */
+  /** The response ends by closing its connection. */
   #isTruncated = false;
-  /** Header lines of a streamed answer. */
+  /** Header lines of a streamed response. */
   #lines = '';
-  /** An answer of known length that does not leave in one go. */
+  /** A response of known length that is not written at once. */
   #sized: SizedAnswer | null = null;
 
-  /** @param connection the header of that name of the request */
+  /** @param connection `connection` header of the request */
   constructor(response: HttpResponse, atOnce: AtOnce, turnWrites: TurnWrites, connection: string) {
     this.#response = response;
     this.#isToldToClose = connection.length === 'close'.length;
@@ -159,9 +159,9 @@ export class UwsResponse implements ClientLink, TurnSink {
   }
 
   /**
-   * Starts uWS's timer of ten seconds anew, and a stopped socket again. `resume` does both; it polls for what a `pause`
-   * has seen last, of any socket that had as much or as little waiting, so it is never called without one. `pause`
-   * stops the timer. A timer that runs when all of a body has come is stopped by uWS, one that is started later is not.
+   * Restarts uWS's timer of ten seconds, and reading from a paused socket. `resume` does both. It polls for the events that the
+   * last `pause` has seen, possibly of another socket, so it is never called without a `pause` before. `pause` stops the timer.
+   * uWS stops a timer that runs when a body is complete, but not one that is started later.
    */
   rearm(): void {
     this.#response.pause();
@@ -173,7 +173,7 @@ export class UwsResponse implements ClientLink, TurnSink {
     const isLast = this.#atOnce.isTooMany();
     if (size > directBytes && !isLast)
       return this.#respondLarge(head, typeof body === 'string' ? Buffer.from(body) : body);
-    // What is answered while its socket is read leaves with others of the same socket as it is.
+    // uWS itself batches responses that are written while their socket is read.
     if (size <= mostHeldBytes && !this.#atOnce.isReading) {
       this.#turnWrites.makeRoom(size);
       this.#head = head;
@@ -183,14 +183,14 @@ export class UwsResponse implements ClientLink, TurnSink {
     return true;
   }
 
-  /** @param closes uWS writes the line of it itself, but where it was told to close */
+  /** @param closes write `connection: close`, unless uWS does so itself */
   #writeWhole({ status, lines }: AnswerHead, body: string | Buffer, closes: boolean): void {
     if (!closes) this.#writeHead(status, lines + keepAliveLine);
     else this.#writeHead(status, this.#isToldToClose ? lines + closeLine : lines);
     this.#response.end(body, closes);
   }
 
-  /** uWS gives what waits of an ended response ten seconds to drain: what the socket does not take waits with us. */
+  /** Keeps what the socket does not take here, since uWS gives an ended response only ten seconds to drain. */
   #respondLarge(head: AnswerHead, body: Buffer): boolean {
     const response = this.#response;
     let done = false;
@@ -212,8 +212,8 @@ export class UwsResponse implements ClientLink, TurnSink {
   respondEmpty(head: AnswerHead, contentLength: number | null): void {
     const { status } = head;
     const closes = this.#atOnce.isTooMany() || head.closes;
-    // uWS waits for the bytes of a length that it is told. And it closes only after an answer with one, so a connection
-    // that is not to go on is cut, as soon as the head has left.
+    // uWS waits for as many bytes as the length that it is told, and closes only after a response with one. A connection that has
+    // to end is therefore closed here, once the head is sent.
     const length = contentLength === null ? '' : `\r\ncontent-length: ${contentLength}`;
     const lines = head.lines + length;
     if (closes) {
@@ -227,7 +227,7 @@ export class UwsResponse implements ClientLink, TurnSink {
     });
   }
 
-  /** In a drain the head asks the client to close: at the end of a stream uWS would write that line into the body. */
+  /** Writes `connection: close` into the head during a drain. uWS would write it into the body at the end of a stream. */
   begin(head: AnswerHead, contentLength: number): void {
     this.#head = head;
     this.#lines = head.lines;
@@ -238,7 +238,7 @@ export class UwsResponse implements ClientLink, TurnSink {
   write(chunk: Buffer): boolean {
     if (this.#sized !== null) return this.#writeSized(this.#sized, chunk);
     const isSmall = chunk.length <= mostHeldBytes;
-    // Before all else, since the client may not take what is held.
+    // First, since the client may not take what is held.
     if (isSmall) this.#turnWrites.makeRoom(chunk.length);
     else this.#releaseHeld();
     if (this.#pending !== null) {
@@ -267,7 +267,7 @@ export class UwsResponse implements ClientLink, TurnSink {
     }
   }
 
-  /** Writes a whole answer, unless its client has left meanwhile. Its owner has nothing to do with it any more. */
+  /** Writes a whole response, unless its client has disconnected. Its owner is no longer involved. */
   #writeHeldWhole(body: Buffer): void {
     const head = this.#head;
     if (head === null) return;
@@ -297,7 +297,7 @@ export class UwsResponse implements ClientLink, TurnSink {
 
   end(): void {
     this.#releaseHeld();
-    // uWS gives an ended response ten seconds to drain and then drops the rest: end only what has drained.
+    // uWS drops what an ended response has not drained after ten seconds, so only a drained one is ended.
     if (this.#blocked) {
       this.#ending = true;
       return;
@@ -311,8 +311,8 @@ export class UwsResponse implements ClientLink, TurnSink {
   }
 
   /**
-   * uWS drops what it still buffers when it closes a connection, and tells of that only by the next write: so one byte
-   * more is written, of white space, which means nothing in any framing of events.
+   * Writes one byte of white space, which has no meaning between events. uWS drops its buffer when it closes a connection, and
+   * only a write reports whether anything is still buffered.
    */
   endTruncated(): boolean {
     this.#releaseHeld();
@@ -329,7 +329,7 @@ export class UwsResponse implements ClientLink, TurnSink {
     this.#response.close();
   }
 
-  /** Nobody has the response any more when its last part is written: where that throws, its connection is cut. */
+  /** Writes the last part. Closes the connection if that throws, since the response has no owner any more. */
   #endWith(write: () => void): void {
     this.#finish();
     try {
@@ -346,14 +346,14 @@ export class UwsResponse implements ClientLink, TurnSink {
   }
 
   #writeHead(status: number, lines: string): void {
-    // 200 is what uWS writes by itself.
+    // uWS writes 200 by default.
     if (status !== 200) this.#response.writeStatus(statusLines[status] ?? String(status));
     this.#response.writeHeader('x-request-id', lines);
   }
 
   /**
-   * uWS buffers what the socket does not take and says, by a write, only whether anything is left. So after a stall one
-   * byte is written first: while it meets a backlog, the rest of the chunk waits here, and that is never more than one.
+   * uWS buffers what the socket does not take, and a write reports only whether anything is left. After a stall, one byte is
+   * therefore written first. While that meets a backlog, the rest of the chunk waits here, and never more than one chunk.
    */
   #writeBounded(chunk: Buffer): boolean {
     const response = this.#response;
@@ -388,7 +388,7 @@ export class UwsResponse implements ClientLink, TurnSink {
   #onWritable(owner: LinkOwner): boolean {
     if (this.#owner === null) return true;
     if (this.#sized !== null && this.#blocked) return this.#onSizedWritable(owner, this.#sized.flush());
-    // An empty cork flushes the backlog; with this handler set uWS does not flush by itself.
+    // An empty cork flushes the backlog, which uWS does not do on its own with this handler set.
     this.#response.cork(noop);
     if (!this.#blocked) return true;
     const pending = this.#pending;
@@ -414,8 +414,8 @@ export class UwsResponse implements ClientLink, TurnSink {
   }
 
   /**
-   * uWS may still keep some of the piece that was written last, and only another byte tells: one of white space, which
-   * means nothing behind the events of a stream or behind JSON. What is of any other kind ends without being asked.
+   * uWS may still buffer a part of the last piece, which only another write reports. For events and JSON this writes one byte of
+   * white space, which has no meaning there. Other responses end without this check.
    */
   #mayKeepSome(): boolean {
     return this.#backlog && isText.test(this.#lines) && !isEncoded.test(this.#lines);
@@ -454,30 +454,29 @@ function connectionLines({ lines, closes }: AnswerHead): string {
   return lines + (closes ? closeLine : keepAliveLine);
 }
 
-/** Answers in one turn of the event loop after which connections are ended: some milliseconds of work. */
+/** Responses in one turn of the event loop after which connections are closed: a few milliseconds of work. */
 const mostAtOnce = 200;
-/** Of a body, smaller pieces than this are counted: clients send larger ones, but for the last. */
+/** Pieces of bodies below this size are counted. Clients send larger ones, except for the last. */
 const smallPiece = 64;
-/** So many of them in one turn, of all bodies, are taken: a tenth of a second of work. */
+/** Most small pieces of all bodies in one turn: a tenth of a second of work. */
 const mostSmallPieces = 200_000;
 
 /**
- * The answers that a server gives while it still reads the request: refusals, the lists of models. uWS hands over all
- * requests that one read of a socket has brought before anything else gets its turn, thousands where their client did
- * not wait for answers, of hundreds of sockets. Each of the first is answered, and after those each connection is ended
- * with its next answer, with which uWS drops what is behind it. An answer that has to wait for anything needs no count:
- * uWS cuts a connection on which the next request comes before it.
+ * Bounds the responses that a server sends while it still reads, such as refusals and model lists. uWS delivers all requests of
+ * one read before anything else runs: thousands, if a client pipelines without waiting, and on hundreds of sockets. The first are
+ * answered. Beyond the bound, each connection is closed with its next response, and uWS drops the requests behind it. Responses
+ * that wait for anything need no bound, since uWS closes a connection on which the next request arrives before the response.
  *
- * The pieces of bodies are counted for the same reason: uWS hands over each chunk by itself, and one read of a socket
- * may bring a hundred thousand of one byte.
+ * Pieces of bodies are counted for the same reason: uWS delivers each chunk separately, and one read may contain a hundred
+ * thousand chunks of one byte.
  */
 export class AtOnce {
-  /** What a client has sent is being handed over. */
+  /** uWS is delivering what a client has sent. */
   isReading = false;
   #answers = 0;
   #smallPieces = 0;
 
-  /** Counts an answer. @returns whether its connection is to end with it */
+  /** Counts a response. @returns whether to close its connection */
   isTooMany(): boolean {
     if (!this.isReading) return false;
     if (this.#answers++ === 0)
@@ -487,7 +486,7 @@ export class AtOnce {
     return this.#answers > mostAtOnce;
   }
 
-  /** Counts a piece of a body. @returns whether its body is to be refused, with all that is behind it */
+  /** Counts a piece of a body. @returns whether to refuse its body, and everything behind it */
   isTooSmall(bytes: number): boolean {
     if (bytes >= smallPiece) return false;
     if (this.#smallPieces++ === 0)
