@@ -11,43 +11,43 @@ import type { TargetHealth } from './health.js';
 import { type AttemptOutcome, type Finding, findingOfFailure, findingOfStatus } from './outcome.js';
 import { type FailedAttempt, isOfUpstreamKey, verdict } from './verdict.js';
 
-/** Before the first try again, in milliseconds; twice as long before each that follows. */
+/** Bound of the back-off before the first retry, in milliseconds. It doubles with each retry. */
 const baseMs = 100;
 const longestMs = 2000;
 
-/** Asks a target for a call: relays its answer, collects it, opens a socket there, or submits a task. */
+/** Sends a call to a target: to relay or collect its answer, to open a socket, or to submit a task. */
 export interface Asker {
   /**
-   * Asks the present target, and tells `AttemptPlan` when that comes to nothing.
-   * @throws {GatewayError} for what this target cannot be asked: the next one is
+   * Sends the call to the current target. Reports a failure to `AttemptPlan`.
+   * @throws {GatewayError} if this target cannot serve the call, so that the next one is tried
    */
   ask(): void;
-  /** No target can be asked any more. @param fault what the caller is told */
+  /** No target is left. @param fault the error for the client */
   onNoneLeft(fault: unknown): void;
 }
 
 /**
- * The plan of one call's attempts: its targets in the order in which they are asked, and the present one of them with the
- * key to ask it with. What follows an attempt that failed is decided here by the `verdict`, for calls of every kind.
+ * The plan of one call's attempts: its targets in the order in which they are tried, and the current one with its API key. Decides
+ * by the `verdict` what follows a failed attempt, for calls of every kind.
  */
 export class AttemptPlan {
   target: Target;
   health: TargetHealth;
-  /** Index of the upstream's key; 0 where it has one, or none. */
+  /** Index of the upstream's API key; 0 if it has one or none. */
   keyIndex = 0;
-  /** When the present target was chosen (milliseconds of `performance.now()`). */
+  /** When the current target was chosen (milliseconds of `performance.now()`). */
   lookedAt: number;
   readonly #services: Services;
   readonly call: ResolvedCall;
   readonly #targets: readonly Target[];
   #index = 0;
-  /** Keys of the present target that were asked with, and how often it was tried again with the same. */
+  /** API keys of the current target that were tried, and the number of retries with the same one. */
   #keysAsked = 1;
   #repeats = 0;
   #asker: Asker | null = null;
-  /** Milliseconds to wait before the attempt that `planNext` has promised; null where it has promised none. */
+  /** Back-off before the attempt that `planNext` has planned, in milliseconds; null if none is planned. */
   #wait: number | null = null;
-  /** Why an attempt failed: a target that then cannot be asked at all is not the caller's mistake. */
+  /** Why an attempt failed. It is reported if no further target can serve the call. */
   #failure: GatewayError | null = null;
 
   /**
@@ -66,15 +66,15 @@ export class AttemptPlan {
     if (this.health.keys !== null) this.#chooseKey();
   }
 
-  /** Asks the present target, or the next one of the list that can be asked this call. */
+  /** Sends the call to the current target, or to the next one that can serve it. */
   start(asker: Asker): void {
     this.#asker = asker;
     this.#ask(asker);
   }
 
   /**
-   * Decides what follows an attempt that failed, and makes ready for it: its target and key are the present ones from now on.
-   * @returns whether another one does: `beginPlanned` begins it, and nothing else may be told the client
+   * Decides what follows a failed attempt. If another attempt follows, its target and API key become the current ones.
+   * @returns whether another attempt follows. Then `beginPlanned` begins it, and the client must not get an error
    */
   planNext(attempt: FailedAttempt): boolean {
     this.#wait = this.#after(attempt);
@@ -82,9 +82,9 @@ export class AttemptPlan {
   }
 
   /**
-   * Begins the attempt that `planNext` has promised, at once or after a back-off.
-   * @param failure of the attempt before
-   * @returns the back-off, for whoever has to end it when the client leaves; null where there is none
+   * Begins the attempt that `planNext` has planned, immediately or after a back-off.
+   * @param failure the failure of the attempt before
+   * @returns the back-off, which has to be cancelled if the client disconnects; null for none
    */
   beginPlanned(failure: GatewayError | null): Wait | null {
     const asker = this.#asker;
@@ -103,7 +103,7 @@ export class AttemptPlan {
     return new Wait(() => clearTimeout(timer));
   }
 
-  /** For a target that turns out, after `ask` has returned, to be one that cannot be asked. @param fault why */
+  /** Called if a target turns out after `ask` to be unable to serve the call. @param fault the reason */
   cannot(fault: unknown): void {
     const asker = this.#asker;
     if (asker === null) return;
@@ -112,7 +112,7 @@ export class AttemptPlan {
     else asker.onNoneLeft(this.#failure ?? fault);
   }
 
-  /** Asks the present target once more, which can be asked in another way. */
+  /** Sends the call to the current target again, in a different form. */
   askAgain(): void {
     if (this.#asker !== null) this.#ask(this.#asker);
   }
@@ -126,9 +126,9 @@ export class AttemptPlan {
   }
 
   /**
-   * Makes the one that is to be asked after an attempt that failed the present one: the same target with another key
-   * where the one before was refused, the next target, or the same again.
-   * @returns milliseconds to wait before it is asked, or null when that attempt was the last
+   * Selects what to try after a failed attempt: the same target with another API key if the key was refused, the next target, or
+   * the same again.
+   * @returns milliseconds to wait before, or null if the attempt was the last
    */
   #after(attempt: FailedAttempt): number | null {
     const now = performance.now();
@@ -157,8 +157,8 @@ export class AttemptPlan {
   }
 
   /**
-   * Goes on to a target that `next` has given, for another reason than a failure.
-   * @returns false when there was none
+   * Moves to a target that `next` has returned, for another reason than a failure.
+   * @returns false if there was none
    */
   goTo(target: Target | null): boolean {
     if (target === null) return false;
@@ -167,7 +167,7 @@ export class AttemptPlan {
     return true;
   }
 
-  /** Of two targets that were asked at once, the call goes on with this attempt's. The targets behind both come next. */
+  /** Continues with the target of one of two concurrent attempts. The targets after both come next. */
   stayWith({ target, keyIndex }: Attempt): void {
     if (target === this.target) return;
     this.target = target;
@@ -177,7 +177,7 @@ export class AttemptPlan {
     this.#repeats = 0;
   }
 
-  /** Whether a target behind the present one may be asked now. @param canAsk the call can be put to it */
+  /** Whether a target after the current one may be tried now. @param canAsk whether it can serve the call */
   hasNext(canAsk: (target: Target) => boolean): boolean {
     const now = performance.now();
     for (let at = this.#nextAt(now); ; at = this.#nextAt(now, at)) {
@@ -187,12 +187,12 @@ export class AttemptPlan {
     }
   }
 
-  /** The upstream's key that the present target is asked with; null where it has none. */
+  /** The API key for the current target; null if its upstream has none. */
   get apiKey(): string | null {
     return this.target.upstream.apiKeys[this.keyIndex] ?? null;
   }
 
-  /** The next target that may be asked now, or null. */
+  /** The next target that may be tried now, or null. */
   get next(): Target | null {
     return this.#targets[this.#nextAt(performance.now())] ?? null;
   }
@@ -217,18 +217,18 @@ export class AttemptPlan {
     );
   }
 
-  /** What the call goes on from is known to the account of one key alone. */
+  /** The conversation that the call continues is known only to the account of one API key. */
   get #isOfOneKey(): boolean {
     const { recalled } = this.call;
     return recalled !== null && recalled.unfound !== null && (recalled.holder?.key ?? null) !== null;
   }
 
-  /** Whether the present target may be asked again: as at first, a model's only one always is. */
+  /** Whether the current target may be retried. The only target of a model always may. */
   #mayAsk(now: number): boolean {
     return this.call.model.targets.length === 1 || this.health.mayTake(now);
   }
 
-  /** Index of the next target that may be asked; beyond the last when there is none. */
+  /** Index of the next target that may be tried; past the end if there is none. */
   #nextAt(now: number, behind = this.#index): number {
     for (let at = behind + 1; ; at++) {
       const target = this.#targets[at];
@@ -253,19 +253,19 @@ export class AttemptPlan {
   }
 }
 
-/** What is asked, and with which of its keys. */
+/** The target of an attempt, and its API key. */
 interface AttemptStart extends Pick<AttemptPlan, 'target' | 'health' | 'keyIndex' | 'lookedAt'> {
-  /** Whose client's headers are sent; null where none are. */
+  /** The call whose client headers are sent; null for none. */
   readonly call: Call | null;
 }
 
 /**
- * One attempt of a call at a target, as the target's health and the metrics see it. It is under way from the start and
- * ends once: what is said of it after that changes nothing.
+ * One attempt of a call at a target, for the target's health and the metrics. It ends once; later calls of its methods have no
+ * effect.
  */
 export class Attempt {
   readonly target: Target;
-  /** Index of the upstream's key. */
+  /** Index of the upstream's API key. */
   readonly keyIndex: number;
   readonly #services: Services;
   readonly #call: Call | null;
@@ -274,7 +274,7 @@ export class Attempt {
   readonly #ticket: number;
   #isOver = false;
 
-  /** Begins an attempt at the present target. */
+  /** Begins an attempt at the current target. */
   constructor(services: Services, { call, target, health, keyIndex, lookedAt }: AttemptStart) {
     this.target = target;
     this.#call = call;
@@ -285,48 +285,48 @@ export class Attempt {
     this.#ticket = health.began(lookedAt);
   }
 
-  /** A good answer has begun, whose end may be minutes away. */
+  /** A successful answer has begun. It may take minutes to end. */
   answered(): void {
     this.#health.answered(this.#ticket);
     this.#services.recorder.recordFirstByte(this.target, performance.now() - this.#beganAt);
   }
 
-  /** A good answer has come whole. */
+  /** A successful answer is complete. */
   succeeded(): void {
     if (this.#isOver) return;
-    // It counts for the time in which its call began, which spares a look at the clock.
+    // It is counted at the time its call began, which saves reading the clock.
     this.#end(this.#beganAt, 'success');
     this.#services.recorder.recordAttempt(this.target, 'ok');
   }
 
-  /** The answer is an error. @param answered what `readErrorAnswer` says of it */
+  /** The answer is an error. @param answered the result of `readErrorAnswer` */
   answeredError({ status }: ResponseHead, answered: ErrorAnswer): void {
     if (this.#isOver) return;
     this.#endFound(this.#findingOf(answered.status), `status ${status}`, answered.retryAfterMs);
     this.#services.recorder.recordAttempt(this.target, resultOfStatus(status));
   }
 
-  /** What began as a good answer says what is wrong in words that stand for a status. */
+  /** An answer that began successfully reports an error that corresponds to a status. */
   endedAs(status: number): void {
     if (this.#isOver) return;
     this.#endFound(this.#findingOf(status), `status ${status}`, null);
     this.#services.recorder.recordAttempt(this.target, resultOfStatus(status));
   }
 
-  /** Takes note of an answer about our account, which is the client's own where the call has named one. */
+  /** Records a refusal of the account, which is the client's own if the call names one. */
   report(error: GatewayError): void {
     const { target, keyIndex } = this;
     if (this.#call === null || carriesAccount(this.#call, target)) return;
     this.#services.reportVendorAccount(this.#call, { upstream: target.upstream, keyIndex, error });
   }
 
-  /** What began as a good answer says that our account is not accepted. */
+  /** An answer that began successfully reports that the gateway's account is refused. */
   accountRefused(error: VendorAccountError): void {
     this.endedAs(error.vendorAccountStatus);
     this.report(error);
   }
 
-  /** A good answer turns out to be of no use: it counts as what its error stands for, or as the upstream's failure. */
+  /** A successful answer is unusable. It counts by the status of its error, or as a failure of the upstream. */
   unusable(error: GatewayError): void {
     const status = toldStatus(error);
     if (status === null) this.failed('unusable_answer', true);
@@ -335,7 +335,7 @@ export class Attempt {
 
   /**
    * @param headSeen the answer had begun
-   * @param detail of an `UpstreamFailure`, for operators
+   * @param detail detail of the `UpstreamFailure`, for operators
    */
   failed(reason: AttemptFailure, headSeen: boolean, detail: string | null = null): void {
     if (this.#isOver) return;
@@ -344,12 +344,12 @@ export class Attempt {
     this.#services.recorder.recordAttempt(this.target, resultOfFailure(reason));
   }
 
-  /** Nobody waits for its answer any more, which says nothing about its target. */
+  /** The answer is no longer needed. Does not affect the target's health. */
   withdraw(): void {
     if (!this.#isOver) this.#end(this.#beganAt, 'uncounted');
   }
 
-  /** What a status says of the key or its limits says nothing of them beside an account that the client has named. */
+  /** A status about the API key or its limits does not count if the client has named an account of its own. */
   #findingOf(status: number): Finding {
     const finding = findingOfStatus(status);
     const isOfAccount = finding === 'rejected' || finding === 'doubted' || finding === 'rateLimited';
@@ -370,10 +370,9 @@ export class Attempt {
 }
 
 /**
- * Takes note that a target's upstream refused our account when it was asked about something that was made there, which
- * is no attempt of its own.
+ * Records that an upstream refused the gateway's account in a request about something created there, which is not an attempt.
  * @param model the model's name at the upstream
- * @param apiKey that it was asked with
+ * @param apiKey the API key of the request
  */
 export function noteVendorAccountRefused(
   services: Services,
@@ -393,9 +392,9 @@ export function noteVendorAccountRefused(
 }
 
 /**
- * How long to wait before the same target is asked again: anything up to a bound that grows (full jitter), since calls
- * that failed together would else come back together.
- * @param attempt 1 for the first try again
+ * Draws the back-off before a retry of the same target: any time up to a growing bound (full jitter), so that calls which failed
+ * together do not return together.
+ * @param attempt 1 for the first retry
  * @param draw a number in [0, 1)
  * @returns milliseconds
  */
@@ -403,13 +402,13 @@ export function backoffMs(attempt: number, draw: number): number {
   return draw * Math.min(longestMs, baseMs * 2 ** Math.max(0, attempt - 1));
 }
 
-/** Stands in an attempt's place: a back-off, or the fetching of what it needs. */
+/** A wait in place of an attempt: a back-off, or fetching files that the attempt needs. */
 export class Wait implements UpstreamExchange {
   readonly sentAt = 0;
   readonly bodyReleased = false;
   cancel: () => void;
 
-  /** @param cancel ends it; set later by what it turns out to be a wait for */
+  /** @param cancel ends the wait; may be set later */
   constructor(cancel: () => void = () => {}) {
     this.cancel = cancel;
   }

@@ -2,42 +2,43 @@ import type { AttemptFailure } from '../errors.js';
 import { resendableMs } from '../upstream/types.js';
 
 /**
- * What to do after an attempt failed: the next candidate, the same one again after a back-off, or tell the caller.
+ * What to do after a failed attempt: try the next candidate, the same one after a back-off, or report the error to the client.
  */
 type Verdict = 'next' | 'same' | 'stop';
 
-/** An attempt that failed, and how far it came. */
+/** A failed attempt, and how far it got. */
 export interface FailedAttempt {
-  /** Why there was no answer, or none of use; of an error answer, the status by which it is judged. */
+  /** Why there was no usable answer; for an error answer, the status by which it is judged. */
   readonly reason: AttemptFailure | number;
-  /** Some byte of the request may have reached the upstream. */
+  /** Part of the request may have reached the upstream. */
   readonly bytesSent: boolean;
   /** The whole request is still in memory. */
   readonly replayable: boolean;
-  /** It makes or keeps something at the upstream, which a second time would be made twice. */
+  /** The request creates something at the upstream, so a repetition would create it twice. */
   readonly hasEffects: boolean;
-  /** Milliseconds for which the upstream has had the whole request; 0 where it has not. */
+  /** Milliseconds since the upstream received the whole request; 0 if it did not. */
   readonly sentMs: number;
 }
 
 /**
- * The retry rule. It is asked only before anything of an answer was relayed, which `Relay` sees to; keep-alives are the
- * gateway's own, and no part of an answer. Whether another key of the target is asked first is `isOfUpstreamKey`; by which
- * status an error answer is judged, `error-answer.ts`.
+ * The retry rule. It applies only until the first part of an answer is relayed, which `Relay` ensures. Keep-alives are sent by the
+ * gateway and are not part of an answer. `isOfUpstreamKey` decides whether another key of the target is tried first, and
+ * `error-answer.ts` by which status an error answer is judged.
  *
- * - Before any of the request was sent: the next candidate, unless the time of the whole call is over.
- * - After that, the next one where the upstream has surely given up: an error of its own, an answer that is none, or a
- *   connection that broke within a second of sending (later, what cuts silent connections may have cut it during the work).
- * - After a deadline: stop, since the work may still go on, and the caller has waited long enough. Only the deadline of the
- *   first token is there to be followed by another target.
- * - After an answer that is too large, finds no room here or met a fault of ours: stop, since the upstream has answered.
- * - What must not be done twice goes on only after an answer which proves that it was not done (`provesUndone`).
+ * - Before any of the request was sent: try the next candidate, unless the time for the whole call is over.
+ * - After that, try the next one if the upstream has certainly given up: it returned an error of its own or an invalid answer, or
+ *   the connection broke within a second of sending. Later, a middlebox may have closed a silent connection while the upstream
+ *   still works.
+ * - After a timeout: stop, since the upstream may still work, and the client has waited long enough. The exception is the timeout
+ *   for the first token, whose purpose is to try another target.
+ * - After an answer that is too large, does not fit in memory, or caused an internal error: stop, since the upstream has answered.
+ * - A request that must not be executed twice is repeated only after an answer which proves that it was not (`provesUndone`).
  *
- * Where there is no other candidate, the same one is asked again if it or its proxy refused the connection, or it broke it
- * before anything was sent: a server that restarts does that. A reused connection that turned out to be dead comes here
- * only when the fresh one in its place was refused: `upstream/` has sent the request again by itself.
+ * Without another candidate, the same one is retried if it or its proxy refused the connection, or closed it before anything was
+ * sent, as a restarting server does. A dead reused connection gets here only if its replacement was refused, since `upstream/`
+ * resends the request on its own.
  * @param hasNext there is another candidate
- * @param mayRepeat this one may be asked again
+ * @param mayRepeat the same target may be retried
  */
 export function verdict(attempt: FailedAttempt, hasNext: boolean, mayRepeat: boolean): Verdict {
   if (!mayGoOn(attempt)) return 'stop';
@@ -45,9 +46,9 @@ export function verdict(attempt: FailedAttempt, hasNext: boolean, mayRepeat: boo
   return mayRepeat && isPassing(attempt) ? 'same' : 'stop';
 }
 
-/** Whether it is right to ask any target again. */
+/** Whether the request may be sent again to any target. */
 function mayGoOn({ reason, bytesSent, replayable, hasEffects, sentMs }: FailedAttempt): boolean {
-  // An answer is proof that the request was sent, or as much of it as matters.
+  // An answer proves that enough of the request was sent.
   if (typeof reason === 'number')
     return replayable && isUpstreamsOwn(reason) && (!hasEffects || provesUndone(reason, sentMs));
   if (!bytesSent) return reason !== 'total_timeout';
@@ -60,9 +61,9 @@ function mayGoOn({ reason, bytesSent, replayable, hasEffects, sentMs }: FailedAt
     case 'no_room':
     case 'gateway_fault':
       return false;
-    // An answer all the same.
+    // The upstream has answered.
     case 'unusable_answer':
-    // What is still going on there was cancelled, and the operator wants another to be asked.
+    // The request was cancelled, and the operator wants another target to be tried.
     case 'first_token_timeout':
       return true;
     default:
@@ -71,29 +72,29 @@ function mayGoOn({ reason, bytesSent, replayable, hasEffects, sentMs }: FailedAt
 }
 
 /**
- * Whether an upstream that answers with this error has surely not done what it was asked for. What stands before an
- * upstream says 500, 502 and 504 of a request that it may have handed on, 503 too when a connection broke under it, but
- * only after a while, and 409 says that the same is under way.
- * @param sentMs milliseconds for which it has had the request
+ * Whether an error status proves that the upstream has not executed the request. A proxy in front of it returns 500, 502 and 504
+ * for requests that it may have forwarded, and 503 if a connection broke, though only after some time. 409 means that the same
+ * request is in progress.
+ * @param sentMs milliseconds since it received the request
  */
 export function provesUndone(status: number, sentMs: number): boolean {
   if (status === 503 || status === 529) return sentMs < resendableMs;
   return status < 500 ? status !== 408 && status !== 409 : status === 501;
 }
 
-/** Whether a status speaks of the key that a request came with: another key of the same target may do better. */
+/** Whether a status concerns the upstream's API key, so that another key of the same target may succeed. */
 export function isOfUpstreamKey(status: number): boolean {
   return status === 401 || status === 402 || status === 403 || status === 429;
 }
 
-/** Whether an error lies with the upstream or with our account there, so that another target may do better. */
+/** Whether a status is the fault of the upstream or of the gateway's account there, so that another target may succeed. */
 function isUpstreamsOwn(status: number): boolean {
   switch (status) {
-    // Our key, our balance or our rights there, not the caller's.
+    // The gateway's API key, balance or permissions there, not the client's.
     case 401:
     case 402:
     case 403:
-    // Too slow, or locked by another call.
+    // Too slow, in conflict with another call, or rate limited.
     case 408:
     case 409:
     case 429:
@@ -101,7 +102,7 @@ function isUpstreamsOwn(status: number): boolean {
     case 502:
     case 503:
     case 504:
-    // A proxy in front of the upstream that cannot reach it, as many have one.
+    // A CDN in front of the upstream that cannot reach it.
     case 520:
     case 521:
     case 522:
