@@ -5,27 +5,27 @@ import { queryParameter } from '../../wire/query.js';
 import { memberError } from '../../wire/reading.js';
 import { editedList } from '../../wire/token-list.js';
 
-/** Which credentials a route accepts. */
+/** The credentials that a route accepts. */
 export type AuthStyle = 'bearer' | 'messages' | 'generateContent' | 'modelList' | 'realtime';
 
-/** Every place where a key or a hint at the wanted format may sit; empty where the request has none. */
+/** Every place that may hold a key or a hint at the expected format; empty if the request has none. */
 export interface CredentialSource {
   readonly authorization: string;
   /** `x-api-key` */
   readonly apiKey: string;
-  /** `api-key`, where clients of OpenAI's models on Azure have it. */
+  /** `api-key`, used by clients of OpenAI's models on Azure. */
   readonly azureKey: string;
-  /** `x-vendorg-api-key`, or the vendor's own name for it. */
+  /** `x-vendorg-api-key`, or the vendor's own name of it. */
   readonly vendorgKey: string;
-  /** `vendorc-version`, or the vendor's own name for it. */
+  /** `vendorc-version`, or the vendor's own name of it. */
   readonly vendorcVersion: string;
-  /** Subprotocols that a WebSocket's client offers: a browser, which can set no header, puts its key among them. */
+  /** Subprotocols that a WebSocket's client offers. A browser, which cannot set headers, puts its key among them. */
   readonly socketProtocols: string;
   /** Raw query without the question mark. */
   readonly query: string;
 }
 
-/** Format of a model list; `chatAndMessages` is a chat list whose items a messages client can read too. */
+/** Format of a model list. `chatAndMessages` is a chat list whose items a messages client can read, too. */
 export type ModelListFormat = 'chat' | 'messages' | 'generateContent' | 'chatAndMessages';
 
 type KeyLocation = 'x-api-key' | 'x-vendorg-api-key' | 'key';
@@ -36,7 +36,7 @@ interface Refusals {
   readonly misplaced: Readonly<Record<KeyLocation, GatewayError>>;
 }
 
-// Made once, so that a flood of bad requests does not pay for stack traces; an error is data and never changes.
+// Created once, so that a flood of bad requests does not cost stack traces. An error is data and never changes.
 const refusals: Readonly<Record<AuthStyle, Refusals>> = {
   bearer: refusalsFor(`the header 'Authorization: Bearer <key>'`),
   messages: refusalsFor(`the header 'x-api-key' or 'Authorization: Bearer <key>'`),
@@ -52,9 +52,9 @@ const refusals: Readonly<Record<AuthStyle, Refusals>> = {
 };
 
 /**
- * Finds the key that a request presents: the protocol's own place first, then bearer, then `api-key`. Whether the key is
- * known is for the caller to find out, and so is a version header that the messages protocol wants beside it.
- * @returns the key, or the 401 that says what was wrong and where the key belongs.
+ * Finds the key of a request: in the protocol's own place first, then bearer, then `api-key`. Whether the key is known
+ * is for the caller to check, as is the version header that the messages protocol requires.
+ * @returns the key, or a 401 that says what is wrong and where the key belongs
  */
 export function presentedKey(style: AuthStyle, source: CredentialSource): string | GatewayError {
   const own = ownKey(style, source);
@@ -67,9 +67,9 @@ export function presentedKey(style: AuthStyle, source: CredentialSource): string
 }
 
 /**
- * The format of `GET /v1/models`: `x-api-key` with a version gives the messages list, the vendorg header or a `key`
- * query the generateContent list, else it is the chat list. The messages SDK from 1.0 on sends a bearer token and a
- * version: it gets the chat list with the fields that it reads.
+ * Returns the format of `GET /v1/models`. `x-api-key` with a version means the messages list. The vendorg header or a
+ * `key` query means the generateContent list. Anything else means the chat list. The messages SDK from 1.0 on sends a
+ * bearer token and a version: it gets the chat list with the fields that it reads.
  */
 export function modelListFormat(source: CredentialSource): ModelListFormat {
   if (source.apiKey !== '' && source.vendorcVersion !== '') return 'messages';
@@ -78,16 +78,16 @@ export function modelListFormat(source: CredentialSource): ModelListFormat {
 }
 
 /**
- * Checks the version header of the messages protocol. Any date is accepted. Calls of the other protocols take theirs along
- * where they are translated; a list of models is only hinted at by it.
- * @returns the 400 for a version that is missing or not a date, or null.
+ * Checks the version header of the messages protocol. Any date is accepted. Translated calls of other protocols get a
+ * version here, and for a list of models the header is only a hint.
+ * @returns the 400 for a version that is missing or not a date, or null
  */
 export function checkVendorcVersion(style: AuthStyle, version: string): GatewayError | null {
   if (version === '') return style === 'messages' ? versionMissing : null;
   return style === 'modelList' || datePattern.test(version) ? null : versionInvalid;
 }
 
-/** The 400 for a header whose value would go to an upstream, and cannot. */
+/** Returns the 400 for a header whose value would be sent to an upstream, but is not valid. */
 export function unwritableHeader(name: string): GatewayError {
   return memberError(
     'invalid_value',
@@ -108,7 +108,7 @@ const versionInvalid = memberError(
   `The header 'anthropic-version' (or 'vendorc-version') must be a date such as 2023-06-01.`,
 );
 
-/** The key in a place that belongs to the style alone, or an empty string. */
+/** Returns the key in the place that only this style has, or an empty string. */
 function ownKey(style: AuthStyle, source: CredentialSource): string {
   switch (style) {
     case 'bearer':
@@ -126,7 +126,7 @@ function ownKey(style: AuthStyle, source: CredentialSource): string {
 
 const keyProtocol = 'openai-insecure-api-key.';
 
-/** What follows a prefix in the first subprotocol of a list that has it, or an empty string. */
+/** Returns the rest of the first subprotocol in a list with a prefix, or an empty string. */
 function protocolAfter(protocols: string, prefix: string): string {
   if (!protocols.includes(prefix)) return '';
   for (const protocol of protocols.split(',')) {
@@ -138,7 +138,7 @@ function protocolAfter(protocols: string, prefix: string): string {
 
 const bearerScheme = /^bearer /i;
 
-/** The token of a bearer header (RFC 6750 section 2.1; the scheme in any case), or an empty string. */
+/** Returns the token of a bearer header (RFC 6750 section 2.1; the scheme in any case), or an empty string. */
 function bearerToken(authorization: string): string {
   if (!authorization.startsWith('Bearer ') && !bearerScheme.test(authorization)) return '';
   return authorization.slice('Bearer '.length).trim();
@@ -167,7 +167,7 @@ function refusalsFor(wanted: string): Refusals {
   };
 }
 
-/** Lines of a client's head that tell its vendor's upstreams of it: see `HeaderReader`. */
+/** Lines of a client's request head that describe the client to its vendor's upstreams: see `HeaderReader`. */
 interface TellingLines {
   readonly sharedLines: HeadLines;
   readonly openaiLines: HeadLines;
@@ -175,7 +175,7 @@ interface TellingLines {
   readonly googleLines: HeadLines;
 }
 
-/** What a client's head says to its vendor; empty where it says nothing. */
+/** A client's headers for its vendor; empty if absent. */
 export interface VendorHeaders {
   readonly openaiBeta: string;
   readonly vendorcBeta: string;
@@ -187,10 +187,10 @@ const openaiBetaLine = headerLinesOf('openai-beta');
 const messagesBetaLine = headerLinesOf('anthropic-beta');
 const messagesVersionLine = headerLinesOf('anthropic-version');
 
-/** Version of the messages protocol that translated calls are made in. */
+/** Version of the messages protocol in which translated calls are made. */
 const ownVersionLine = messagesVersionLine('2023-06-01');
 
-/** How a key is written in each header that may hold one. */
+/** The header lines of a key, for each header that may hold one. */
 const keyLines: Readonly<Record<KeyHeader, (key: string) => HeadLines>> = {
   authorization: (key) => bearerLine(`Bearer ${key}`),
   'api-key': headerLinesOf('api-key'),
@@ -198,7 +198,7 @@ const keyLines: Readonly<Record<KeyHeader, (key: string) => HeadLines>> = {
   'x-goog-api-key': headerLinesOf('x-goog-api-key'),
 };
 
-/** Where the upstreams of a kind look for a key. */
+/** The header in which the upstreams of a kind expect a key. */
 const keyHeaderOfKind: Readonly<Record<UpstreamKind, KeyHeader>> = {
   chat: 'authorization',
   messages: 'x-api-key',
@@ -209,7 +209,7 @@ const keyHeaderOfKind: Readonly<Record<UpstreamKind, KeyHeader>> = {
   simulator: 'authorization',
 };
 
-/** The header line by which the gateway signs in at an upstream. */
+/** Returns the header line with which the gateway authenticates at an upstream. */
 export function credentialLine(
   { kind, keyHeader }: Pick<Upstream, 'kind' | 'keyHeader'>,
   key: string,
@@ -218,12 +218,12 @@ export function credentialLine(
 }
 
 /**
- * Who has header lines of its own: `openai-beta`, and `anthropic-version` with `anthropic-beta`. Google has none of
- * those, but clients that tell of themselves as the others' do.
+ * A vendor with header lines of its own: `openai-beta`, or `anthropic-version` with `anthropic-beta`. Google has none
+ * of these, but its clients describe themselves as the others' do.
  */
 type HeaderVendor = 'openai' | 'anthropic' | 'google';
 
-/** Whose header lines belong to a call in a protocol. */
+/** The vendors whose header lines belong to a call in a protocol. */
 const vendorsOfProtocol: Readonly<Record<Protocol, readonly HeaderVendor[]>> = {
   chat: ['openai'],
   responses: ['openai'],
@@ -231,7 +231,7 @@ const vendorsOfProtocol: Readonly<Record<Protocol, readonly HeaderVendor[]>> = {
   generateContent: ['google'],
   completions: ['openai'],
   embeddings: ['openai', 'google'],
-  // OpenAI has none.
+  // OpenAI has no rerank endpoint.
   rerank: [],
   moderations: ['openai'],
   audio: ['openai'],
@@ -240,7 +240,10 @@ const vendorsOfProtocol: Readonly<Record<Protocol, readonly HeaderVendor[]>> = {
   realtime: ['openai'],
 };
 
-/** Whose header lines the upstreams of a kind understand. Those of several kinds are called in the protocol `video`. */
+/**
+ * The vendors whose header lines the upstreams of a kind understand. Upstreams of several kinds are called in the
+ * protocol `video`.
+ */
 const vendorsOfKind: Readonly<Record<UpstreamKind, readonly HeaderVendor[]>> = {
   chat: ['openai'],
   messages: ['anthropic'],
@@ -252,9 +255,9 @@ const vendorsOfKind: Readonly<Record<UpstreamKind, readonly HeaderVendor[]>> = {
 };
 
 /**
- * Header lines that only an upstream of the vendor understands: beta features that the client asks for, and the version
- * that the messages protocol wants. Upstreams of other vendors never see them.
- * @param protocol in which the upstream is called
+ * Returns header lines that only the vendor's upstreams understand: beta features that the client requests, and the
+ * version that the messages protocol requires. They are never sent to upstreams of other vendors.
+ * @param protocol of the upstream's request
  * @throws {GatewayError} `internal_error` for a value that cannot be written
  */
 export function vendorLines(
@@ -277,8 +280,8 @@ export function vendorLines(
 }
 
 /**
- * The list of beta features that a client asks for in a header, as a target's rules have it: one that the config sets is
- * none of the client's, and to the client's own the features are added that the rules name.
+ * Returns the list of beta features in a client's header, changed by a target's rules. A header that the config sets
+ * replaces the client's. To the client's own header, the features that the rules name are added.
  */
 function ruledBetas(name: string, asked: string, { headers, clientHeaders }: ConfiguredHeaders): string {
   if (clientHeaders === null) return asked;
@@ -292,9 +295,10 @@ const ofOpenai = new LinePair();
 const ofAnthropic = new LinePair();
 
 /**
- * Header lines of a client that tell of itself: sessions, turns, the SDK and the app. An upstream gets those that its own
- * vendor's clients send: what another vendor's client says of itself it would not understand, and is none of its business.
- * @param protocol in which the upstream is called
+ * Returns a client's header lines about itself: sessions, turns, the SDK and the app. An upstream gets those that its
+ * own vendor's clients send. What another vendor's client says about itself is not understood there, and must not reach
+ * it.
+ * @param protocol of the upstream's request
  */
 export function tellingLines(protocol: Protocol, client: TellingLines, kind: UpstreamKind): HeadLines {
   switch (vendorOf(protocol, kind)) {

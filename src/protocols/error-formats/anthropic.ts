@@ -18,7 +18,7 @@ const errorTypes: ErrorWords<string> = {
   server: 'api_error',
 };
 
-/** Kinds that the SDK's threads know by `error.details.error_code`, and get over by themselves. */
+/** Kinds that the SDK's threads recognise by `error.details.error_code`, and handle on their own. */
 const detailed: ReadonlySet<ErrorKind> = new Set(['thread_not_found', 'thread_unsupported_request']);
 
 function errorBody(error: GatewayError, requestId: string): string {
@@ -34,6 +34,6 @@ export const anthropic: ErrorFormat = {
   rateHeaders: 'messages',
   readsErrorEvents: null,
   errorBody,
-  // The SDK skips an event without its `event:` line.
+  // The SDK skips an event without an `event:` line.
   errorEvent: (error, requestId) => `event: error\ndata: ${errorBody(error, requestId)}\n\n`,
 };

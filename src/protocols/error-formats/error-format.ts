@@ -1,31 +1,32 @@
 import type { RateFamily } from '../../config/types.js';
 import { type ErrorKind, errorTable, type GatewayError } from '../../errors.js';
 
-/** How a vendor writes errors, and what goes around them in its answers. */
+/** How a vendor writes errors, and what accompanies them in its answers. */
 export interface ErrorFormat {
   readonly name: 'openai' | 'anthropic' | 'google' | 'kling' | 'jimeng';
-  /** The JSON text of an error body. */
+  /** Returns the JSON text of an error body. */
   errorBody(error: GatewayError, requestId: string): string;
   /**
-   * A stream's last words after a failure: complete SSE text, as this error format's SDKs raise it.
+   * Returns the last words of a stream after a failure: complete SSE text that this error format's SDKs raise as an
+   * error.
    * @param number of the event in its stream, for protocols that number them
    */
   errorEvent(error: GatewayError, requestId: string, number: number): string;
   /**
-   * Whether a client raises the error event of a stream, by its `user-agent` (empty where it names none): one that does
-   * not takes a stream that ends after it for a whole one, and learns of the failure only from a connection that breaks.
-   * Null where all clients do.
+   * Tells whether a client raises the error event of a stream, by its `user-agent`, which is empty if absent. A client
+   * that does not treats a stream that ends after the event as complete, and notices the failure only if the connection
+   * breaks. Null if all clients raise it.
    */
   readonly readsErrorEvents: ((userAgent: string) => boolean) | null;
-  /** What is sent on a stream that is silent: complete SSE text that its SDKs pass over. */
+  /** Complete SSE text to send on a silent stream, which the format's SDKs ignore. */
   readonly keepAlive: string;
-  /** Name of a second header that carries the request id, or null. */
+  /** Name of a second header with the request id, or null. */
   readonly requestIdHeader: string | null;
-  /** In which family's headers its SDKs read the limits of their key; null for none. */
+  /** The family of headers in which its SDKs read the limits of their key; null for none. */
   readonly rateHeaders: RateFamily | null;
 }
 
-/** A format whose error event is its error body; what else it says of itself is written over this. */
+/** Makes a format whose error event is its error body. Its caller overrides the other members as needed. */
 export function plainFormat(name: ErrorFormat['name'], errorBody: ErrorFormat['errorBody']): ErrorFormat {
   return {
     name,
@@ -38,16 +39,16 @@ export function plainFormat(name: ErrorFormat['name'], errorBody: ErrorFormat['e
   };
 }
 
-/** What a format calls errors: by their kind, else by its status in `errorTable`, else by whose fault they are. */
+/** A format's words for errors: by kind, else by the kind's status in `errorTable`, else by who caused the error. */
 export interface ErrorWords<Word> {
   readonly kinds: Readonly<Partial<Record<ErrorKind, Word>>>;
   readonly statuses: Readonly<Partial<Record<number, Word>>>;
-  /** Of any other status below 500. */
+  /** For any other status below 500. */
   readonly client: Word;
   readonly server: Word;
 }
 
-/** @returns what an error of the kind is called */
+/** @returns the format's word for errors of the kind */
 export function wordOf<Word>({ kinds, statuses, client, server }: ErrorWords<Word>, kind: ErrorKind): Word {
   const { status } = errorTable[kind];
   return kinds[kind] ?? statuses[status] ?? (status < 500 ? client : server);

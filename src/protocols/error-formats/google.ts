@@ -1,7 +1,7 @@
 import type { GatewayError } from '../../errors.js';
 import { type ErrorFormat, type ErrorWords, plainFormat, wordOf } from './error-format.js';
 
-/** Names of google.rpc.Code, which says what each is over HTTP. */
+/** Names of google.rpc.Code, which specifies the HTTP status of each. */
 const statuses: ErrorWords<string> = {
   kinds: {},
   statuses: {
@@ -31,8 +31,8 @@ function errorBody(error: GatewayError): string {
 const sdkName = 'google-genai-sdk/';
 
 /**
- * Version 1 of Google's SDK gives an error event out as a chunk without text; from version 2 on it raises it. Of what
- * else calls generateContent nothing is known.
+ * Version 1 of Google's SDK returns an error event as a chunk without text; version 2 and later raise it. The behaviour
+ * of other clients of generateContent is unknown.
  */
 function readsErrorEvents(userAgent: string): boolean {
   const at = userAgent.indexOf(sdkName);

@@ -2,8 +2,9 @@ import { type ErrorKind, errorTable, type GatewayError } from '../../errors.js';
 import { plainFormat } from './error-format.js';
 
 /**
- * The numbers that are known of the vendor follow the HTTP status (50429 rate, 50500 internal), and so does the rest
- * here. 50411 to 50413 mean content that its filters refused, so a body that is too large is an ordinary bad request.
+ * Returns the vendor's number for a kind. Its known numbers derive from the HTTP status (50429 rate, 50500 internal),
+ * and so do the others here. 50411 to 50413 mean content that its filters refused, so a body that is too large gets the
+ * number of an ordinary bad request.
  */
 function codeOf(kind: ErrorKind): number {
   return kind === 'request_too_large' ? 50_400 : 50_000 + errorTable[kind].status;

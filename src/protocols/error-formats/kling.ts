@@ -2,7 +2,7 @@ import type { GatewayError } from '../../errors.js';
 import { type ErrorWords, plainFormat, wordOf } from './error-format.js';
 import { openaiError } from './openai.js';
 
-/** The vendor's own numbers, which its native clients switch on. */
+/** The vendor's own numbers, by which its native clients distinguish errors. */
 const codes: ErrorWords<number> = {
   kinds: {
     invalid_value: 1201,
@@ -31,7 +31,7 @@ function errorBody(error: GatewayError, requestId: string): string {
 }
 
 /**
- * The vendork video format. Clients of two kinds read it: those that expect the chat-family `error` object and native
- * ones that expect the envelope. No name collides, so a body holds both.
+ * The vendork video format. Two kinds of clients read it: those that expect the `error` object of the chat family, and
+ * native ones that expect the envelope. No names collide, so a body contains both.
  */
 export const kling = plainFormat('kling', errorBody);

@@ -8,29 +8,32 @@ const errorTypes: ErrorWords<string> = {
   server: 'server_error',
 };
 
-/** The JSON text of the `error` object of chat-family bodies. */
+/** Returns the JSON text of the `error` object in bodies of the chat family. */
 export function openaiError(error: GatewayError): string {
-  // The SDKs' users look at `param` to tell a wrong model from a wrong path: both are 404.
+  // Users of the SDKs read `param` to distinguish a wrong model from a wrong path: both are 404.
   const param = error.param ?? (error.kind === 'model_not_found' ? 'model' : null);
   return `{"message":${JSON.stringify(error.message)},"type":"${wordOf(errorTypes, error.kind)}","param":${JSON.stringify(param)},"code":${JSON.stringify(error.code)}}`;
 }
 
-/** Everything OpenAI-shaped: chat, responses and the rest of `/v1`, and every path that is nobody else's. */
+/** Every OpenAI-shaped endpoint: chat, responses and the rest of `/v1`, and every path of no other format. */
 export const openai: ErrorFormat = {
-  // Its event is without an `event:` line (the 4.x SDK wraps a chunk that has one) and without `[DONE]` after it.
+  // The event has no `event:` line, since the 4.x SDK wraps a chunk that has one, and no `[DONE]` after it.
   ...plainFormat('openai', (error) => `{"error":${openaiError(error)}}`),
   rateHeaders: 'chat',
 };
 
-/** `/v1/rerank` and `/v1/embed`: the chat family's, with the message at the top as well, where Cohere's clients look for it. */
+/**
+ * `/v1/rerank` and `/v1/embed`: the body of the chat family, with the message at the top level as well, where Cohere's
+ * clients read it.
+ */
 export const rerank: ErrorFormat = {
   ...openai,
   errorBody: (error) => `{"message":${JSON.stringify(error.message)},"error":${openaiError(error)}}`,
 };
 
 /**
- * The error event of a responses stream. The members stand in the event itself, as the protocol has them, and once
- * more under `error`: without that one version of the SDK takes it for an event like any other and does not raise it.
+ * Returns the error event of a responses stream. Its members stand in the event itself, as the protocol requires, and
+ * again under `error`: without that, one version of the SDK treats it as any other event and does not raise it.
  * @param sequence number of the event in its stream
  */
 export function responsesErrorEvent(error: GatewayError, sequence: number): string {
@@ -41,7 +44,7 @@ export function responsesErrorEvent(error: GatewayError, sequence: number): stri
   );
 }
 
-/** The responses endpoints: bodies as all of OpenAI's, and streams with named events. */
+/** The responses endpoints: bodies like all of OpenAI's, and streams with named events. */
 export const responses: ErrorFormat = {
   ...openai,
   errorEvent: (error, _requestId, number) => responsesErrorEvent(error, number),

@@ -6,17 +6,21 @@ import { jimeng } from './jimeng.js';
 import { kling } from './kling.js';
 import { openai } from './openai.js';
 
-/** How the path of an operation of a model ends. Names of fine-tuned models end so, too, but operations are POST alone. */
+/**
+ * Suffix of the path of an operation on a model. Names of fine-tuned models may have the same form, but operations are
+ * only POST.
+ */
 const modelOperation = /:[A-Za-z][A-Za-z0-9]*$/;
 
 const googleVersions = new Set(['v1beta', 'v1beta1', 'v1alpha']);
 
-/** Where the vendor's cloud has models. */
+/** Prefix of models at the vendor's cloud. */
 const cloudPath = /^\/v1\/(?:publishers|projects)\//;
 
 /**
- * Tells in which error format a path is refused that no route knows, or whose route has not the method.
- * @param vendors the real words that stand beside the neutral path prefixes.
+ * Makes the function that returns the error format for a path without a route, or with a method that its route does not
+ * have.
+ * @param vendors the real words beside the neutral path prefixes
  */
 export function createErrorFormatForPath(
   vendors: VendorWords,

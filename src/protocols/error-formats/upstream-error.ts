@@ -4,14 +4,14 @@ import { nameOfType } from '../../wire/reading.js';
 import { vendorAccountErrorIn } from './vendor-account.js';
 
 /**
- * What vendors call too many requests, in lower case, with spaces, in capitals: `rate_limit_error`, `RateLimitReached`,
- * `too_many_requests`, `concurrency_limit`, DashScope's `Throttling.RateQuota` and `limit_requests`. Not all that is too
- * many: images or tools may be, of one request.
+ * Vendors' words for too many requests, in lower case, with spaces or in capitals: `rate_limit_error`,
+ * `RateLimitReached`, `too_many_requests`, `concurrency_limit`, DashScope's `Throttling.RateQuota` and
+ * `limit_requests`. Not every "too many" counts: a single request may have too many images or tools.
  */
 const limitWord =
   /^429$|rate[_ -]?limit|too[_ -]?many[_ -]?(?:request|call|task|job|concurren)|concurren|throttl|limit[_ -]?requests/i;
 
-/** What an upstream says of a request that is at fault itself: it would fail again, at any other, too. */
+/** An upstream's words for a faulty request, which would fail again at this and any other upstream. */
 const faultWords: ReadonlySet<unknown> = new Set([
   'invalid_request_error',
   'invalid_prompt',
@@ -32,7 +32,7 @@ const faultWords: ReadonlySet<unknown> = new Set([
   'image_file_not_found',
 ]);
 
-/** The same as the status that others put into `code`, as a number or a text. */
+/** The same, as a status that others put into `code`, as a number or a text. */
 const faultStatuses: ReadonlyMap<unknown, ErrorKind> = new Map([
   ['400', 'invalid_request'],
   ['404', 'not_found'],
@@ -41,9 +41,9 @@ const faultStatuses: ReadonlyMap<unknown, ErrorKind> = new Map([
 ]);
 
 /**
- * What the `error` member of an answer or of a stream's event means, in the protocols of OpenAI: an object or, from
- * some upstreams, the message alone.
- * @returns null for a member that is absent or says nothing
+ * Returns the error for the `error` member of an answer or of a stream's event, in OpenAI's protocols: an object or,
+ * from some upstreams, only the message.
+ * @returns null for a member that is absent or empty
  */
 export function upstreamError(error: unknown): GatewayError | null {
   const ofVendorAccount = vendorAccountErrorIn(error);
@@ -54,26 +54,29 @@ export function upstreamError(error: unknown): GatewayError | null {
 }
 
 /**
- * What the error of an upstream of another vendor means.
- * @param known its kind, where its protocol has a word for that
+ * Returns the error for an error of another vendor's upstream.
+ * @param known its kind, if its protocol has a word for it
  */
 export function upstreamErrorOf(error: JsonObject, known: ErrorKind | undefined): GatewayError {
   const kind = known ?? (tellsOfLimit(error) ? 'rate_limit_exceeded' : 'upstream_error');
   return vendorAccountErrorIn(error) ?? answeredAs(kind, wordsOf(error.message));
 }
 
-/** The message of an error, or one in place of what is none. */
+/** Returns the message of an error, or a default. */
 export function wordsOf(message: unknown): string {
   return textOrNull(message) || 'The upstream answered with an error.';
 }
 
-/** What an error in OpenAI's form means that is not about the gateway's account, by its `code` or `type`. */
+/** Returns the error for one in OpenAI's form that is not about the gateway's account, by its `code` or `type`. */
 export function toldAs(error: JsonObject, message: string): GatewayError {
   if (tellsOfLimit(error)) return answeredAs('rate_limit_exceeded', message);
   return requestFault(error, message) ?? new GatewayError('upstream_error', message);
 }
 
-/** The error for what an upstream calls a mistake of the request, by its `code` or `type`; null for any other. */
+/**
+ * Returns the error for what an upstream reports as a fault of the request, by its `code` or `type`; null for any
+ * other.
+ */
 function requestFault({ code, type }: JsonObject, message: string): GatewayError | null {
   const kind = faultStatuses.get(typeof code === 'number' ? `${code}` : code);
   if (kind !== undefined) return answeredAs(kind, message);
@@ -81,17 +84,23 @@ function requestFault({ code, type }: JsonObject, message: string): GatewayError
   return answeredAs('invalid_request', message, textOrNull(code));
 }
 
-/** Whether an error is one of too many requests, by its `code` or `type`: whatever it came in, it is a 429 then. */
+/**
+ * Tells whether an error means too many requests, by its `code` or `type`. Such an error is a 429, whatever the status
+ * of the answer.
+ */
 export function tellsOfLimit({ code, type }: JsonObject): boolean {
   return isLimitWord(code) || isLimitWord(type);
 }
 
-/** Whether a code or a type is one of too many requests, in any vendor's words. */
+/** Tells whether a code or type means too many requests, in any vendor's words. */
 export function isLimitWord(code: unknown): boolean {
   return typeof code === 'string' ? limitWord.test(code) : code === 429;
 }
 
-/** The error for an event that is none of the protocol's. @param untyped what it is where it has no type */
+/**
+ * Returns the error for an event that is not part of the protocol.
+ * @param untyped description of the event if it has no type
+ */
 export function foreignEvent(
   protocol: string,
   type: string | null,
@@ -100,12 +109,15 @@ export function foreignEvent(
   return foreignStream(protocol, type === null ? untyped : `an event of type ${nameOfType(type)}`);
 }
 
-/** The same for one that is no JSON object. */
+/** Returns the same for an event that is not a JSON object. */
 export function brokenEvent(protocol: string): GatewayError {
   return foreignStream(protocol, 'an event that is not a JSON object');
 }
 
-/** The error for a stream of another protocol than the upstream's. @param what it has, in words */
+/**
+ * Returns the error for a stream of another protocol than the upstream's.
+ * @param what description of what it contains
+ */
 export function foreignStream(protocol: string, what: string): GatewayError {
   return new GatewayError(
     'unsupported_stream_event',

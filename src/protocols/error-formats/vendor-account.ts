@@ -1,6 +1,6 @@
 /**
- * What an upstream says of the gateway's own key or account there, in whichever answer, event or reason, and what callers
- * are told in place of it. It is nobody else's business: it often quotes a part of the key or names the organisation.
+ * Detects what an upstream says about the gateway's own key or account, in any answer, event or close reason, and
+ * replaces it for callers. It must not reach them: it often quotes a part of the key or names the organisation.
  */
 import type { OwnSecrets } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
@@ -8,8 +8,8 @@ import { isObject, type JsonObject, listOf, parseJson, textOrNull } from '../../
 import { needleAt } from '../../wire/json-skip.js';
 
 /**
- * The status that says what is wrong: the key is not accepted, the account is spent, or it has not the right. The last
- * may be a matter of what was asked.
+ * The status that describes the fault: the key is not accepted, the account's money is spent, or it lacks a permission.
+ * The last may depend on the request.
  */
 export type VendorAccountStatus = 401 | 402 | 403;
 
@@ -18,7 +18,7 @@ export interface VendorAccountError extends GatewayError {
   readonly vendorAccountStatus: VendorAccountStatus;
 }
 
-/** True for what `vendorAccountError` gives. */
+/** Tells whether `vendorAccountError` made an error. */
 export function isVendorAccountError(error: GatewayError | null): error is VendorAccountError {
   return error !== null && error.vendorAccountStatus !== null;
 }
@@ -26,8 +26,8 @@ export function isVendorAccountError(error: GatewayError | null): error is Vendo
 const longestCause = 8192;
 
 /**
- * What callers are told in place of an answer about our account.
- * @param cause what it was, for the log alone, where its secrets are masked
+ * Returns the error that replaces an answer about the gateway's account.
+ * @param cause the answer, only for the log, which masks its secrets
  */
 export function vendorAccountError(status: VendorAccountStatus, cause: string): GatewayError {
   return new GatewayError('upstream_error', "The upstream does not accept the gateway's account.", {
@@ -36,12 +36,12 @@ export function vendorAccountError(status: VendorAccountStatus, cause: string): 
   });
 }
 
-/** Of a list of errors, or of choices that may have one. */
+/** Most entries of a list of errors, or of choices that may have one. */
 const mostErrors = 16;
-/** Of an error, in all that it has. */
+/** Most members of an error, in all of its objects. */
 const mostMembers = 64;
 
-/** What stands in an error, by names without what vendors spell in different ways: `statuscode`, `msg`, `errorcode`. */
+/** The members of an error, with names normalised across vendors: `statuscode`, `msg`, `errorcode`. */
 type Said = Readonly<Record<string, unknown>>;
 
 function saidBy(error: JsonObject): Said {
@@ -53,17 +53,17 @@ function saidBy(error: JsonObject): Said {
 }
 
 /**
- * How a piece of an answer stands to its protocol: it has what the protocol's own have, and an error only beside that;
- * it has not, and may be an error in its place; or it is called an error by what it came in.
+ * Relation of a part of an answer to its protocol. `own`: it has the protocol's members, and an error only beside them.
+ * `strange`: it does not, and may be an error instead. `error`: its context marks it as an error.
  */
 type Standing = 'own' | 'strange' | 'error';
 
-/** The errors of a parsed answer or event, wherever they stand; of some an error is the whole. */
+/** Returns the errors of a parsed answer or event, wherever they stand. A value may itself be an error. */
 function errorsOf(value: unknown, standing: Standing): readonly Said[] {
   if (Array.isArray(value)) return listed(value).flatMap((each) => errorsOf(each, standing));
   if (typeof value === 'string') return standing === 'own' || value === '' ? [] : [{ message: value }];
   if (!isObject(value)) return [];
-  // The event, its response, or what is said of how that ended (realtime).
+  // The event, its response, or the details of how that ended (realtime).
   const within = isObject(value.response) ? value.response : value;
   const holder = saidBy(isObject(within.status_details) ? within.status_details : within);
   const { error, errors, detail, fault, choices, baseresp } = holder;
@@ -76,12 +76,12 @@ function errorsOf(value: unknown, standing: Standing): readonly Said[] {
 
 const bareNames = ['code', 'message', 'msg', 'statuscode', 'errorcode', 'errormessage', 'errormsg'];
 
-/** @param beside what stands beside the member */
+/** @param beside the members beside this one */
 function errorsIn(member: unknown, beside: Said): readonly Said[] {
   if (Array.isArray(member)) return listed(member).flatMap((each) => errorsIn(each, {}));
   if (typeof member === 'string' && member !== '')
     return [{ ...beside, message: textOrNull(beside.message) ?? member, reason: member }];
-  // With a place in the request it quotes what was asked.
+  // An error with a place in the request quotes the request.
   if (!isObject(member) || 'loc' in member) return [];
   const said = saidBy(member);
   return [said, ...[said.error, said.detail].filter(isObject).map(saidBy)];
@@ -96,13 +96,13 @@ function listed(value: unknown): readonly unknown[] {
   return listOf(value).slice(0, mostErrors);
 }
 
-/** A status as a number or a text; 0 for anything else. */
+/** Returns a status for a number or a text; 0 for anything else. */
 function statusIn(value: unknown): number {
   if (typeof value === 'number') return value;
   return typeof value === 'string' && /^\d{3}$/.test(value) ? Number(value) : 0;
 }
 
-/** What an `error` says of the gateway's account, or null. */
+/** Returns what an `error` says about the gateway's account, or null. */
 function vendorAccountStatus(error: Said): VendorAccountStatus | null {
   const numbers = [
     ...[error.code, error.status, error.statuscode, error.httpcode, error.httpstatus, error.errorcode],
@@ -113,7 +113,7 @@ function vendorAccountStatus(error: Said): VendorAccountStatus | null {
   if (words.some((word) => vendorAccountWords.has(word))) return 402;
   if (words.some((word) => keyWords.has(word))) return 401;
   const message = messageOf(error);
-  // Google says the same of a busy minute.
+  // Google uses the same words for a short overload.
   if (spentQuota.test(message) && !words.includes('resourceexhausted')) return 402;
   if (vendorAccountSentence.test(message)) return 402;
   if (keySentence.test(message)) return 401;
@@ -133,9 +133,9 @@ function isText(value: unknown): value is string {
 }
 
 /**
- * What an error answer says of the gateway's account, or null: 401 and 402 always do, 403 unless it is about what was
- * asked, any other status where its body says so.
- * @param body parsed; null for what is no JSON
+ * Returns what an error answer says about the gateway's account, or null. 401 and 402 always are about it. 403 is
+ * unless it is about the request, and any other status if its body says so.
+ * @param body parsed; null for anything but JSON
  */
 export function vendorAccountStatusOf(status: number, body: unknown): VendorAccountStatus | null {
   if (status === 402) return 402;
@@ -146,11 +146,11 @@ export function vendorAccountStatusOf(status: number, body: unknown): VendorAcco
     if (said !== null) return said;
     return errors.some(isOfContent) ? null : 403;
   }
-  // Rights are told by their own status alone: a model that is not open is a 404 of the caller's.
+  // Only the status reports missing permissions: a model that is not available is a 404 for the caller.
   return said === 403 ? null : said;
 }
 
-/** Also a proxy's, and that of an expired token. */
+/** Includes the statuses of a proxy and of an expired token. */
 const unaccepted: readonly number[] = [401, 407, 498];
 
 function firstStatus(errors: readonly Said[]): VendorAccountStatus | null {
@@ -161,7 +161,10 @@ function firstStatus(errors: readonly Said[]): VendorAccountStatus | null {
   return null;
 }
 
-/** Close codes of a WebSocket that say it by themselves: of the registry, and as many make them of a status. */
+/**
+ * Close codes of a WebSocket that report it without a reason: registered ones, and those that many servers derive from
+ * a status.
+ */
 const closeCodes: ReadonlyMap<number, VendorAccountStatus> = new Map([
   [3000, 401],
   [3003, 403],
@@ -170,7 +173,10 @@ const closeCodes: ReadonlyMap<number, VendorAccountStatus> = new Map([
   [4403, 403],
 ]);
 
-/** What the end of a WebSocket says of the gateway's account, or null. Words of a reason count wherever they stand. */
+/**
+ * Returns what the end of a WebSocket says about the gateway's account, or null. Words of a close reason count at any
+ * position.
+ */
 export function vendorAccountErrorOfClose(
   code: number,
   reason: string,
@@ -188,15 +194,15 @@ export function vendorAccountErrorOfClose(
     : vendorAccountError(status, `closed with ${code}: ${reason}`);
 }
 
-/** The failure that an `error` member tells of the gateway's account, or null. */
+/** Returns the failure of the gateway's account that an `error` member reports, or null. */
 export function vendorAccountErrorIn(error: unknown): GatewayError | null {
   const status = firstStatus(errorsIn(error, {}));
   return status === null ? null : vendorAccountError(status, JSON.stringify(error));
 }
 
 /**
- * What a whole answer of a good status, an event's data or a message says of the gateway's account, or by which it
- * would get out: an error with our secrets in it. Null for what may pass.
+ * Returns the error for a whole answer of a successful status, the data of an event, or a message that is about the
+ * gateway's account or would reveal it by an error with one of its secrets. Null if it may pass.
  */
 export function vendorAccountErrorOf(
   text: string,
@@ -211,19 +217,22 @@ export function vendorAccountErrorOf(
   return errors.length > 0 || failure?.vendorAccountStatus === 401 ? failure : null;
 }
 
-/** What may be told of an answer of a good status that came to an error: by its text it may be about our account. */
+/**
+ * Returns the error to report for an answer of a successful status that was an error. By its text it may be about the
+ * gateway's account.
+ */
 export function toldError(error: GatewayError, text: string, secrets: OwnSecrets): GatewayError {
   const ofVendorAccount = vendorAccountErrorOf(text, 'strange', secrets);
   return isVendorAccountError(ofVendorAccount) ? ofVendorAccount : tellable(error, secrets);
 }
 
-/** A longer text is no sentence about an account. */
+/** A longer text is not a sentence about an account. */
 const longestText = 64 * 1024;
 
-/** A failed parse takes as long as some thousand characters of a good one. */
+/** A failed parse takes as long as a successful one of some thousand characters. */
 const jsonStart = /^\s*[[{"]/;
 
-/** What is no JSON is a text by itself. */
+/** Parses a text. One that is not JSON is its own value. */
 function parsed(text: string): unknown {
   const value = jsonStart.test(text) ? parseJson(text) : undefined;
   if (value !== undefined) return value;
@@ -237,7 +246,10 @@ function isOfContent(error: Said): boolean {
   return contentSentence.test(message) && !vendorAccountSubject.test(message);
 }
 
-/** What an error calls itself, and its details and inner errors call it (google.rpc.ErrorInfo), or begins with. */
+/**
+ * Returns the names of an error, of its details and inner errors (google.rpc.ErrorInfo), and the first word of its
+ * message.
+ */
 function wordsOf(error: Said): readonly string[] {
   const inner = [...listed(error.details), error.innererror, error.detail].filter(isObject).map(saidBy);
   const said = [error, ...inner].flatMap((each) => [
@@ -247,7 +259,7 @@ function wordsOf(error: Said): readonly string[] {
   return [...said, begin].flatMap((word) => (isText(word) ? [wordOf(word), lastWord(word)] : []));
 }
 
-/** Of a name in a namespace: `oauth.v2.InvalidApiKey`, `litellm.AuthenticationError`. */
+/** Returns the last part of a name in a namespace: `oauth.v2.InvalidApiKey`, `litellm.AuthenticationError`. */
 function lastWord(word: string): string {
   return wordOf(word.slice(word.lastIndexOf('.', longestName) + 1));
 }
@@ -255,8 +267,8 @@ function lastWord(word: string): string {
 const longestName = 100;
 
 /**
- * Of the gateway's own key at an upstream: codes, types and reasons as vendors write them, in lower case and without
- * what stands between their words.
+ * Codes, types and reasons for the gateway's own key at an upstream, as vendors write them, in lower case and without
+ * separators.
  */
 const keyWords: ReadonlySet<string> = new Set([
   'invalidapikey',
@@ -335,7 +347,7 @@ const rightWords: ReadonlySet<string> = new Set([
   'accessdenied',
   'accessdeniederror',
 ]);
-/** What MiniMax says by a number alone (`base_resp.status_code`). */
+/** Numbers by which alone MiniMax reports it (`base_resp.status_code`). */
 const vendorAccountCodes: ReadonlyMap<unknown, VendorAccountStatus> = new Map([
   [1004, 401],
   [2049, 401],
@@ -345,15 +357,15 @@ const notWord = /[^a-z0-9]/g;
 const longestWord = 100;
 
 /*
- * Some vendors have no more than a sentence for it. Only how it begins counts: what a caller sent may be repeated
- * further on, and no caller may bring a key into disrepute.
+ * Some vendors report it only in a sentence. Only the beginning of the sentence counts: the rest may repeat the
+ * caller's text, and no caller may bring a key into disrepute.
  */
 const keySentence =
   /^(?:(?:incorrect|invalid|wrong|bad|missing|no|unknown|expired) (?:api[ _-]?(?:key|token|secret)|x-api-key|authentication|authorization|auth token|bearer token|access token)\b|(?:authentication|authorization|login) (?:fail(?:s|ed|ure)?|error|required)\b|error code: 401\b|(?:your |the )?(?:provided )?api[ _-]?(?:key|token)(?: you)?(?: provided)?(?:: ?\S+)? (?:is |was |has been )?(?:not (?:valid|found|active|correct)|wrong|invalid|incorrect|expired|missing|disabled|revoked|suspended|blocked)|(?:this|your) (?:api key|organi[sz]ation|org|account|project|workspace)(?: \S+)? (?:has been|is|was) (?:disabled|suspended|deactivated|blocked|revoked|expired))/i;
 const vendorAccountSentence =
   /^(?:your (?:credit |account )?balance is (?:too low|not enough|insufficient|negative)|billing (?:hard |soft )?limit (?:has been |was )?reached|(?:this|your|the) (?:account|api key|billing account|organi[sz]ation|org|project|team|workspace)\b[^.]{0,60}\bexceeded (?:its|your|the) [^.]{0,30}(?:spend|spending|billing|usage|credit) (?:cap|limit)|error code: 402\b|insufficient (?:balance|credits?|funds|account balance)|(?:this|your) (?:account|organi[sz]ation|team|workspace)\b[^.]{0,60}\b(?:in arrears|overdue|out of credits?|no credits?|not have (?:enough|any) credits?|doesn't have any credits?|used all available credits)|account \S+ is suspended|(?:(?:this|your|the) )?account (?:(?:is|was|has been) )?(?:suspended|overdue|disabled|deactivated|in arrears)\b|you have (?:reached your specified (?:workspace )?api usage limits|run out of credits)|this request requires more credits|(?:您的)?(?:账户|账号|帐户)?(?:余额不足|已欠费))/i;
 
-/** A refusal of what was asked, and of where it is asked from. */
+/** A refusal because of the content, or of the place that the request came from. */
 const contentWord =
   /contentpolicy|contentfilter|contentblocked|contentmoderat|moderat|safety|policyviolation|usagepolic|responsibleai|sensitive|datainspection|flagged|harmful|prohibitedcontent|unsupportedcountry|unsupportedregion|unsupportedlocation/;
 const contentSentence =
@@ -361,24 +373,24 @@ const contentSentence =
 const vendorAccountSubject =
   /api[ _-]?key|credential|\btokens? (?:is|was|has|provided)|organi[sz]ation|\borg\b|\bproject\b|billing|\baccount|\bquota|\bcredits?\b|suspended|subscription|permission/i;
 
-/** A code, a type or a reason as it stands in the lists above. */
+/** Normalises a code, a type or a reason for the lists above. */
 function wordOf(text: string): string {
   return text.slice(0, longestWord).toLowerCase().replace(notWord, '');
 }
 
 /*
- * What an upstream says when it refuses something may repeat what it was sent: our key, or whose it is. The words of
- * every refusal are looked through before a client gets them, in whatever form; answers for the keys as they are.
+ * An upstream that refuses a request may repeat what it was sent: the gateway's key, or the key's owner. The words of
+ * every refusal are searched before a client gets them, in any form. Answers are searched for the keys as they are.
  */
 
-/** JSON in JSON in JSON: errors are handed on as texts of others. */
+/** JSON in JSON in JSON: errors are passed on as texts of other errors. */
 const mostLayers = 4;
 const escaped = /\\(?:u([0-9a-f]{4})|(.))/gis;
 const percentEncoded = /(?:%[0-9a-f]{2})+/gi;
-/** Names of an account as the vendors make them. */
+/** Vendors' ids of accounts. */
 const accountName = /\b(?:org-|proj_|wrkspc_|acct_)[A-Za-z0-9]{6,}/;
 
-/** Every form in which a text may be meant: as it is, without JSON's escapes, and without a URL's. */
+/** Returns every form in which a text may be meant: unchanged, without JSON's escapes, and without a URL's. */
 export function readings(words: string): readonly string[] {
   const found = [words];
   let text = words;
@@ -396,9 +408,9 @@ export function readings(words: string): readonly string[] {
 }
 
 /**
- * What a client is told in place of an upstream's words that hold a secret of ours; null for words that may be told.
- * Our key is nobody else's to name, so whatever quotes it is about our account there. What others may know is kept
- * back and no more: else a caller could bring a key into disrepute with it.
+ * Returns the error that replaces an upstream's words with a secret of the gateway; null if they contain none. No one
+ * else can name the gateway's key, so words that quote it are about its account. Secrets that others may know are only
+ * withheld: otherwise a caller could bring a key into disrepute with them.
  */
 export function secretError(words: string, { keys, encoded, others }: OwnSecrets): GatewayError | null {
   const texts = readings(words);
@@ -409,8 +421,8 @@ export function secretError(words: string, { keys, encoded, others }: OwnSecrets
 }
 
 /**
- * Where the first key of ours stands in an answer, whatever it is; -1 where none does. Some 60 ns a key and call.
- * @param bytes of which a key that is cut at their ends is not found
+ * Returns the offset of the first key of the gateway in any answer, or -1. Takes about 60 ns a key and call.
+ * @param bytes a key that is cut at their ends is not found
  */
 export function keyAt(bytes: Buffer, { marks }: OwnSecrets): number {
   let first = -1;
@@ -421,23 +433,26 @@ export function keyAt(bytes: Buffer, { marks }: OwnSecrets): number {
   return first;
 }
 
-/** What a client is told in place of an answer that holds a key of ours, or null. */
+/** Returns the error that replaces an answer with a key of the gateway, or null. */
 export function keyError(bytes: Buffer, secrets: OwnSecrets): GatewayError | null {
   return keyAt(bytes, secrets) === -1 ? null : quotedKeyError();
 }
 
-/** The same, for what may be of any encoding. */
+/** The same for bytes in any encoding. */
 export function encodedKeyError(bytes: Buffer, secrets: OwnSecrets): GatewayError | null {
   const isWide = secrets.marks.some(({ wide }) => bytes.includes(wide));
   return isWide ? quotedKeyError() : keyError(bytes, secrets);
 }
 
-/** Of what was found, nothing is told to the log either. */
+/** The found text is not logged either. */
 export function quotedKeyError(): GatewayError {
   return vendorAccountError(401, 'an answer that holds our key');
 }
 
-/** The same for an error that was made of an upstream's words. @returns what may be told */
+/**
+ * The same for an error made from an upstream's words.
+ * @returns the error to report
+ */
 export function tellable(error: GatewayError, secrets: OwnSecrets): GatewayError {
   if (isVendorAccountError(error)) return error;
   const failure = secretError(`${error.message}\n${error.code ?? ''}\n${error.param ?? ''}`, secrets);

@@ -21,24 +21,24 @@ import { brokenEvent, foreignEvent, upstreamError } from '../error-formats/upstr
 import { createUsageReader } from './usage.js';
 
 /*
- * The streams of chat and of the older completions: unnamed events that are objects with `choices`, then perhaps one
- * with no choice in it and the usage, then `[DONE]`.
+ * Streams of chat and of the older completions: unnamed events that are objects with `choices`. One without any choice
+ * may follow, with the usage. `[DONE]` is last.
  */
 
-/** What tells one protocol of such streams from another. */
+/** What distinguishes one protocol with such streams from another. */
 export interface ChoiceStreamParts {
-  /** Name of the protocol, for messages. */
+  /** Name of the protocol, for error messages. */
   readonly protocol: string;
   /** Value of `object` in its chunks. */
   readonly chunkObject: string;
 }
 
-/** How usage is read out of their bytes, and of what they decode to. */
+/** Read the usage from the bytes of such a protocol, and from a parsed answer. */
 export const { lastUsage, usageOf: decodeUsage } = createUsageReader();
 
-/** With a choice in it: an event of an error may have an empty list. */
+/** With the beginning of a choice: an event of an error may have an empty list. */
 const choiceMarks = marksOf('"choices":[{', '"choices": [{');
-/** Members of an event of usage. In none of them an error stands, where the list of choices is empty. */
+/** Members of an event with usage. If its list of choices is empty, none of them can contain an error. */
 const plainMembers = marksOf(
   ...['"id"', '"object"', '"created"', '"model"', '"choices"', '"usage"'],
   ...['"service_tier"', '"system_fingerprint"', '"provider"', '"obfuscation"'],
@@ -47,7 +47,10 @@ const choicesMember = plainMembers[4];
 const dataField = Buffer.from('data:');
 const usageKey = Buffer.from('"usage"');
 const nullLength = 4;
-/** So many members within others are looked at in what came at once: each may take going through all that follows it. */
+/**
+ * Most nested members of that name that are examined in bytes that arrive together: each may take a walk through
+ * everything after it.
+ */
 const mostStrays = 16;
 const lowerN = 0x6e;
 const comma = 0x2c;
@@ -57,18 +60,18 @@ const openBracket = 0x5b;
 const closeBracket = 0x5d;
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
-/** In the remains of an event that the tail cut into. A quoted key cannot occur inside a string. */
+/** Found in the rest of an event that the kept end of a stream cut. A quoted key cannot occur inside a string. */
 const finishedKey = '"finish_reason"';
 const givenReason = /^\s*:\s*"[^"]/;
 
-/** The part of a `StreamRules` that chat and completions have in common. */
+/** The part of a `StreamRules` that chat and completions share. */
 interface ChoiceStream extends Pick<StreamRules, 'marks' | 'judgeStart' | 'hideUsage' | 'isHarmless'> {
   marksEnd(run: Buffer): boolean;
   /** Judges an ended stream by its last bytes alone. */
   judgeEnd(tail: Buffer): StreamEnding;
 }
 
-/** Makes what a protocol of such streams has to know of them. */
+/** Makes the stream rules of a protocol with such streams. */
 export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
   const judgeStart = judgingEvents((event, data) => {
     const read = readChoiceEvent(parts, event, data);
@@ -87,7 +90,7 @@ export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
       if (data === '[DONE]') {
         isComplete = true;
       } else if (chunk === null) {
-        // The tail cut into its beginning, or the stream broke off in it; else it is no chunk at all.
+        // The kept end begins inside the event, or the stream broke off in it. Otherwise, it is not a chunk.
         if (start === 0) isComplete ||= remainsFinished(tail.toString('utf8', 0, end));
         else if (end === tail.length && data !== null && data !== '')
           return { state: 'incomplete', usage, error: null };
@@ -104,7 +107,7 @@ export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
   return { marks: choiceMarks, isHarmless, judgeStart, marksEnd, judgeEnd, hideUsage };
 }
 
-/** Whether an event plainly is that of the usage; see `StreamRules.isHarmless`. */
+/** Tells whether an event is clearly that of the usage; see `StreamRules.isHarmless`. */
 function isHarmless(run: Buffer, start: number, end: number): boolean {
   if (!standsAt(run, start, dataField)) return false;
   let at = skipSpace(run, start + dataField.length);
@@ -136,16 +139,20 @@ interface Span {
 }
 
 /**
- * Takes out of whole events what stands in them because usage was asked for: the event of it, and the `null` that OpenAI
- * writes in its place in each event before (https://platform.openai.com/docs/api-reference/chat/create, `stream_options`),
- * which the clients of other vendors do not know.
+ * Removes from whole events what is there only because the usage was requested: the event with the usage, and the
+ * `null` that OpenAI writes in its place in each earlier event
+ * (https://platform.openai.com/docs/api-reference/chat/create, `stream_options`). Clients of other vendors do not know
+ * these.
  */
 function hideUsage(run: Buffer): Buffer {
   let kept: Buffer | null = null;
   let length = 0;
   let from = 0;
   let strays = 0;
-  /** Up to there nothing more is to be hidden; and the end of the last event that was parsed. */
+  /**
+   * `done` is the offset up to which nothing more has to be hidden; the other is the end of the last event that was
+   * parsed.
+   */
   let done = 0;
   let parsed = 0;
   for (let at = run.indexOf(usageKey); at !== -1; at = run.indexOf(usageKey, done)) {
@@ -176,9 +183,9 @@ function hasNoChoice(chunk: JsonObject | null): boolean {
 }
 
 /**
- * A member of a chunk itself, with the comma before or behind it.
- * @param at where its key begins
- * @param end where its value does
+ * Finds the extent of a member of the chunk itself, with the comma before or after it.
+ * @param at offset of its key
+ * @param end offset after its value
  * @returns null for a member of another object
  */
 function nullUsage(run: Buffer, at: number, end: number): Span | null {
@@ -190,7 +197,7 @@ function nullUsage(run: Buffer, at: number, end: number): Span | null {
   return run[behind] === comma ? { start: at, end: skipSpace(run, behind + 1) } : null;
 }
 
-/** Whether the object whose members go on at an offset ends with its line: one within another does not. */
+/** Tells whether the object whose members continue at an offset ends with its line. A nested object does not. */
 function isOutermost(run: Buffer, from: number): boolean {
   let at = skipSpace(run, from);
   while (run[at] === comma) {
@@ -205,11 +212,11 @@ function isOutermost(run: Buffer, from: number): boolean {
 }
 
 /**
- * Reads an event of such a stream, wherever it passes or is translated.
+ * Reads an event of such a stream, for untouched and translated answers.
  * @param event its `event` field, or null
  * @param data its `data` field
- * @returns a chunk; `end` for the mark behind which nothing comes, null for what says nothing, or the error that the
- * event is or means
+ * @returns a chunk; `end` for the end mark, which nothing follows; null for an event without information; or the error
+ * that the event is or means
  */
 export function readChoiceEvent(
   { protocol, chunkObject }: ChoiceStreamParts,
@@ -230,7 +237,7 @@ export function readChoiceEvent(
   return foreignEvent(protocol, type, 'an event without choices');
 }
 
-/** The failure of a stream that comes to its end mark with no choice in it. */
+/** Returns the failure of a stream that reaches its end mark without any choice. */
 export function emptyStream(): GatewayError {
   return new GatewayError('upstream_error', "The upstream's stream has no answer in it.", {
     unbegun: true,
@@ -239,8 +246,8 @@ export function emptyStream(): GatewayError {
 }
 
 /**
- * Whether the choices have ended of which the last bytes of a stream tell. Without the mark, the end of them all is that
- * of the stream: several may end one by one, while others go on.
+ * Tells whether the choices in the last bytes of a stream have finished. Without the end mark, the stream has ended
+ * only if all of them have: choices may finish one by one.
  */
 function haveFinished(tail: Buffer): boolean {
   const finished = new Map<unknown, boolean>();
@@ -254,12 +261,12 @@ function haveFinished(tail: Buffer): boolean {
   return [...finished.values()].every(Boolean);
 }
 
-/** Some upstreams have an empty reason in every chunk. */
+/** Tells whether a choice has finished. Some upstreams send an empty reason in every chunk. */
 function hasFinished(choice: unknown): boolean {
   return isObject(choice) && typeof choice.finish_reason === 'string' && choice.finish_reason !== '';
 }
 
-/** Whether the last reason to finish in the remains of an event is one. */
+/** Tells whether the last finish reason in the rest of an event is not empty. */
 function remainsFinished(remains: string): boolean {
   const at = remains.lastIndexOf(finishedKey);
   return at !== -1 && givenReason.test(remains.slice(at + finishedKey.length));
@@ -267,13 +274,13 @@ function remainsFinished(remains: string): boolean {
 
 const endMark = 'data:[DONE]';
 
-/** Whether whole events end with the mark behind which nothing comes; see `StreamRules.marksEnd`. */
+/** Tells whether whole events end with the end mark, which nothing follows; see `StreamRules.marksEnd`. */
 function marksEnd(run: Buffer): boolean {
   let end = run.length;
   while (end > 0 && (run[end - 1] === 10 || run[end - 1] === 13)) end--;
   // Most events end as JSON objects do.
   if (run[end - 1] !== closeBracket) return false;
   const last = run.toString('latin1', Math.max(0, end - endMark.length - 1), end);
-  // The space behind the colon may be left out.
+  // The space after the colon is optional.
   return last.replace(' ', '').endsWith(endMark);
 }

@@ -2,7 +2,7 @@ import { decodeDataUrl, hasScheme } from '../../conversation/media-source.js';
 import type { MediaPart, MediaSource } from '../../conversation/request.js';
 import { invalidValue } from '../../wire/reading.js';
 
-/** The part that a file is: it may be of any type there, and elsewhere an image is another thing than a document. */
+/** Returns the part for a file. The file may be of any type, and other protocols distinguish images from documents. */
 export function filePartOf(source: MediaSource, name: string | null, at: string): MediaPart {
   const isImage = source.kind === 'data' && source.mediaType.startsWith('image/');
   return isImage
@@ -19,15 +19,18 @@ const spareNames: Readonly<Record<string, string>> = {
   'text/html': 'document.html',
 };
 
-/** The name of a file whose bytes are sent: without one they are refused, and its ending tells the type. */
+/**
+ * Returns the name of a file that is sent as bytes. Upstreams refuse such a file without a name, and its extension
+ * indicates the type.
+ */
 export function fileNameOf({ source, name }: MediaPart): string {
   return name ?? (source.kind === 'data' ? spareNames[source.mediaType] : undefined) ?? 'document';
 }
 
 /**
- * A document that is a text, as one: chat takes files of PDF alone, and the contents of others as texts
+ * Converts a document of text to a text: chat takes only PDF files, and the contents of others as texts
  * (https://developers.openai.com/api/docs/guides/file-inputs).
- * @returns null for one that is none
+ * @returns null for any other document
  */
 export function textOfDocument({ source, name }: MediaPart): string | null {
   if (source.kind !== 'data') return null;
@@ -37,13 +40,14 @@ export function textOfDocument({ source, name }: MediaPart): string | null {
   return name === null || name === '' ? text : `${name}\n\n${text}`;
 }
 
-/** A URL that was taken for base64 has its colon among so many first characters. */
+/** Characters in which the colon of a URL is looked for: a URL may have been sent as base64. */
 const schemeCharacters = 16;
 
 /**
- * Reads the bytes of a file: a data URL, or base64 alone, as some clients send it. Then its name is all that tells its type.
+ * Reads the bytes of a file: a data URL, or base64 alone, which some clients send. In that case only its name indicates
+ * the type.
  * @param at path of the bytes in the client's body
- * @throws {GatewayError} of status 400 for another URL, and for a data URL that is none
+ * @throws {GatewayError} of status 400 for another URL, and for a malformed data URL
  */
 export function decodeFileData(data: string, name: string | null, at: string): MediaSource {
   if (hasScheme(data, 'data:')) return decodeDataUrl(data, at);

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../wire/json.js';
 
-/** Members of a body of chat and of responses alike that say how the call is served, not what is answered. */
+/** Members of chat and responses bodies that determine how the call is served, not its answer. */
 export const servingMembers = [
   'service_tier',
   'prompt_cache_key',
@@ -9,7 +9,7 @@ export const servingMembers = [
   'metadata',
 ] as const;
 
-/** Reads them; see `ConversationRequest.serving`. */
+/** Reads these members; see `ConversationRequest.serving`. */
 export function decodeServing(body: JsonObject): JsonObject | undefined {
   let serving: Record<string, unknown> | undefined;
   for (const name of servingMembers) {
@@ -24,8 +24,8 @@ export function decodeServing(body: JsonObject): JsonObject | undefined {
 }
 
 /**
- * @param except is not written
- * @returns JSON text of the members, a comma before each
+ * @param except a member that is not written
+ * @returns JSON text of the members, each with a comma before it
  */
 export function encodeServing(serving: JsonObject | undefined, except: string | null = null): string {
   let text = '';

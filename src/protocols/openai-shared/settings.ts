@@ -1,17 +1,20 @@
 import type { OutputFormat } from '../../conversation/request.js';
 import { flagOrNull, type JsonObject, textOrNull } from '../../wire/json.js';
 
-/* Settings that chat and responses have in the same words, if not at the same places. */
+/* Settings that chat and responses have in the same form, if not in the same place. */
 
 type SchemaFormat = Extract<OutputFormat, { readonly kind: 'schema' }>;
 
-/** @returns a member with its comma, or nothing for one that is not set */
+/** @returns the member with its comma, or an empty string if it is not set */
 export function member(name: string, value: unknown): string {
   if (value === null) return '';
   return `,"${name}":${typeof value === 'number' ? value : JSON.stringify(value)}`;
 }
 
-/** Reads the format of an answer that is of a schema. @param named what stands beside the schema */
+/**
+ * Reads an answer format with a schema.
+ * @param named the members beside the schema
+ */
 export function decodeSchema(named: JsonObject, schema: JsonObject): SchemaFormat {
   return {
     kind: 'schema',
@@ -22,7 +25,7 @@ export function decodeSchema(named: JsonObject, schema: JsonObject): SchemaForma
   };
 }
 
-/** Writes it, but for its type. */
+/** Writes such a format without its type. */
 export function encodeSchema({ name, description, schema, strict }: SchemaFormat): JsonObject {
   return {
     name: name ?? 'response',
@@ -32,7 +35,7 @@ export function encodeSchema({ name, description, schema, strict }: SchemaFormat
   };
 }
 
-/** Reads the end user's id. Some clients send an empty text where they have no user (LlamaIndex). */
+/** Reads the end user's id. Some clients send an empty text if they have none (LlamaIndex). */
 export function decodeUser({ safety_identifier: id, user }: JsonObject): string | null {
   return textOrNull(id) || textOrNull(user) || null;
 }

@@ -1,7 +1,7 @@
 import type { TokenLogprob, UrlCitation } from '../../conversation/answer.js';
 import { countOf, isList, isObject, listOf, numberOrNull, objectOf, textOf } from '../../wire/json.js';
 
-/** The source that a URL citation names, or null for what is none. */
+/** Returns the source of a URL citation, or null for anything else. */
 export function citationIn(cited: unknown): UrlCitation | null {
   if (!isObject(cited) || typeof cited.url !== 'string') return null;
   return {
@@ -12,7 +12,7 @@ export function citationIn(cited: unknown): UrlCitation | null {
   };
 }
 
-/** The log probabilities of a text, or undefined for none. Entries that are not whole are left out. */
+/** Returns the log probabilities of a text; undefined if there are none. Incomplete entries are left out. */
 export function logprobsIn(list: unknown): TokenLogprob[] | undefined {
   const found = listOf(list).flatMap((each) => {
     const token = tokenIn(each);

@@ -16,40 +16,40 @@ import {
 } from '../../wire/json-skip.js';
 
 /*
- * The `usage` objects of OpenAI's protocols: `prompt_tokens` and `completion_tokens` in the older ones, `input_tokens`
- * and `output_tokens` in the others, with details. Which tokens are audio or images is told in them, in the spelling of the
- * protocol; in `cached_tokens_details` realtime has the same of what was cached
+ * The `usage` objects of OpenAI's protocols: with `prompt_tokens` and `completion_tokens` in the older ones, with
+ * `input_tokens` and `output_tokens` in the others, and with details. The details report audio and image tokens, in the
+ * spelling of the protocol. In realtime, `cached_tokens_details` reports the same of cached tokens
  * (https://platform.openai.com/docs/api-reference/realtime-server-events/response/done).
  */
 
 interface UsageReader {
   /**
    * Finds the last `usage` object in the bytes of an answer or in the end of a stream. A quoted `"usage"` cannot occur
-   * inside a JSON string, where its quotes would be escaped, so no parse of the rest is needed.
-   * @returns the tokens that it names, or null when there is none or it names none
+   * inside a JSON string, which would escape its quotes, so the rest need not be parsed.
+   * @returns the tokens, or null if there is no such object or it names none
    */
   lastUsage(bytes: Buffer): Usage | null;
   /**
-   * The same of a `usage` that stands in at most `levels` objects, with the service tier that stands so: an answer that
-   * repeats what its client has sent has that deeper.
+   * The same for a `usage` inside at most `levels` objects, with the service tier at such a level. An answer that
+   * repeats the client's data has it deeper.
    */
   lastUsageWithin(bytes: Buffer, levels: number): Usage | null;
   /**
-   * The same of a parsed answer, or of a chunk of one.
-   * @param searches of which its other members tell
+   * The same for a parsed answer or chunk.
+   * @param searches number of searches that its other members show
    */
   usageOf(answer: JsonObject, searches?: number): Usage | null;
 }
 
-/** What a protocol calls the tokens of the input and of the output. */
+/** A protocol's names of the input and output tokens. */
 type TokenNames = readonly [input: string, output: string];
 
 const olderNames: TokenNames = ['prompt_tokens', 'completion_tokens'];
 
-/** What all protocols but the older ones call them. */
+/** The names in all protocols except the older ones. */
 export const tokenNames: TokenNames = ['input_tokens', 'output_tokens'];
 
-/** What the tokens of the output are, where an upstream does not tell them apart. */
+/** Kind of the output tokens if an upstream does not distinguish them. */
 type OutputKind = 'text' | 'audio' | 'image';
 
 const inputDetails = [
@@ -66,7 +66,7 @@ const scopes: readonly NumberScope[] = [
   { objects: outputDetails, names: kinds },
   { objects: cachedObjects, names: kinds },
 ];
-/** Perplexity counts its queries, xAI the sources that it bills, and others their requests as messages do. */
+/** Perplexity counts its queries, xAI the sources that it bills, and others the search requests, like messages. */
 const searchNames = ['web_search_requests', 'num_search_queries', 'num_sources_used'];
 
 /** Makes a reader of the usage of answers that have output. */
@@ -90,19 +90,18 @@ export function createUsageReader(
   );
 }
 
-/** What other servers call the tokens of the cache: DeepSeek, gateways that have them from messages, and Mistral. */
+/** Names of cached tokens at other servers: DeepSeek, gateways that take them from messages, and Mistral. */
 const otherCachedNames = ['prompt_cache_hit_tokens', 'cache_read_input_tokens', 'num_cached_tokens'];
 const otherWrittenName = 'cache_creation_input_tokens';
-/** Of what was written to the cache: what it keeps for long (`cache_write_tokens_details` of responses). */
+/** Cache writes that are kept for long (`cache_write_tokens_details` of responses). */
 const longWrittenName = 'ttl_12h_tokens';
 
 /**
- * @param numbers in the order in which `createUsageReader` names them, each -1 where it is missing; what only the total
- *   tells of is told by that
- * @returns null where they name neither input nor output
+ * @param numbers in the order of `createUsageReader`, each -1 if missing; the total replaces what only the total shows
+ * @returns null if they include neither input nor output
  */
 function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind, searches: number): Usage | null {
-  // By their places: an iterator over them takes a few percent more of the whole.
+  // By index: an iterator costs a few percent of the whole function.
   const { 0: input = -1, 1: output = -1, 2: cached = -1, 3: reasoning = -1, 4: written = -1 } = numbers;
   const { 5: total = -1, 6: hit = -1, 7: read = -1, 8: count = -1, 9: created = -1 } = numbers;
   if (input === -1 && output === -1) return null;
@@ -113,19 +112,19 @@ function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind, sear
     cacheWritten: Math.max(0, written, created),
     reasoning: Math.max(0, reasoning),
   });
-  // Most answers are texts, and nothing else is told of them.
+  // Most answers are texts without further details.
   return outputKind === 'text' && searches === 0 && !hasCharges(numbers)
     ? usage
     : withNumbers(usage, numbers, outputKind, searches);
 }
 
-/** Where the numbers begin that have prices of their own. */
+/** Index of the first number with a price of its own. */
 const firstCharge = 10;
 
 /**
- * Usage whose output has its reasoning in it. xAI counts that beside the output, of which its total alone tells
- * (https://docs.x.ai/docs/key-information/consumption-and-rate-limits); OpenAI's total is input and output.
- * @param total as the upstream has counted it; not above zero where it has not
+ * Returns usage whose output includes its reasoning. xAI counts reasoning beside the output, which only its total shows
+ * (https://docs.x.ai/docs/key-information/consumption-and-rate-limits). OpenAI's total is input and output.
+ * @param total the upstream's count; not above zero if it has none
  */
 function withReasoning(total: number, usage: Usage): Usage {
   const { input, output, reasoning } = usage;
@@ -161,9 +160,9 @@ function withNumbers(
 }
 
 /**
- * What the tokens of the input are.
- * @param ofInput numbers in the order of `kinds`, each -1 where it is missing
- * @param ofCached the same of those of the input that are cached
+ * Returns the kinds of the input tokens.
+ * @param ofInput numbers in the order of `kinds`, each -1 if missing
+ * @param ofCached the same for the cached ones among them
  */
 function inputParts(ofInput: readonly number[], ofCached: readonly number[]): TokenParts {
   const { 0: audio = -1, 1: image = -1, 2: video = -1 } = ofInput;
@@ -172,7 +171,7 @@ function inputParts(ofInput: readonly number[], ofCached: readonly number[]): To
     ...noParts,
     audioInput: Math.max(0, audio),
     imageInput: Math.max(0, image),
-    // Cached ones have the price of the cache.
+    // Cached tokens have the price of the cache.
     videoInput: Math.max(0, video - Math.max(0, cachedVideo)),
     cachedAudio: Math.max(0, cachedAudio),
     cachedImage: Math.max(0, cachedImage),
@@ -185,7 +184,7 @@ const inputScopes: readonly NumberScope[] = [
   { objects: cachedObjects, names: kinds },
 ];
 
-/** Makes a reader of the usage of answers whose tokens are all input: some servers name the total alone. */
+/** Makes a reader for answers whose tokens are all input: some servers report only the total. */
 export function createInputUsageReader(): UsageReader {
   return readerOf(numberNames(inputNames, inputScopes), (numbers) => {
     const { 0: prompt = -1, 1: total = -1, 2: cached = -1 } = numbers;
@@ -197,7 +196,7 @@ export function createInputUsageReader(): UsageReader {
   });
 }
 
-/** @param usageOfFound reads the wanted numbers, each -1 where it is missing */
+/** @param usageOfFound reads the wanted numbers, each -1 if missing */
 function readerOf(
   wanted: NumberNames,
   usageOfFound: (numbers: readonly number[], searches: number) => Usage | null,
@@ -227,7 +226,7 @@ function readerOf(
       if (!isObject(told)) return null;
       collectNumbers(told, wanted, found);
       const usage = usageOfFound(found, searches);
-      // Mistral tells the tier in its usage.
+      // Mistral reports the tier in its usage.
       return usage === null ? null : withTier(usage, answer.service_tier ?? told.service_tier);
     },
   };
