@@ -29,7 +29,7 @@ const upstream = (status: number, code: string, message: string): ErrorEntry => 
   message,
 });
 
-/** Every way in which a call can fail. `protocols/error-formats/` makes the response bodies from it. */
+/** Every kind of error that clients get. `protocols/error-formats/` makes the response bodies from it. */
 export const errorTable = {
   invalid_request: client(400, null, 'The request is not valid.'),
   invalid_value: client(400, 'invalid_value', 'A parameter has a value that is not allowed.'),

@@ -1,16 +1,16 @@
 import type { Upstream } from '../config/types.js';
 import { readings } from '../protocols/error-formats/vendor-account.js';
 
-/** Characters of an upstream's words that are looked at, and that reach the log. */
+/** Characters of an upstream's message that are searched, and that reach the log. */
 const longestRead = 8192;
 const longestShown = 1000;
-/** At the cut, so that half a secret is not taken for none. */
+/** Characters that are dropped where a text is cut, since a truncated secret is not recognised. */
 const cutEdge = 512;
 const mask = '[secret]';
 
 /**
- * What looks like a key, or names an account: the vendors' prefixes, tokens in three parts, what stands behind
- * `Bearer`, and accounts by their paths.
+ * Patterns of API keys and account names: the vendors' prefixes, tokens in three parts, what follows `Bearer`, and accounts in
+ * paths.
  */
 const suspicious = [
   /\bbearer\s+[^\s"'\\,;]+/gi,
@@ -23,22 +23,22 @@ const suspicious = [
   /\b(?:projects?|organi[sz]ations?|accounts?|workspaces?)[ :=]+['"]?[\w-]*\d[\w-]{3,}/gi,
 ];
 
-/** Texts with stars, dots or the like in their middle. */
+/** Keys that the vendor has partly masked. */
 const run = /[\w+/=*.…-]+/g;
 const starred = /(?:\*{3}|x{5}|\.{3}|…)[\w+/=-]/i;
-/** Any long run of characters that is no word. */
+/** Any long run of characters. Only those with a digit are masked. */
 const longRun = /[\w+/=-]{20,}/g;
 
-/** A text for the log: without the upstream's secrets and what looks like one, and of bounded length. */
+/** Returns a text for the log, of bounded length, with secrets of the upstream and everything that looks like one masked. */
 export function masked(text: string, upstream: Upstream | null): string {
   const secrets = allSecrets(upstream);
-  const read = text.length <= longestRead ? text : text.slice(0, longestRead - cutEdge);
-  // Where a secret stands in escapes, the text is shown without any.
+  const read = text.length <= longestRead ? text : text.slice(0, longestRead);
+  // If a secret contains escapes, the decoded text is shown.
   let shown = readings(read).findLast((each) => secrets.some((secret) => each.includes(secret))) ?? read;
   for (const secret of secrets) shown = shown.replaceAll(secret, mask);
   if (text.length > longestRead) shown = shown.slice(0, -cutEdge);
   for (const pattern of suspicious) shown = shown.replace(pattern, mask);
-  // In two steps: an expression for both would look through a run from each of its characters.
+  // In two steps: one expression for both would search a run from each of its characters.
   shown = shown.replace(run, (found) => (starred.test(found) ? mask : found));
   shown = shown.replace(longRun, (found) => (/\d/.test(found) ? mask : found));
   return shown.length <= longestShown ? shown : `${shown.slice(0, longestShown)}…`;

@@ -3,37 +3,37 @@ import type { ResponseHead, UpstreamFailure } from '../upstream/types.js';
 import { isObject, type JsonObject, parseJson, textOf, textOrNull } from '../wire/json.js';
 
 const longestMessage = 2000;
-/** Milliseconds as they are written in a header. */
+/** Milliseconds in a header. */
 const decimal = /^\d{1,12}(?:\.\d+)?$/;
 /** A duration of Protocol Buffers in JSON. */
 const retryDelay = /^(\d{1,9}(?:\.\d{1,9})?)s$/;
 
-const told: Record<UpstreamFailureReason, readonly [ErrorKind, string]> = {
+const messages: Record<UpstreamFailureReason, readonly [ErrorKind, string]> = {
   connect_failed: ['upstream_error', 'The upstream cannot be reached.'],
   connect_timeout: ['upstream_timeout', 'The upstream did not accept a connection in time.'],
   proxy_failed: ['upstream_error', 'The upstream cannot be reached.'],
   tls_failed: ['upstream_error', 'The upstream could not be trusted: its TLS handshake failed.'],
-  queue_full: ['overloaded', 'Too many requests are under way to this upstream, try again shortly.'],
+  queue_full: ['overloaded', 'Too many requests to this upstream are in progress: try again shortly.'],
   no_room: [
     'overloaded',
-    "There is no memory for the upstream's answer: let other calls of your key end, and try again.",
+    "There is no memory for the upstream's answer: wait for other calls of your key to end, then try again.",
   ],
   reset: ['upstream_error', 'The upstream closed the connection before its answer was complete.'],
   first_byte_timeout: ['upstream_timeout', 'The upstream did not begin to answer in time.'],
-  idle_timeout: ['upstream_timeout', 'The upstream fell silent in the middle of its answer.'],
+  idle_timeout: ['upstream_timeout', 'The upstream stopped sending in the middle of its answer.'],
   total_timeout: ['upstream_timeout', 'The upstream did not finish its answer in time.'],
-  malformed_answer: ['upstream_error', 'The upstream gave an answer that is not valid HTTP.'],
+  malformed_answer: ['upstream_error', 'The upstream returned an answer that is not valid HTTP.'],
   answer_too_large: ['upstream_error', "The upstream's answer is too large."],
   truncated: ['upstream_error', 'The upstream ended its answer before it was complete.'],
-  closed: ['overloaded', 'The gateway is shutting down, try again.'],
+  closed: ['overloaded', 'The gateway is shutting down: try again.'],
 };
 
 /**
- * What a caller is told of an upstream's failure; the detail is for the log alone.
- * @param unrepeatable the upstream may have done what was asked for
+ * Makes the error for the client of an upstream's failure. The detail goes only to the log.
+ * @param unrepeatable the request may have taken effect
  */
 export function failureError(failure: UpstreamFailure, unrepeatable = false): GatewayError {
-  const [kind, message] = told[failure.reason];
+  const [kind, message] = messages[failure.reason];
   return new GatewayError(kind, message, {
     unrepeatable,
     cause: `${failure.reason}: ${failure.detail}`,
@@ -58,14 +58,14 @@ const kinds: Readonly<Record<number, ErrorKind>> = {
 };
 
 /**
- * What a caller is told of an upstream's error status where the answer itself cannot be handed on: its own 200 has
- * left, or the upstream speaks another protocol. The status is the upstream's.
- * @param unrepeatable the upstream may have done what was asked for
+ * Makes the error for the client of an upstream's error status, if the answer itself cannot be passed on: a status of 200 was
+ * already sent, or the upstream speaks another protocol. Keeps the upstream's status.
+ * @param unrepeatable the request may have taken effect
  */
 export function statusError(head: ResponseHead, body: Buffer, unrepeatable = false): GatewayError {
   const { status } = head;
   const parsed = parseErrorBody(body);
-  const { message, code } = wordsOf(parsed);
+  const { message, code } = readError(parsed);
   const retryAfterMs = retryAfterMsOf(head, parsed);
   return new GatewayError(
     kinds[status] ?? (status < 500 ? 'invalid_request' : 'upstream_error'),
@@ -79,9 +79,9 @@ export function statusError(head: ResponseHead, body: Buffer, unrepeatable = fal
 }
 
 /**
- * Milliseconds after which an upstream wants to be asked again, by `retry-after-ms`, which Azure's OpenAI service sends,
- * `retry-after` where that is no number above zero, or what the error itself says; null where nothing says anything.
- * @param parsed its body, by `parseErrorBody`
+ * Returns the milliseconds after which an upstream accepts a retry, or null if it names none. Reads `retry-after-ms`, which Azure's
+ * OpenAI service sends, then `retry-after`, then the error itself.
+ * @param parsed its body, from `parseErrorBody`
  */
 export function retryAfterMsOf(head: ResponseHead, parsed: unknown): number | null {
   const text = head.get('retry-after-ms') ?? '';
@@ -91,7 +91,7 @@ export function retryAfterMsOf(head: ResponseHead, parsed: unknown): number | nu
   return seconds === null ? retryDelayMsOf(parsed) : seconds * 1000;
 }
 
-/** Milliseconds of the `RetryInfo` (google.rpc, error_details.proto) that Google's errors have in place of a header, or null. */
+/** Reads the `RetryInfo` (google.rpc, error_details.proto) that Google's errors have instead of a header, in milliseconds. */
 function retryDelayMsOf(parsed: unknown): number | null {
   const error = firstObject(parsed)?.error;
   const details = isObject(error) && Array.isArray(error.details) ? error.details : [];
@@ -102,7 +102,7 @@ function retryDelayMsOf(parsed: unknown): number | null {
   return null;
 }
 
-/** Whole seconds of a `retry-after` (RFC 9110 section 10.2.3), which may be a date; null where it says nothing. */
+/** Returns the seconds of a `retry-after` header (RFC 9110 section 10.2.3), which may be a date; null if it is not valid. */
 function secondsOf(value: string | null): number | null {
   if (value === null || value === '') return null;
   const seconds = Number(value);
@@ -111,8 +111,8 @@ function secondsOf(value: string | null): number | null {
 }
 
 /**
- * Parses the body of an error, as much of it as has come.
- * @returns null for what is no JSON object, and no list with one: some upstreams put theirs into one
+ * Parses the body of an error, which may be incomplete.
+ * @returns null unless it is a JSON object, or a list with one, which some upstreams send
  */
 export function parseErrorBody(body: Buffer): unknown {
   const value = body.length === 0 ? null : parseJson(body.toString('utf8'));
@@ -124,8 +124,8 @@ function firstObject(parsed: unknown): JsonObject | null {
   return isObject(first) ? first : null;
 }
 
-/** Every protocol has the message of an error in the same place. */
-function wordsOf(parsed: unknown): { readonly message: string | null; readonly code: string | null } {
+/** Reads message and code from `error`, or from the top level or `detail`, where some upstreams put them. */
+function readError(parsed: unknown): { readonly message: string | null; readonly code: string | null } {
   const answer = firstObject(parsed);
   const error = isObject(answer?.error) ? answer.error : answer;
   const message = textOrNull(error?.message) ?? textOrNull(answer?.error) ?? textOrNull(answer?.detail);

@@ -92,8 +92,8 @@ export function textsOf(value: unknown): [number, string][] {
 }
 
 /**
- * Finds the name that somebody probably meant.
- * @returns ` did you mean "main"?` with its leading semicolon, or an empty string when nothing is near.
+ * Finds the known name that was probably meant.
+ * @returns `; did you mean "main"?`, or an empty string if no name is close
  */
 export function suggest(given: string, known: Iterable<string>): string {
   const limit = Math.min(3, Math.ceil(given.length / 3));
