@@ -7,20 +7,20 @@ const data = Buffer.from('data:');
 const quote = 0x22;
 const comma = 0x2c;
 const openBrace = 0x7b;
-/** The id of an answer stands in the first event of its stream; others may send a keep-alive before it. */
+/** The id is in the first event of a stream, but some upstreams send a keep-alive event before it. */
 const mostEvents = 4;
 
 /**
- * The id of an answer by the beginning of its JSON text.
- * @returns null where it is not there, or not one that can be asked for
+ * Reads the id of an answer from the beginning of its JSON text.
+ * @returns null if the id is absent so far, or is not one that can be requested
  */
 export function idOfBeginning(beginning: Buffer): string | null {
   return idAt(beginning, textStart(beginning));
 }
 
 /**
- * The same by the first events of its stream, of which the last may be cut off.
- * @param name of the member that holds what there is of the answer
+ * Reads the id from the first events of a stream, of which the last may be incomplete.
+ * @param name name of the member that contains the answer so far
  */
 export function idOfEvents(run: Buffer, name: string): string | null {
   let start = 0;
@@ -37,9 +37,9 @@ export function idOfEvents(run: Buffer, name: string): string | null {
 }
 
 /**
- * Watches for the id of an answer, for whoever notes it by that.
+ * Makes a `Watch` that waits for the id of an answer.
  * @param name see `idOfEvents`
- * @param records what is noted then
+ * @param records makes the records to store from the id
  */
 export function watchFor(name: string, records: (id: string) => readonly KeptRecord[]): Watch {
   return (piece, isStream) => {
@@ -55,7 +55,10 @@ function idAt(bytes: Buffer, object: number): string | null {
   return typeof id === 'string' && isLegalId(id) ? id : null;
 }
 
-/** Where the value of a member begins, or -1: what stands behind it may be missing. @param object where its object opens */
+/**
+ * Returns where the value of a member begins, or -1. The object may be incomplete.
+ * @param object where the object begins
+ */
 function memberAt(bytes: Buffer, object: number, name: string): number {
   if (bytes[object] !== openBrace) return -1;
   let at = skipSpace(bytes, object + 1);

@@ -5,19 +5,19 @@ import type { SearchPart } from './web-search.js';
 /** Why an answer ended. */
 export type FinishReason =
   | 'stop'
-  /** One of the client's stop sequences was met. */
+  /** The model wrote one of the client's stop sequences. */
   | 'stopSequence'
-  /** The limit of tokens, or the end of the model's window. */
+  /** The token limit or the end of the model's context window was reached. */
   | 'length'
   | 'toolCalls'
-  /** Refused or filtered by the upstream. */
+  /** The upstream refused or filtered the answer. */
   | 'filtered'
-  /** A tool that the upstream runs is not done. */
+  /** A tool that the upstream runs has not finished. */
   | 'paused'
-  /** An upstream's reason that is none of these. */
+  /** A reason of an upstream that is not listed here. */
   | 'other';
 
-/** The log probability of one token, as chat and responses spell it. */
+/** Log probability of one token, in the form that chat and responses share. */
 export interface TokenLogprob {
   readonly token: string;
   readonly logprob: number;
@@ -29,7 +29,7 @@ export interface TokenLogprob {
   }[];
 }
 
-/** A source that a text names. Offsets in characters of the text. */
+/** A source that a text cites. Offsets count characters of the text. */
 export interface UrlCitation {
   readonly start: number;
   readonly end: number;
@@ -42,10 +42,10 @@ export interface AnswerText extends TextPart {
   readonly logprobs?: readonly TokenLogprob[] | undefined;
 }
 
-/** Reasoning has its signature as the token that a client carries: see `signature.ts`. */
+/** Signatures of reasoning are in the form that a client carries: see `signature.ts`. */
 export type AnswerPart = AnswerText | RefusalPart | ReasoningPart | ToolCallPart | SearchPart;
 
-/** What a part says in words: the input of a call, the text of any other. */
+/** Returns the words of a part: the input of a call, the query of a search, the text of any other part. */
 export function wordsOf(part: AnswerPart): string {
   if (part.kind === 'search') return part.query;
   return part.kind === 'toolCall' ? part.input : part.text;
@@ -55,14 +55,14 @@ export interface AnswerChoice {
   /** In the order in which the model wrote them. */
   readonly parts: readonly AnswerPart[];
   readonly finish: FinishReason;
-  /** The sequence that was met, where the upstream says it. */
+  /** The matched stop sequence, if the upstream reports it. */
   readonly stopSequence: string | null;
 }
 
-/** A whole answer, apart from how a protocol words it. */
+/** A whole answer, independent of the protocol. */
 export interface Answer {
-  /** At least one; more only where the client asked for more. */
+  /** At least one. More only if the client requested more. */
   readonly choices: readonly AnswerChoice[];
-  /** Null where the upstream reported none. */
+  /** Null if the upstream reported none. */
   readonly usage: Usage | null;
 }

@@ -1,11 +1,12 @@
 import { isObjectText, parseJson } from '../wire/json.js';
 
-/** Member that holds what a model wrote in the place of an object. */
+/** Member for arguments that are not an object. */
 export const argumentsMember = 'input';
 
 /**
- * The arguments of a call as the JSON text of an object, which some protocols want and not all models write: the text
- * itself where it is one, so that large numbers keep all their digits, else an object around it.
+ * Returns the arguments of a call as the JSON text of an object. Some protocols require an object, which not all models
+ * write. The text of an object is returned unchanged, so that large numbers keep all their digits. Anything else is
+ * wrapped in an object.
  */
 export function objectArguments(text: string): string {
   if (isObjectText(text)) return text;

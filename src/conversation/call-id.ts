@@ -1,18 +1,18 @@
 import type { AnswerContext } from './codec.js';
 
-/** What the servers of the responses and of the messages protocol take for the id of a call. */
+/** Ids of calls that the servers of the responses and messages protocols accept. */
 const legal = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** True for an id that every text protocol takes as it is. */
+/** Returns whether every text protocol accepts an id unchanged. */
 export function isLegalCallId(id: string): boolean {
   return legal.test(id);
 }
 
 /**
- * The id of a call in an answer to a client whose protocol takes any: the upstream's own or, where it gave none, one
- * that is made from the answer's.
- * @param id the upstream's own, empty where it gave none
- * @param call number of the call in the choice
+ * Returns the id of a call for a client whose protocol accepts any: the upstream's own or, if it gave none, one derived
+ * from the answer's.
+ * @param id the upstream's own, or empty
+ * @param call index of the call in the choice
  */
 export function answerCallId(
   id: string,

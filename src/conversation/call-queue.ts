@@ -1,10 +1,10 @@
-/** A call of the model, which its result may name by its id or by its function. */
+/** A call of the model. Its result may refer to it by its id or by its function. */
 export interface AnsweredCall {
   readonly id: string;
   isAnswered: boolean;
 }
 
-/** Calls in their order. Each is passed over once, however many there are. */
+/** Calls in their order. Each is skipped at most once, however many there are. */
 export class CallQueue {
   readonly #calls: AnsweredCall[] = [];
   #next = 0;
@@ -13,10 +13,10 @@ export class CallQueue {
     this.#calls.push(call);
   }
 
-  /** @returns the first call without a result, which has one now; null where there is none */
+  /** @returns the first call without a result, now marked as answered, or null */
   take(): AnsweredCall | null {
     let call = this.#calls[this.#next];
-    // It may have been answered as one of another queue.
+    // It may have been answered through another queue.
     while (call?.isAnswered) call = this.#calls[++this.#next];
     if (call === undefined) return null;
     this.#next++;

@@ -3,30 +3,30 @@ import { needleOf } from '../wire/json-skip.js';
 import { summedToken, tagSignature, tokenAsBytes, wholeToken } from './signature.js';
 
 /*
- * Chat has no field for a signature of reasoning, and clients of other protocols do not all return theirs, but every one
- * returns the ids of calls as it got them. So tokens of `signature.ts` stand at the end of an id:
- * `<id>__thought__<base64url>`, several one after another. Other gateways write the signature of a generateContent upstream
- * there as it is (https://github.com/BerriAI/litellm/pull/16895).
+ * Chat has no member for a signature of reasoning, and not all clients of other protocols return the one that theirs
+ * has. But every client returns the ids of calls unchanged. Tokens of `signature.ts` are therefore appended to an id:
+ * `<id>__thought__<base64url>`, repeated for several. Other gateways append the raw signature of a generateContent
+ * upstream in the same way (https://github.com/BerriAI/litellm/pull/16895).
  *
- * Some clients cut long ids off or take letters out of them (Factory's droid keeps 24 characters, Roo Code 64 with a hash at
- * the end). The vendor would refuse what is left of a signature, so a token in an id has a checksum.
+ * Some clients truncate long ids or remove characters (Factory's droid keeps 24 characters, Roo Code 64 with a hash at
+ * the end). A token in an id therefore has a checksum: the vendor would refuse a damaged signature.
  */
 
 const separator = '__thought__';
-/** What a body must hold for an id with a token of ours to be in it. */
+/** Present in every body that contains an id with a token of this gateway. */
 const ownMark = `${separator}Z3cx`;
 export const carryingMark = needleOf(ownMark);
-/** Longest id that clients are given: it comes back twice for each call. */
+/** Maximum length of an id that is given to clients, which send it twice for each call. */
 const longestId = 16 * 1024;
-/** What is longer than this beside a call is not carried at all. */
+/** Maximum length of tokens beside a call. Longer ones are not carried at all. */
 const longestCarried = 256 * 1024;
-/** Tokens of one call; an id that seems to have more is none of ours. */
+/** Maximum number of tokens of one call. An id with more was not made by this gateway. */
 export const mostTokens = 16;
-/** What is shorter than this in an id is no signature of any vendor, but what a client has left of something. */
+/** Minimum length of a vendor's signature in an id. Anything shorter is a remnant that a client left. */
 const shortestSignature = 16;
 const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 
-/** @returns the id with the tokens, or null where they are too many or too long for it */
+/** @returns the id with the tokens, or null if they are too many or too long for it */
 export function carryInId(id: string, tokens: readonly string[]): string | null {
   if (tokens.length > mostTokens) return null;
   let carrying = id;
@@ -34,7 +34,10 @@ export function carryInId(id: string, tokens: readonly string[]): string | null 
   return carrying.length > longestId ? null : carrying;
 }
 
-/** @returns the tokens as one text for a field beside the call, or null where they are too many or too long even for that */
+/**
+ * @returns the tokens as one text for a member beside the call, or null if they are too many or too long for that as
+ * well
+ */
 export function carryBeside(tokens: readonly string[]): string | null {
   if (tokens.length > mostTokens) return null;
   const carried = tokens.map(tokenAsBytes).join(separator);
@@ -47,8 +50,8 @@ export interface CutId {
 }
 
 /**
- * Takes an id apart that may carry tokens, or the signature of a generateContent upstream as it is. Where a client has
- * changed it, it carries none.
+ * Splits an id from the tokens that it may carry, or from the raw signature of a generateContent upstream. If a client
+ * has altered them, there are none.
  */
 export function cutId(carrying: string): CutId {
   const at = carrying.indexOf(separator);
@@ -58,13 +61,13 @@ export function cutId(carrying: string): CutId {
   return { id: carrying.slice(0, at), tokens };
 }
 
-/** The tokens in the field beside a call, or that of the signature which it is; none where it is neither. */
+/** Returns the tokens in the member beside a call, or that of the raw signature in it. Empty if it is neither. */
 export function tokensIn(carried: string): readonly string[] {
   const pieces = carried.split(separator, mostTokens + 1);
   if (pieces.length > mostTokens || !pieces.every((piece) => base64.test(piece))) return [];
   const own = pieces.map(wholeToken);
   if (own.every((token) => token === undefined)) return pieces.map(signatureOfOther);
-  // Those that are whole may be of use only together with one that is not.
+  // If one token is damaged, the others are dropped as well: they may only be valid together.
   return own.every((token) => typeof token === 'string') ? own : [];
 }
 
@@ -72,15 +75,15 @@ function signatureOfOther(value: string): string {
   return tagSignature({ protocol: 'generateContent', model: '', value, redacted: false });
 }
 
-/** An id without the tokens that this gateway put there: what another one put there is for it to take out. */
+/** Removes the tokens of this gateway from an id. Those of another gateway are left for that to remove. */
 export function withoutOwnTokens(carrying: string): string {
   const at = carrying.indexOf(ownMark);
   return at > 0 ? carrying.slice(0, at) : carrying;
 }
 
 /**
- * An object without the tokens that the id of a call in it carries, which are not for an upstream.
- * @param member that holds the id; one that is no text stays as it is
+ * Removes the tokens from the id of a call in an object, since upstreams must not receive them.
+ * @param member name of the member with the id; anything but text is left unchanged
  */
 export function withBareId(holder: JsonObject, member: string): JsonObject {
   const id = holder[member];
@@ -88,7 +91,7 @@ export function withBareId(holder: JsonObject, member: string): JsonObject {
   return bare === id ? holder : { ...holder, [member]: bare };
 }
 
-/** An id as a protocol has ids of calls, with the tokens that it carries. @param legal makes one so that carries none */
+/** Makes an id that is valid in a protocol and keeps its tokens. @param legal makes an id without tokens valid */
 export function legalCarryingId(id: string, legal: (bare: string) => string): string {
   const bare = withoutOwnTokens(id);
   return legal(bare) + id.slice(bare.length);

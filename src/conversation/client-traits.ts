@@ -1,25 +1,30 @@
 import type { ConversationRequest, TextProtocolName } from './request.js';
 
-/** What clients of a protocol do with an answer that translations have to know. */
+/** How clients of a protocol handle answers, if translations depend on it. */
 interface ClientTraits {
   /**
-   * Where a client keeps the signature of reasoning for the next turn: in a field for it, or, where the protocol has none,
-   * in the calls that follow it; `unreturned`: in the calls, and in the field what they have no room for; `shown`: in the
-   * field where it stands beside text that the client asked to see, and else in the calls. Clients leave out what they did
-   * not expect, and what has no text (LlamaIndex, Continue, pi), and some take the first block of an answer for its text.
+   * Where a client keeps the signature of reasoning for the next turn.
+   * `field`: in the protocol's member for it. `call`: in the calls that follow, since the protocol has no such member.
+   * `unreturned`: in the calls, and in the member what does not fit there. `shown`: in the member if the client asked to
+   * see the reasoning and it has text, else in the calls.
+   * Clients drop what they did not expect and what has no text (LlamaIndex, Continue, pi). Some take the first block of
+   * an answer for its text.
    */
   readonly signatures: 'field' | 'call' | 'unreturned' | 'shown';
-  /** It returns the text of reasoning that it was shown: many leave it out of their history and keep signatures or calls. */
+  /**
+   * The client returns the reasoning that it was shown. Many drop it from their history and keep only signatures or
+   * calls.
+   */
   readonly returnsReasoning: boolean;
-  /** It reads the arguments of a call, which a stream has in pieces of text, as an object. */
+  /** The client reads the arguments of a call as an object. A stream has them in pieces of text. */
   readonly objectArguments: boolean;
-  /** An answer is held to its schema though the client does not say so: the protocol has no word for it. */
+  /** Answers must always match their schema, because the protocol has no setting for it. */
   readonly strictAnswers: boolean;
-  /** Its vendor answers a conversation in which there are instructions at the most. */
+  /** The vendor answers conversations with nothing but instructions, or with nothing at all. */
   readonly mayBeSilent: boolean;
 }
 
-/** Of most clients. */
+/** Defaults, which hold for most clients. */
 const plain = {
   returnsReasoning: false,
   objectArguments: false,
@@ -37,18 +42,18 @@ const byProtocol: Readonly<Record<TextProtocolName, ClientTraits>> = {
     strictAnswers: true,
     mayBeSilent: false,
   },
-  // Its calls come whole, as objects: `objectArguments` is about arguments that a stream brings in pieces.
+  // Calls of generateContent arrive whole, as objects: `objectArguments` concerns arguments that a stream has in pieces.
   generateContent: { ...plain, signatures: 'field' },
 };
 
-/** A client of the responses protocol that did not ask for what it is to return (LangChain, LlamaIndex). */
+/** A responses client that did not ask for the reasoning that it would have to return (LangChain, LlamaIndex). */
 const withoutReasoningItems: ClientTraits = {
   ...byProtocol.responses,
   signatures: 'unreturned',
   returnsReasoning: false,
 };
 
-/** What the client that sent a request does. */
+/** Returns the traits of the client that sent a request. */
 export function clientTraitsOf({
   from,
   returnsEncrypted,

@@ -10,233 +10,239 @@ import type { Setting } from './setting-names.js';
 import type { Usage } from './usage.js';
 import type { SearchSetting } from './web-search.js';
 
-/** What requests of a protocol may hold. What holds more is changed by `fit/`, not by an encoder. */
+/** What requests of a protocol may contain. `fit/` changes requests that contain more; encoders do not. */
 export interface RequestRules {
   readonly protocol: TextProtocolName;
-  /** Tools that take free text; `option`: where the target's `translation.customTools` says so. */
+  /** Whether tools may take free text. `option`: if the target's `translation.customTools` is set. */
   readonly customTools: 'always' | 'option' | 'never';
-  /** A setting of `topK`; `option`: where the target's `translation.topK` says so. */
+  /** Whether `topK` may be set. `option`: if the target's `translation.topK` is set. */
   readonly topK: 'always' | 'option' | 'never';
   /**
-   * How reasoning is kept for the next turn: by a signature that clients return, encrypted in items of its own, or not at
-   * all but by its text.
+   * How reasoning is kept for the next turn: with a signature that clients return, encrypted in items of its own, or
+   * only as its text.
    */
   readonly reasoning: 'signed' | 'encrypted' | 'unsigned';
-  /** What the arguments of a call have to be. */
+  /** Type of the arguments of a call. */
   readonly callArguments: 'object' | 'text';
-  /** Calls that need ids of their own: those of one answer, or of all. */
+  /** Scope in which ids of calls must be unique: an answer or the whole conversation. */
   readonly uniqueCalls: 'answer' | 'conversation';
-  /** Who may speak first: `user` where the assistant may not, `noCall` where it may not with a call. */
+  /** Who may have the first turn. `user`: not the assistant. `noCall`: the assistant, but not with a call. */
   readonly firstTurn: 'any' | 'noCall' | 'user';
-  /** A conversation may be of instructions alone. */
+  /** Whether a conversation may consist of instructions alone. */
   readonly instructionsAlone: boolean;
-  /** Places up to which a prompt can be marked to be cached; 0 where that is not for the client to say. */
+  /** Maximum number of places at which a client can mark a prompt for caching. 0 if the protocol has no such marks. */
   readonly cacheBreakpoints: number;
-  /** An answer may be begun in the request; `option`: by models that do not adapt their thinking. */
+  /** Whether a request may contain the beginning of the answer. `option`: only for models without adaptive thinking. */
   readonly prefill: 'always' | 'option' | 'never';
-  /** Stop sequences: how many there may be, and whether they may be white space alone. */
+  /** Maximum number of stop sequences, and whether they may be only white space. */
   readonly stop: { readonly most: number; readonly blank: boolean };
-  /** Names of tools: how many characters they may have, and what they have to be. */
+  /** Maximum length of tool names in characters, and the pattern that they must match. */
   readonly toolNames: { readonly longest: number; readonly legal: RegExp };
-  /** What the schema of an answer may be of. */
+  /** Type that the root of an answer's schema may have. */
   readonly outputRoot: 'any' | 'object';
-  /** Where the word JSON has to stand for an answer that is a JSON object; null for nowhere. */
+  /** Where the word JSON must occur if the answer is to be a JSON object. Null: nowhere. */
   readonly jsonWord: 'anywhere' | 'turns' | null;
-  /** What the schema of an answer has to be like to hold a model to it; null where it may be any. */
+  /** Rules for the schema of an answer that constrains the model. Null: it may be any. */
   readonly answerSchema: AnswerSchemaRules | null;
-  /** Keywords that the schema of a tool may not have at its root. */
+  /** Keywords that the root of a tool's schema must not have. */
   readonly toolRoot: readonly string[];
-  /** What the schema of a strict tool has to be like; null where no tool is one. */
+  /** Rules for the schemas of strict tools. Null if the protocol has no strict tools. */
   readonly strictTools: StrictRules | null;
-  /** Settings that a body of the protocol has no member for. */
+  /** Settings for which a body of the protocol has no member. */
   readonly lacks: readonly (Setting | 'serving')[];
-  /** Its vendor refuses a signature without the very words that it signed. */
+  /** Whether the vendor rejects a signature without exactly the words that it signed. */
   readonly signsWords: boolean;
-  /** How an upstream is asked to search the web itself. */
+  /** How an upstream is told to search the web itself. */
   readonly search: SearchRules;
 }
 
-/** A schema of which each object says that it has no other members, and more. */
+/** Rules for strict schemas, in which every object must exclude additional properties. */
 export interface StrictRules {
-  /** Each schema says of what type its values are. */
+  /** Whether every schema must name the type of its values. */
   readonly typed: boolean;
-  /** Definitions may lead back to themselves. */
+  /** Whether definitions may be recursive. */
   readonly recursion: boolean;
-  /** Keywords that it does not have. */
+  /** Keywords that are not allowed. */
   readonly refused: ReadonlySet<string>;
-  /** The largest `minItems`. */
+  /** Maximum value of `minItems`. */
   readonly mostMinItems: number;
-  /** Values of `format` that it may have. */
+  /** Allowed values of `format`. */
   readonly formats: ReadonlySet<string>;
-  /** A `pattern` that it may have. */
+  /** Whether a `pattern` is allowed. */
   readonly pattern: (pattern: string) => boolean;
-  /** What the strict tools of a request may have in all. */
+  /** Limits on the sum of all strict tools of a request. */
   readonly most: StrictCounts;
 }
 
 export interface AnswerSchemaRules {
-  /** It holds a model where the client asks for that (`strict`), and may be any elsewhere; else it always does. */
+  /**
+   * Whether the schema constrains the model only if the client asks for it (`strict`) and may otherwise be any. If
+   * false, it always does.
+   */
   readonly onlyStrict: boolean;
-  /** Keywords that it may have. */
+  /** Allowed keywords. */
   readonly keywords: ReadonlySet<string>;
-  /** Values of `format` that it may have. */
+  /** Allowed values of `format`. */
   readonly formats: ReadonlySet<string>;
-  /** A `pattern` that it may have. */
+  /** Whether a `pattern` is allowed. */
   readonly pattern: (pattern: string) => boolean;
-  /** The largest `minItems`. */
+  /** Maximum value of `minItems`. */
   readonly mostMinItems: number;
 }
 
 export interface StrictCounts {
   readonly tools: number;
-  /** Members that are not required. */
+  /** Properties that are not required. */
   readonly optional: number;
-  /** Schemas of one type or another. */
+  /** Schemas of alternative types. */
   readonly unions: number;
 }
 
 interface SearchRules {
   /**
-   * Whether an upstream is asked to search where the target's `translation.search` says nothing; `alone`: beside no functions, and where the answer
-   * has no format.
+   * Whether an upstream is told to search if the target's `translation.search` is not set. `alone`: only without
+   * functions and without a format for the answer.
    */
   readonly asked: 'always' | 'alone' | 'never';
-  /** Settings that can be said of the search. */
+  /** Settings of the search that the protocol can express. */
   readonly says: readonly SearchSetting[];
-  /** Whether a choice of tools can be the search, and keep the model from it; `implied`: it is always run. */
+  /** Whether a choice of tools can require the search and forbid it. `implied`: the search always runs. */
   readonly choice: 'any' | 'none' | 'implied';
-  /** Name of the search among the tools, which no function may have beside it. */
+  /** Name of the search among the tools. No function may have the same name beside it. */
   readonly name: string | null;
 }
 
-/** What an encoder of requests has to know of the target. */
+/** What an encoder of requests needs to know of the target. */
 export interface TargetOptions {
-  /** The model's name at the upstream. */
+  /** Name of the model at the upstream. */
   readonly model: string;
-  /** Limit of output tokens where the protocol wants one and the client named none. */
+  /** Limit of output tokens if the protocol requires one and the client gave none. */
   readonly maxTokens: number;
-  /** Field of the limit in a chat body. */
+  /** Name of the limit in a chat body. */
   readonly maxTokensField: 'max_completion_tokens' | 'max_tokens';
   /**
-   * How much a model is to think is said by a budget; by `thinking: {type: 'adaptive'}` with an effort (messages); or by
-   * `thinkingLevel` (generateContent).
+   * How the amount of thinking is expressed: as a budget; as `thinking: {type: 'adaptive'}` with an effort (messages);
+   * or as `thinkingLevel` (generateContent).
    */
   readonly thinking: 'budget' | 'adaptive' | 'levels';
-  /** The model takes `parametersJsonSchema` and `responseJsonSchema` (generateContent). */
+  /** The model accepts `parametersJsonSchema` and `responseJsonSchema` (generateContent). */
   readonly jsonSchema: boolean;
-  /** A stream's usage may be asked for (chat). */
+  /** A stream's usage can be requested (chat). */
   readonly streamUsage: boolean;
-  /** The model takes tools of free text as such (chat). */
+  /** The model accepts tools of free text as such (chat). */
   readonly customTools: boolean;
-  /** The model takes `top_k`, which the protocol itself does not have (chat). */
+  /** The model accepts `top_k`, which the protocol itself lacks (chat). */
   readonly topK: boolean;
-  /** Prompts are marked to be cached where the client has not done so (messages). */
+  /** The gateway marks prompts for caching if the client has not (messages). */
   readonly promptCaching: boolean;
-  /** It keeps the threads that it is asked to begin (messages that it takes as they come). */
+  /** The target keeps threads that it is asked to begin (messages that are passed on unchanged). */
   readonly threads: boolean;
-  /** It is asked to search the web itself where a client wants that; null where its protocol decides. */
+  /** Whether the target is told to search the web if a client wants that. Null: its protocol decides. */
   readonly search: boolean | null;
-  /** What becomes of tools that only another vendor can run. */
+  /** What is done with tools that only another vendor can run. */
   readonly hostedTools: 'reject' | 'drop';
 }
 
-/** What a decoder of answers has to know of where they come from. */
+/** What a decoder of answers needs to know of their origin. */
 export interface AnswerSource {
-  /** The model's name at the upstream: what signatures are tagged with. */
+  /** Name of the model at the upstream. Signatures are tagged with it. */
   readonly model: string;
-  /** It was asked to search the web: its texts may name sources. */
+  /** The upstream was told to search the web: its texts may cite sources. */
   readonly searches?: boolean | undefined;
-  /** Is told what the answer has that the neutral types do not hold. */
+  /** Records parts of the answer that the neutral types cannot represent. */
   readonly lost?: LeftOut | undefined;
 }
 
-/** What an encoder of answers has to know of the call. */
+/** What an encoder of answers needs to know of the call. */
 export interface AnswerContext {
-  /** What the ids of the answer are made of: letters and digits, unique to the call. Of a kept turn nobody can guess it. */
+  /** Base of the answer's ids: letters and digits, unique to the call. For a kept turn, it cannot be guessed. */
   readonly id: string;
-  /** The call's, as its `request-id` header has it. */
+  /** Id of the call, as in its `request-id` header. */
   readonly requestId: string;
-  /** Unix seconds. */
+  /** Unix time in seconds. */
   readonly created: number;
-  /** The model's name as the client used it. */
+  /** Name of the model as the client wrote it. */
   readonly model: string;
-  /** The client asked for the usage of a stream, or its protocol always has it. */
+  /** The client asked for a stream's usage, or its protocol always reports it. */
   readonly includeUsage: boolean;
-  /** Reasoning may be shown to the client; its signatures are carried in any case. */
+  /** Reasoning may be shown to the client. Its signatures are passed on regardless. */
   readonly showReasoning: boolean;
   /** See `ConversationRequest.echo` and `.compaction`. */
   readonly echo: JsonObject | null;
   /** See `ConversationRequest.clientTools`. */
   readonly clientTools?: ReadonlyMap<string, ClientTool> | undefined;
   readonly compaction: ConversationRequest['compaction'];
-  /** How the client names itself, or empty. */
+  /** The client's `user-agent`, or empty. */
   readonly userAgent?: string | undefined;
-  /** The upstream was asked to search the web: texts may name sources. */
+  /** The upstream was told to search the web: texts may cite sources. */
   readonly searches?: boolean | undefined;
-  /** Is told what of the answer the client does not get. */
+  /** Records parts of the answer that the client does not receive. */
   readonly lost?: LeftOut | undefined;
   readonly sealer: Sealer;
-  /** How the events of a generateContent stream are framed; elsewhere always `sse`. */
+  /** How the events of a generateContent stream are framed. Always `sse` for other protocols. */
   readonly framing: 'sse' | 'array';
 }
 
-/** Reads an upstream's stream, one server-sent event at a time. */
+/** Decodes an upstream's stream, one server-sent event at a time. */
 export interface StreamDecoder {
-  /** Name of the JSON member that holds the text of an event that gives a `text`. */
+  /** Name of the JSON member with the text, in events that become a `text` event. */
   readonly textMember: string;
-  /** Texts must not pass it by: what comes later names places in them. */
+  /** Every text must be decoded, since later events refer to positions in it. */
   readonly needsTexts?: boolean;
   /**
    * @param event the `event` field, or null
    * @param data the `data` field
-   * @param out where the neutral events go; never more after an `end` or `error`
+   * @param out receives the neutral events; none follow an `end` or `error`
    */
   decode(event: string | null, data: string, out: StreamEvent[]): void;
-  /** The bytes have ended: adds `end` where the protocol ends so, or the error that it is, or nothing after an end. */
+  /**
+   * Called when the bytes have ended. Adds `end` if the protocol ends that way, else the error. Adds nothing after an
+   * end.
+   */
   finish(out: StreamEvent[]): void;
 }
 
-/** Writes a client's stream: a state machine that is fed one neutral event at a time. */
+/** Encodes a client's stream: a state machine that takes one neutral event at a time. */
 export interface StreamEncoder {
-  /** Why the encoder has ended the stream by itself (its words have been given out), or null. */
+  /** The error with which the encoder itself ended the stream, or null. Its output for that has been returned. */
   readonly error: GatewayError | null;
-  /** Characters of what was encoded that it keeps for the end of the stream; absent where it keeps none. */
+  /** Number of encoded characters that it retains until the end of the stream. Absent if it retains none. */
   readonly kept?: number;
-  /** @returns the text to send for it, whole server-sent events, or an empty string */
+  /** @returns the text to send for the event: whole server-sent events, or an empty string */
   encode(event: StreamEvent): string;
   /**
-   * The same as a `text` event of choice 0, for a text that need not be decoded on its way.
+   * Encodes a `text` event of choice 0 whose text was not decoded.
    * @param raw see `raw-text.ts`; not empty
-   * @returns the text to send, one byte a character, or null when the text has to come as an event
+   * @returns the text to send, one byte per character, or null if the text must be passed as an event
    */
   encodeRawText(raw: string): string | null;
-  /** What `encodeRawText` puts around each text, one byte a character; null where that is not always the same. */
+  /** Returns what `encodeRawText` puts around each text, one byte per character. Null if that varies. */
   rawTextFrame(): RawTextFrame | null;
-  /** Whether `encodeRawText` would take a text now. */
+  /** Whether `encodeRawText` would accept a text now. */
   takesRawText(): boolean;
 }
 
-/** A text protocol's translation to and from the neutral types. Stateless; safe to share. */
+/** Translates a text protocol to and from the neutral types. Stateless and safe to share. */
 export interface TextCodec {
-  /** What a request is changed to before it is encoded. */
+  /** Rules to which a request is fitted before it is encoded. */
   readonly rules: RequestRules;
   /**
    * @param body a whole parsed body that has passed the endpoint's schema
    * @param stream whether the answer is to be streamed
-   * @throws {GatewayError} of status 400 for what the neutral types cannot hold and may not be dropped
+   * @throws {GatewayError} with status 400 if the neutral types cannot represent the body and nothing may be dropped
    */
   decodeRequest(body: JsonObject, stream: boolean, sealer: Sealer): ConversationRequest;
   /**
-   * @param request as `fitRequest` gives it for `rules`
-   * @param leftOut is told what the body does not have of it
-   * @returns the body's JSON text. Deterministic: settings, system and tools first, the conversation last, so that the
-   * body of a conversation's next turn begins with this one's bytes (but for the closing brackets).
-   * @throws {GatewayError} of status 400, naming the client's field, for what this protocol cannot say
+   * @param request result of `fitRequest` for `rules`
+   * @param leftOut records what the body lacks of the request
+   * @returns the body's JSON text. It is deterministic: settings, system and tools are first, the conversation is last.
+   * The body of the next turn thus begins with the bytes of this one, except for the closing brackets.
+   * @throws {GatewayError} with status 400, naming the client's field, for what this protocol cannot express
    */
   encodeRequest(request: ConversationRequest, target: TargetOptions, leftOut: LeftOut): string;
-  /** @throws {GatewayError} `upstream_error` for an answer that is none of the protocol */
+  /** @throws {GatewayError} `upstream_error` if the body is not an answer of the protocol */
   decodeAnswer(body: JsonObject, source: AnswerSource): Answer;
-  /** What an answer says that was used, of one that has failed, too; null where it says nothing. */
+  /** Returns the usage in an answer, also in one that failed. Null if it reports none. */
   usageOf(body: JsonObject): Usage | null;
   /** @returns the JSON text of the whole answer */
   encodeAnswer(answer: Answer, context: AnswerContext): string;

@@ -3,7 +3,7 @@ import type { Answer, FinishReason } from './answer.js';
 import type { ConversationRequest, Turn } from './request.js';
 
 /*
- * A compaction takes the place of a conversation's earlier turns. An upstream that has none is asked for a summary.
+ * A compaction replaces the earlier turns of a conversation. Upstreams without compaction are asked for a summary.
  */
 
 const instruction =
@@ -14,11 +14,11 @@ const instruction =
   'Write only the summary: do not go on with the work, and call no tools.';
 
 /**
- * Turns a request into one for the summary of its conversation. Its functions stay, because their calls are in the
- * conversation, but none may be called; tools of the upstream, the format of the answer and the limit of its length
- * have no part in it.
- * @param compaction how the client wants the answer
- * @param instructions the client's own words for what the summary should be
+ * Turns a request into a request for a summary of its conversation. Its functions stay, because the conversation
+ * contains calls of them, but none may be called. Tools of the upstream, the format of the answer and its token limit
+ * are removed.
+ * @param compaction form of the answer for the client
+ * @param instructions the client's own instructions for the summary
  */
 export function asCompaction(
   request: ConversationRequest,
@@ -42,8 +42,8 @@ export function asCompaction(
 }
 
 /**
- * The text of an answer that is a summary.
- * @throws {GatewayError} `upstream_error` for one that could not take the place of the conversation
+ * Returns the text of an answer that is a summary.
+ * @throws {GatewayError} `upstream_error` if it cannot replace the conversation
  */
 export function summaryOf({ choices: [choice] }: Answer): string {
   let text = '';
@@ -53,7 +53,7 @@ export function summaryOf({ choices: [choice] }: Answer): string {
   return text;
 }
 
-/** Why an answer is no summary that could take the place of the conversation; null when it is one. */
+/** Returns why an answer cannot replace the conversation as its summary, or null if it can. */
 export function faultOfSummary(summary: string, finish: FinishReason): GatewayError | null {
   if (finish === 'length' || finish === 'filtered')
     return new GatewayError('upstream_error', "The model's summary of the conversation was cut.");

@@ -6,18 +6,18 @@ import type { Metering } from './stream-rules.js';
 import type { Usage } from './usage.js';
 
 export const weightOfToken = 4;
-/** Whatever its size: how many tokens a medium is depends on the model. */
+/** Tokens of a media file, regardless of its size: the real number depends on the model. */
 export const mediumTokens = 1500;
 
-/** A usage for an answer whose upstream reported none. */
+/** Makes the usage of an answer whose upstream reported none. */
 export function estimatedUsage(input: number, output: number): Usage {
   return { input, output, cached: 0, cacheWritten: 0, reasoning: 0, estimated: true };
 }
 
 /**
- * Estimates the input tokens of a request by the length of its body. It is done for every call, and so must cost next to
- * nothing; `estimateTokens` looks at all of a request, for clients that ask for the number.
- * @param bytes of the body as it is sent
+ * Estimates the input tokens of a request from the length of its body. Runs for every call and must be cheap.
+ * `estimateTokens` is the thorough estimate for clients that ask for the number.
+ * @param bytes size of the body as it is sent
  */
 export function inputEstimate({ turns }: ConversationRequest, bytes: number): number {
   let text = bytes;
@@ -33,27 +33,27 @@ export function inputEstimate({ turns }: ConversationRequest, bytes: number): nu
   return tokens + tokensOf(Math.max(0, text));
 }
 
-/** A body is looked at in so many places, of so many bytes each. */
+/** Number of samples of a body, and the bytes of each. */
 const samples = 16;
 const sampleBytes = 64;
-/** Smaller bodies hold no media to speak of. */
+/** Smaller bodies are not sampled: they can hold no media of a relevant size. */
 const leastWithMedia = 32 * 1024;
 
 /**
- * Bytes before a sample in which the beginning of its string is looked for, which cost some 10 µs, where the sample before
- * it is in base64 as well: without a quote there both are in one string.
+ * How many bytes before a sample are searched for the beginning of its string if the previous sample is base64 too,
+ * which takes about 10 µs. Both are in the same string if there is no quote between them.
  */
 const longestWayBack = 512 * 1024;
-/** The most bytes of a string that is in base64 that stand before its base64: the head of a `data:` URL. */
+/** Maximum number of bytes before the base64 of a string: the beginning of a `data:` URL. */
 const longestHead = 256;
 const QUOTE = 0x22;
-/** A call asks more than once, and would get another number each time. */
+/** Estimates by body: a call asks several times, and each sampling would give another number. */
 const known = new WeakMap<Buffer, number>();
 
 /**
- * The same for a body that was not parsed: where samples of it are in the base64 of a medium, that part counts as media
- * and not as text. It costs next to nothing however large the body is. Nobody knows beforehand where the samples are: a
- * few media in the right places would make a medium of any text.
+ * Estimates the same for a body that was not parsed. Where samples of it are in the base64 of a media file, that part
+ * counts as media instead of text. The cost does not depend on the size of the body. The sampled positions are random:
+ * if they were predictable, a few media files at the right positions would make a large text count as media.
  */
 export function bodyEstimate(body: Buffer): number {
   if (body.length < leastWithMedia) return tokensOf(body.length);
@@ -78,7 +78,7 @@ function sampledEstimate(body: Buffer): number {
     const wasInBase64 = isInBase64;
     isInBase64 = isBase64(body, at, at + sampleBytes);
     if (isInBase64) {
-      // The sample before it may stand within the head of the string.
+      // The previous sample may be in the beginning of the same string.
       const from = wasInBase64 ? Math.max(before, at - longestWayBack) : Math.max(0, before - longestHead);
       const quote = body.subarray(from, at).lastIndexOf(QUOTE);
       if (quote !== -1) {
@@ -93,7 +93,7 @@ function sampledEstimate(body: Buffer): number {
   return media * mediumTokens + tokensOf((body.length * (samples - ofMedia)) / samples);
 }
 
-/** Whether a piece of an answer looks like base64 where it is sampled: a part of a medium. */
+/** Returns whether a piece of an answer is part of a media file: whether a sample of it looks like base64. */
 export function isOfMedium(piece: Buffer): boolean {
   const middle = Math.floor(Math.max(0, piece.length - sampleBytes) / 2);
   return isBase64(piece, middle, Math.min(piece.length, middle + sampleBytes));
@@ -108,7 +108,10 @@ function isBase64(body: Buffer, from: number, to: number): boolean {
   return true;
 }
 
-/** @param weight of a text (`textWeight`), or its bytes where nobody has read it, which come to about the same */
+/**
+ * Converts to tokens. @param weight weight of a text (`textWeight`), or its bytes if it was not read, which are about
+ * the same
+ */
 export function tokensOf(weight: number): number {
   return Math.ceil(weight / weightOfToken);
 }
@@ -121,36 +124,35 @@ export function answerTokens({ choices }: Answer): number {
 }
 
 /**
- * A usage whose upstream counts no output of an answer that says something: it has left that out, with the input where
- * that is nothing, too.
+ * Fills in the output of a usage that reports none for an answer with content. The input is filled in too if it is zero.
  * @param input estimated tokens of the request
- * @param output estimated tokens of what the answer says
+ * @param output estimated tokens of the answer
  */
 export function withUncounted(usage: Usage, input: number, output: number): Usage {
   if (usage.output > 0 || output === 0) return usage;
   return { ...usage, input: usage.input > 0 ? usage.input : input, output, estimated: true };
 }
 
-/** Who broke an answer off before it was whole; null for a whole one. */
+/** Who broke off an answer. Null for a complete one. */
 export type BrokenBy = 'client' | 'upstream' | null;
 
-/** What is known of an answer whose upstream did not report its usage, or not all of it. */
+/** What is known of an answer whose usage was not, or not fully, reported. */
 interface InexactAnswer {
   readonly brokenBy: BrokenBy;
-  /** Some of it was passed on to the client; the gateway's own keep-alives do not count. */
+  /** Whether any of it was sent to the client, apart from the gateway's own keep-alives. */
   readonly hasPassed: boolean;
   readonly estimates: Metering['estimates'];
-  /** What was reported before it broke off. */
+  /** Usage reported before it broke off. */
   readonly reported: Usage | null;
   /** Estimated tokens of the request. */
   readonly input: number;
-  /** Estimated tokens of what was passed on of the answer. */
+  /** Estimated tokens of the part that was sent. */
   readonly output: number;
 }
 
 /**
- * The usage of an answer that was not reported whole. For one that broke off it is what was reported and what has
- * passed; an upstream that failed before any of it passed has used nothing.
+ * Returns the usage of an answer that was not fully reported. If the answer broke off, that is what was reported and
+ * what was sent. An upstream that failed before anything was sent has used nothing.
  */
 export function inexactUsage(answer: InexactAnswer): Usage | null {
   const { brokenBy, hasPassed, estimates, reported, input, output } = answer;

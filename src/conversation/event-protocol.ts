@@ -1,13 +1,13 @@
 import type { JsonObject } from '../wire/json.js';
 import { type TextProtocolName, textProtocols } from './request.js';
 
-/** How the events of a protocol are known. */
+/** What identifies the events of a protocol. */
 interface EventMarks {
-  /** How their types begin. */
+  /** Prefixes of their types. */
   readonly types: readonly string[];
-  /** What their `object` is. */
+  /** Values of their `object`. */
   readonly objects: readonly unknown[];
-  /** Members at the top of those that have no types. */
+  /** Top-level members of events without a type. */
   readonly members: readonly string[];
 }
 
@@ -19,10 +19,10 @@ const marks: Readonly<Record<TextProtocolName, EventMarks>> = {
 };
 
 /**
- * Whether an event is one of a server's own, which no protocol has: it says nothing of the answer, while an event of
- * another protocol says that the stream is not what was asked for. One without a type is none, nor is what may be an
- * error in words of the server's own: those are looked into.
- * @param type its `type`, or its name where it has none
+ * Returns whether an event is a server's own addition that no protocol has. Such an event says nothing about the answer,
+ * while an event of another protocol shows that the stream is not the requested one. Events without a type, and those
+ * that may be errors in the server's own words, do not count as additions: they are inspected.
+ * @param type its `type`, or its name if it has no type
  * @param body its parsed data
  */
 export function isServersOwn(type: string | null, body: JsonObject): boolean {
@@ -31,10 +31,10 @@ export function isServersOwn(type: string | null, body: JsonObject): boolean {
 }
 
 /**
- * The protocol that an event of a stream is known to be of.
- * @param type its `type`, or its name where it has none
+ * Returns the protocol to which an event of a stream belongs.
+ * @param type its `type`, or its name if it has no type
  * @param body its parsed data
- * @returns null for an event that is not known; `chat` stands for the older completions, too
+ * @returns null for an unknown event; `chat` also for the older completions
  */
 export function protocolOfEvent(type: string | null, body: JsonObject): TextProtocolName | null {
   for (const protocol of textProtocols)

@@ -4,11 +4,11 @@ import type { Usage } from './usage.js';
 import type { SearchPart } from './web-search.js';
 
 /**
- * One step of a streamed answer, apart from how a protocol words it.
+ * One event of a streamed answer, independent of the protocol.
  *
- * `start` comes first, `end` or `error` last and once. Between a `callStart` and its `callEnd` an encoder gets nothing
- * but the arguments of that call (`stream/sequence.ts` sees to it, and to at least one `callArguments`). `finish` comes
- * once for each choice that began, `usage` before or after it. `choice` is 0 unless the client asked for several.
+ * `start` is first. The last event is a single `end` or `error`. Between a `callStart` and its `callEnd`, an encoder
+ * only receives that call's arguments; `stream/sequence.ts` ensures this, and at least one `callArguments`. Each choice
+ * that began has one `finish`. `usage` may precede or follow it. `choice` is 0 unless the client requested several.
  */
 export type StreamEvent =
   | { readonly kind: 'start'; readonly usage: Usage | null }
@@ -18,23 +18,23 @@ export type StreamEvent =
       readonly text: string;
       readonly logprobs?: readonly TokenLogprob[] | undefined;
     }
-  /** Offsets count from the start of the choice’s text. */
+  /** Offsets count from the start of the choice's text. */
   | { readonly kind: 'citation'; readonly choice: number; readonly citation: UrlCitation }
-  /** A search that the upstream ran, when all is known of it. */
+  /** A search that the upstream ran, sent when it is complete. */
   | (SearchPart & { readonly choice: number })
   | { readonly kind: 'refusal'; readonly choice: number; readonly text: string }
   | { readonly kind: 'reasoning'; readonly choice: number; readonly text: string }
   /**
-   * The token that a client carries (`signature.ts`). It belongs to the reasoning before it, which it ends; where none came, to
+   * The token that a client carries (`signature.ts`). It ends the reasoning before it. Without any, it belongs to
    * reasoning that is not shown.
    */
   | { readonly kind: 'signature'; readonly choice: number; readonly signature: string }
   | {
       readonly kind: 'callStart';
       readonly choice: number;
-      /** Number of the call in its choice, from 0. */
+      /** Index of the call in its choice. */
       readonly call: number;
-      /** Empty where the upstream gave none. */
+      /** Empty if the upstream gave none. */
       readonly id: string;
       readonly name: string;
       readonly custom: boolean;
@@ -54,7 +54,7 @@ export type StreamEvent =
       readonly reason: FinishReason;
       readonly stopSequence: string | null;
     }
-  /** Totals, replacing any before. */
+  /** Totals, which replace earlier ones. */
   | { readonly kind: 'usage'; readonly usage: Usage }
   | { readonly kind: 'error'; readonly error: GatewayError }
   | { readonly kind: 'end' };

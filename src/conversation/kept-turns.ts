@@ -3,71 +3,72 @@ import { isObject, type JsonObject, parseJson, parseObject, textOrNull } from '.
 import { withoutMembers } from '../wire/json-skip.js';
 
 /*
- * How the calls of an endpoint go on from earlier ones: what the gateway keeps of a turn whose upstream keeps nothing,
- * how a request that names it becomes the whole request that it stands for, and who holds what was made at an upstream
- * that keeps its own. The flow finds and keeps the records; what is in them is the endpoint's.
+ * How the calls of an endpoint continue earlier ones: what the gateway keeps of a turn if its upstream keeps nothing,
+ * how a request that names a kept turn is expanded to the whole request, and which upstream holds what it keeps itself.
+ * The flow finds and stores the records. Their contents are up to the endpoint.
  */
 
-/** What is kept under an id, for the key whose call it was. */
+/** A record that is kept under an id, for the key that made the call. */
 export interface KeptRecord {
   readonly id: string;
   readonly value: string;
 }
 
-/** Where something is that an upstream keeps. */
+/** The place of something that an upstream keeps. */
 export interface Holder {
-  /** Name of the upstream, and of the model there. */
+  /** Name of the upstream. */
   readonly upstream: string;
   readonly model: string;
-  /** Mark of the upstream's key that it was asked with; null where it has none, or it is not known. */
+  /** Mark of the upstream's key that was used. Null if it has none, or if it is not known. */
   readonly key: string | null;
 }
 
 /** The turn that a request adds to its conversation. */
 export interface KeptTurn {
-  /** Ids of the records of all turns before it, oldest first. */
+  /** Ids of the records of all earlier turns, oldest first. */
   readonly before: readonly string[];
-  /** What those hold, in bytes. */
+  /** Size of those records in bytes. */
   readonly bytesBefore: number;
   /** The client's part of the turn, as JSON text in the endpoint's own form. */
   readonly own: string;
-  /** The same with all that was said before it, where that is to be written with it; else null. */
+  /** The same preceded by the whole conversation, if the record is to contain all of it. Else null. */
   readonly all: string | null;
-  /** Ids of records without which a later turn is not found: they have to live as long as its own. */
+  /** Ids of records that later turns depend on. They must live as long as this turn's own. */
   readonly needed: readonly string[];
 }
 
-/** A request of which it is known what it goes on from. */
+/** A request after its references to earlier turns were resolved. */
 export interface Recalled {
-  /** The request with all in its place that was found; null where that is the body as it came. */
+  /** The request with everything that was found inserted. Null if the body is unchanged. */
   readonly body: Buffer | null;
-  /** Who alone can know what the body still names; null where nobody is known to. */
+  /** The only upstream that can resolve what the body still refers to. Null if none is known. */
   readonly holder: Holder | null;
-  /** What is told where nobody can know what the body still names; null where it names nothing any more. */
+  /** The error if nothing can resolve what the body still refers to. Null if it refers to nothing more. */
   readonly unfound: GatewayError | null;
-  /** What the holder has is no turn: a target that keeps none may have it. */
+  /** What the holder has is not a turn, so that a target that keeps no turns may be used. */
   readonly isBeside: boolean;
-  /** Null where the turn cannot be kept, since what came before it is not known here. */
+  /** Null if the turn cannot be kept because the gateway does not know what precedes it. */
   readonly turn: KeptTurn | null;
-  /** Members that the answer repeats, and the body has no more. */
+  /** Members that the answer repeats but that are no longer in the body. */
   readonly echo: JsonObject | null;
-  /** JSON text of the whole input, for whoever remembers a conversation by it; null where part of it is elsewhere. */
+  /** JSON text of the whole input, for targets that recognize a conversation by it. Null if part of it is elsewhere. */
   readonly input: string | null;
 }
 
-/** A turn with more before it is written with all of them in it, so that a conversation is found by few records. */
+/** A record after more turns than this contains the whole conversation, so that it can be restored from few records. */
 const mostBefore = 256;
-/** Where all of a conversation is too large for one record, a turn with more before it is not kept. */
+/** If the whole conversation does not fit in a record, a turn after more turns than this is not kept. */
 const longestChain = 4096;
-/** The part of a record that a whole conversation may fill: the rest is for the reply. */
+/** Part of a record that a whole conversation may fill. The rest is for the answer. */
 const wholeShare = 3 / 4;
 
 /**
- * How a turn is kept that goes on from others.
- * @param said the records of what came before it
- * @param texts its own part, and that with all before it, as `KeptTurn` has them
- * @param recordBytes a record may have so many: a conversation that leaves no room there for its reply stays in many
- * @returns null for a turn that cannot be kept
+ * Makes the kept form of a turn that continues others.
+ * @param said the records of the earlier turns
+ * @param texts the values of `own` and `all` in `KeptTurn`
+ * @param recordBytes maximum size of a record. A conversation that leaves no room for its answer stays in several
+ * records
+ * @returns null if the turn cannot be kept
  */
 export function turnAfter(
   said: Pick<KeptTurn, 'before' | 'bytesBefore'>,
@@ -81,24 +82,24 @@ export function turnAfter(
   return { before, bytesBefore, own: texts.own, all: isWhole ? whole : null, needed: isWhole ? [] : before };
 }
 
-/** The turn of a request that goes on from nothing. @param needed see `KeptTurn` */
+/** Makes the kept form of a turn that continues nothing. @param needed see `KeptTurn` */
 export function turnAlone(own: string, needed: readonly string[] = []): KeptTurn {
   return { before: [], bytesBefore: 0, own, all: null, needed };
 }
 
-/** What a record says of its turn in every endpoint's form. */
+/** Members that the record of a turn has for every endpoint. */
 export interface KeptChain {
-  /** Bytes of this turn and of all before it. */
+  /** Size of this turn and all earlier ones in bytes. */
   readonly bytes: number;
-  /** Ids of the records of the turns before it, oldest first, each of which is kept for itself. */
+  /** Ids of the records of the earlier turns, oldest first. Each is a record of its own. */
   readonly before: readonly string[];
 }
 
 /**
- * The value of a turn's record: a JSON text whose first member is the version of its form.
- * @param said writes what was said in the turn, as it or `all` has it, as members
- * @param name of the member with what was answered
- * @param answer its JSON text
+ * Makes the value of a turn's record: a JSON text whose first member is the version of its format.
+ * @param said writes `own` or `all` as members
+ * @param name name of the member for the answer
+ * @param answer JSON text of the answer
  */
 export function writeTurn(
   { before, bytesBefore, own, all }: KeptTurn,
@@ -112,52 +113,55 @@ export function writeTurn(
   return `{"v":1,${chain},${said(text)},"${name}":${answer}}`;
 }
 
-/** What a request names of earlier turns, and how it is put in its place. */
+/** References of a request to earlier turns, and how to resolve them. */
 export interface Recall {
-  /** Of the records that tell more; those that are not there are null in what follows. */
+  /** Ids of the records to read. Missing records are null in the arguments of the other methods. */
   readonly ids: readonly string[];
   /**
-   * @param ofOthers those of the ids that are known to be another key's
-   * @returns what is told of the first that the request goes on from; null where it goes on from none of them
+   * @param ofOthers those of the ids that are known to belong to another key
+   * @returns the error for the first of these that the request continues, or null if it continues none of them
    */
   notTheirs(ofOthers: readonly string[]): GatewayError | null;
-  /** @returns the records of the turns before those, and how many bytes they hold */
+  /** @returns the records of the turns before the found ones, and their size in bytes */
   before(found: readonly (string | null)[]): { readonly ids: readonly string[]; readonly bytes: number };
   /**
-   * @param found by `ids`
-   * @param before by the ids that `before` gave
-   * @param recordBytes most bytes of a record
+   * @param found the records of `ids`
+   * @param before the records of the ids that `before` returned
+   * @param recordBytes maximum size of a record
    */
   join(found: readonly (string | null)[], before: readonly (string | null)[], recordBytes: number): Recalled;
 }
 
-/** What is kept of an answer before its end leaves. */
+/** What is kept of an answer, before its end is sent. */
 export interface Keep {
-  /** What the ids of the answer are made of; null where an upstream gives them. */
+  /** Base of the answer's ids. Null if an upstream assigns them. */
   readonly id: string | null;
-  /** The client has asked for it: an answer that cannot be kept is an error. */
+  /** The client asked to keep the answer: it is an error if it cannot be kept. */
   readonly isAsked: boolean;
-  /** What it holds of the request until then, in bytes. */
+  /** Bytes of the request that are held until then. */
   readonly bytes: number;
-  /** Members of the answer that tell of it. */
+  /** Members of the answer that state how it is kept. */
   readonly echo: JsonObject | null;
   /** See `KeptTurn`. */
   readonly needed: readonly string[];
-  /** Is shown all of a stream before `records` is asked, but for the last events of one that the gateway writes. */
+  /**
+   * Called with all of a stream before `records` is called, except for the last events of a stream that the gateway
+   * writes.
+   */
   readonly see: ((run: Buffer) => void) | null;
-  /** What is in memory of what was seen, in bytes; absent where nothing is. */
+  /** Returns the size of the recorded data in memory, in bytes. Absent if there is none. */
   readonly gathered?: () => number;
   /**
-   * @param end the whole answer as it leaves, or the last events of a stream; of an upstream's own stream whose protocol
-   * does not note its end (`StreamRules.marksEnd`) each run of events
-   * @returns nothing for an answer that nobody can go on from, or whose end has not come
+   * @param end the whole answer as it is sent, or the last events of a stream. For an upstream's own stream whose
+   * protocol does not detect its end (`StreamRules.marksEnd`), each run of events
+   * @returns nothing for an answer that cannot be continued, or before its end
    */
   records(end: Buffer, isStream: boolean): readonly KeptRecord[];
-  /** What leaves in place of `end` when the records were not kept. */
+  /** Returns what is sent in place of `end` if the records could not be stored. */
   unkept(end: Buffer, isStream: boolean): Buffer;
 }
 
-/** What holds of a `Keep` that says nothing else: an upstream gives the ids, and nothing is asked of the answer. */
+/** Defaults of a `Keep`: an upstream assigns the ids, and the client does not require the answer to be kept. */
 export const plainKeep = {
   id: null,
   isAsked: false,
@@ -168,94 +172,98 @@ export const plainKeep = {
   unkept: (end) => end,
 } as const satisfies Partial<Keep>;
 
-/** What is noted of the answer of an upstream that keeps the turn itself. */
+/** What is recorded of the answer of an upstream that keeps the turn itself. */
 export interface HeldTurn {
-  /** Waits for the answer's end, which waits for it; null where nobody has to wait. */
+  /** Handles the answer's end, which is delayed until its records are stored. Null if nothing needs to wait. */
   readonly keep: Keep | null;
-  /** Finds the answer's id as it passes, which nothing waits for; null where `keep` does. */
+  /** Finds the answer's id as it passes, without delaying the answer. Null if `keep` does so. */
   readonly watch: Watch | null;
 }
 
 /**
- * Is shown an answer from its beginning: whole events of a stream, of which the last may be cut off, or what there is of
- * a whole answer.
- * @returns what is to be noted; null where it is not there yet
+ * Called with an answer from its beginning: events of a stream, of which the last may be incomplete, or the part of a
+ * whole answer that has arrived.
+ * @returns the records to store, or null if they are not known yet
  */
 export type Watch = (piece: Buffer, isStream: boolean) => readonly KeptRecord[] | null;
 
-/** A call that is about to be put to a target. */
+/** A call that is about to be sent to a target. */
 export interface KeepRequest {
   readonly body: Buffer;
   readonly recalled: Recalled | null;
-  /** Makes what the ids of its answer are made of. Whoever shares a key cannot guess it. */
+  /** Makes the base of the answer's ids. Other users of the same key cannot guess it. */
   readonly newId: () => string;
-  /** The answer passes as the upstream gives it, under the upstream's own id and in its own events. */
+  /** The answer is passed through with the upstream's own id and events. */
   readonly isPassed?: boolean;
-  /** A turn whose own part has more bytes is never kept. */
+  /** A turn is not kept if its own part has more bytes. */
   readonly recordBytes: number;
 }
 
-/** How the calls of an endpoint go on from earlier ones. */
+/** How the calls of an endpoint continue earlier ones. */
 export interface ConversationRules {
-  /** Whether a body may name parts of earlier answers within its conversation; null where none does. */
+  /** Whether a body may refer to parts of earlier answers within its conversation. Null if no body can. */
   readonly mayMention: ((body: Buffer) => boolean) | null;
-  /** Only a body with a member by which it goes on (`goingOnMembers`) is of a conversation; else every one may be. */
+  /**
+   * Only a body with a member that continues something (`goingOnMembers`) is part of a conversation. If false, every
+   * body may be.
+   */
   readonly isAsked: boolean;
   /**
-   * Reads what a validated body goes on from.
-   * @returns null for nothing
-   * @throws {GatewayError} of status 400 for what cannot be read
+   * Reads which earlier turns a validated body continues.
+   * @returns null for none
+   * @throws {GatewayError} with status 400 if they cannot be read
    */
   recall(body: Buffer): Recall | null;
-  /** What is kept of the answer of an upstream that keeps no turns; null for nothing. */
+  /** Returns what to keep of the answer of an upstream that keeps no turns. Null for nothing. */
   keep(request: KeepRequest): Keep | null;
   /**
-   * What is noted of the answer of an upstream that keeps the turn itself; null for nothing.
-   * @param isOnly nobody but the holder can be asked to go on from it: it is noted for who asks for it by its id, and so that
-   * other keys do not go on from it
+   * Returns what to record of the answer of an upstream that keeps the turn itself. Null for nothing.
+   * @param isOnly only the holder can continue the turn. It is recorded so that it can be fetched by its id and other
+   * keys cannot continue it
    */
   hold(body: Buffer, holder: Holder, isOnly: boolean): HeldTurn | null;
   /**
-   * What an upstream that keeps turns has kept besides, which a later request may name: by the last bytes of an answer.
-   * Null in place of the function where it keeps nothing else.
-   * @param holder is asked only where there is something
+   * Reads from the last bytes of an answer what else its upstream has kept that a later request may refer to. The
+   * function is null if upstreams keep nothing else.
+   * @param holder only called if there is something
    * @returns null for nothing
    */
   readonly heldAtEnd: ((end: Buffer, holder: () => Holder) => KeptRecord | null) | null;
-  /** The same for what items of an answer tell; absent where they tell of nothing. */
+  /** The same for what items of an answer report. Absent if they report nothing. */
   readonly heldByItems?: HeldByItems;
   /**
-   * The body for a target that takes the endpoint's calls as they come and keeps no turns; absent where all of these do.
-   * @returns null for one that says nothing of turns
-   * @throws {GatewayError} of status 400 for one that still goes on from something
+   * Makes the body for a target that takes the endpoint's calls unchanged and keeps no turns. Absent if all of these
+   * targets keep turns.
+   * @returns null if the body has no members about turns
+   * @throws {GatewayError} with status 400 if the body still continues something
    */
   readonly withoutTurns?: (body: Buffer) => Buffer | null;
 }
 
-/** What an upstream keeps for tools that run at it. */
+/** What an upstream keeps for the tools that it runs. */
 interface HeldByItems {
   /**
-   * Whether a request may name it, or its answer tell of it.
+   * Whether a request may refer to it, or its answer report it.
    * @param body the request
-   * @param tools those of its member of that name, as JSON; null for none
+   * @param tools JSON text of the request's `tools`; null for none
    */
   isUsed(body: Buffer, tools: Buffer | null): boolean;
-  /** @param run events, of which the last may be cut off, or a whole answer @returns what is to be noted of them */
+  /** @param run events, of which the last may be incomplete, or a whole answer @returns the records to store */
   records(run: Buffer, isStream: boolean, holder: Holder): readonly KeptRecord[];
 }
 
-/** The protocols whose turns are kept: an id of one may be that of another's, too. */
+/** Protocols whose turns are kept. Their ids may coincide. */
 type KeepingProtocol = 'responses' | 'messages';
 
-/** Value of the record that says who holds what it stands for. */
+/** Makes the value of a record that names a holder. */
 export function writeHolder(holder: Holder, of: KeepingProtocol): string {
   return JSON.stringify({ v: 1, of, held: holder });
 }
 
 /**
- * Reads the value of a record, a JSON text whose first member `v` is the version of its form.
- * @param names of the members that a turn of the protocol has besides
- * @returns the turn with the JSON texts of these, or who holds it; null for a value of another form or protocol
+ * Reads the value of a record: a JSON text whose first member, `v`, is the version of its format.
+ * @param names further members of a turn's record in the protocol
+ * @returns the turn with the JSON texts of these members, or the holder. Null for another version or protocol
  */
 export function readRecord(
   value: string,
@@ -284,7 +292,7 @@ export function isHolder<Turn extends object>(record: Turn | Holder): record is 
   return 'upstream' in record;
 }
 
-/** The turns of records; null where one of them is gone. @param read reads a record's value */
+/** Returns the turns in some records, or null if one of the records is missing. @param read reads a record's value */
 export function turnsIn<Turn extends object>(
   found: readonly (string | null)[],
   read: (value: string) => Turn | Holder | null,
@@ -298,13 +306,13 @@ export function turnsIn<Turn extends object>(
   return turns;
 }
 
-/** What `Recall.before` gives for the turn that is gone on from, by its record. */
+/** Returns the result of `Recall.before` for the record of the turn that a request continues. */
 export function turnsBefore(previous: KeptChain | Holder | null): ReturnType<Recall['before']> {
   if (previous === null || isHolder(previous)) return { ids: [], bytes: 0 };
   return { ids: previous.before, bytes: previous.bytes };
 }
 
-/** Ids that are looked for. Anything else was given by nobody. */
+/** Ids that are looked up. No others can have been assigned. */
 const legalId = /^[A-Za-z0-9_.:-]{1,256}$/;
 
 export function isLegalId(id: string): boolean {
@@ -312,9 +320,9 @@ export function isLegalId(id: string): boolean {
 }
 
 /**
- * The id of what a body names by itself or in an object.
- * @param text of the member, as JSON
- * @returns null for none, or one that nobody was given
+ * Returns the id of an object that a body names by its id alone or by an object with the id.
+ * @param text JSON text of the member
+ * @returns null for none, and for an id that cannot have been assigned
  */
 export function namedId(text: string | undefined): string | null {
   const named: unknown = text === undefined ? null : parseJson(text);
@@ -322,7 +330,7 @@ export function namedId(text: string | undefined): string | null {
   return typeof id === 'string' && isLegalId(id) ? id : null;
 }
 
-/** An id as an error shows it: only one that somebody can have been given. */
+/** Formats an id for an error message. Returns an empty string for an id that cannot have been assigned. */
 export function shownId(id: string): string {
   return isLegalId(id) ? ` '${id}'` : '';
 }

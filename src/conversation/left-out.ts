@@ -1,28 +1,28 @@
 import { isObject, type JsonObject } from '../wire/json.js';
 
-/** So many names are told of one call. */
+/** Maximum number of names per call. */
 const mostNames = 32;
-/** The members of all protocols are made of these. */
+/** Pattern that the members of all protocols match. */
 const plainName = /^[A-Za-z][\w.-]{0,63}$/;
 
 declare const checked: unique symbol;
-/** Names that may stand in a header of an answer. Only `LeftOut` makes them. */
+/** Names that are safe in a header of an answer. Only `LeftOut` creates them. */
 export type LeftOutNames = readonly string[] & { readonly [checked]: true };
 
 const none: readonly string[] = [];
-/** Where nothing is lost. */
+/** For calls that lose nothing. */
 export const nothingLeftOut = none as LeftOutNames;
 
 /**
- * What a translated request loses on its way to a target: names of members of the client's body, each once, never their
- * values. They stand in a header of the answer, so a name that could not stand there is not taken. Also what an answer
- * loses on its way back (`AnswerContext.lost`), which the call record alone tells.
+ * Collects what a translated request loses on its way to a target: the names of members of the client's body without
+ * duplicates, never their values. They are sent in a header of the answer, so names that are not safe there are ignored.
+ * Also used for what an answer loses on its way back (`AnswerContext.lost`), which only the call record reports.
  */
 export class LeftOut {
-  /** Few, and none for most calls, which then make no list. */
+  /** Null for most calls, which lose nothing. */
   #names: string[] | null = null;
 
-  /** @param names that are lost whatever the target is */
+  /** @param names names that are lost whatever the target is */
   constructor(names: readonly string[] = none) {
     for (const name of names) this.add(name);
   }
@@ -39,13 +39,13 @@ export class LeftOut {
 }
 
 /**
- * Members that are repeated all the same: of tools that are left out the names of the others are still needed, and
- * metadata is what the client has written for itself.
+ * Members that are repeated although parts of them were left out: the names of the remaining tools are still needed, and
+ * clients write metadata for themselves.
  */
 const repeated: readonly string[] = ['tools', 'tool_choice', 'metadata'];
 
 /**
- * Settings as the responses protocol repeats them, without those that were left out of the request.
+ * Removes the settings that were left out of the request from those that a responses answer repeats.
  * @param names see `LeftOut.names`
  */
 export function withoutLeftOut(echo: JsonObject | null, names: readonly string[]): JsonObject | null {
@@ -54,14 +54,14 @@ export function withoutLeftOut(echo: JsonObject | null, names: readonly string[]
   for (const name of names) {
     const path = name.split('.');
     const [member = ''] = path;
-    // The same under its newer name.
+    // The newer name of `user`.
     if (member === 'user') kept = withoutMember(kept, ['safety_identifier']);
     if (!repeated.includes(member)) kept = withoutMember(kept, path);
   }
   return kept;
 }
 
-/** @param path names of the member and of the objects that it is in */
+/** @param path names of the enclosing objects and of the member */
 function withoutMember(holder: JsonObject, [name = '', ...inner]: readonly string[]): JsonObject {
   const { [name]: value, ...others } = holder;
   if (inner.length === 0) return others;

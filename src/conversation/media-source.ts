@@ -2,14 +2,14 @@ import { dataUrl, splitDataUrl } from '../wire/data-url.js';
 import { wrongValue } from '../wire/reading.js';
 import type { MediaSource } from './request.js';
 
-/** What clients call JPEG against the registry of media types; other vendors take the registered name alone. */
+/** An unregistered name for JPEG that clients use. Some vendors accept only the registered one. */
 const misnamed = 'image/jpg';
 const unknownType = 'application/octet-stream';
 
 /**
- * Reads where a medium is: a `data:` URL in base64 (RFC 2397) or an `http(s):` URL.
+ * Reads the source of a media file: a base64 `data:` URL (RFC 2397) or an `http(s):` URL.
  * @param at path of the URL in the client's body
- * @throws {GatewayError} of status 400 for anything else
+ * @throws {GatewayError} with status 400 for anything else
  */
 export function decodeMediaUrl(url: string, at: string): MediaSource {
   if (hasScheme(url, 'data:')) return decodeDataUrl(url, at);
@@ -18,9 +18,9 @@ export function decodeMediaUrl(url: string, at: string): MediaSource {
 }
 
 /**
- * Reads a `data:` URL. Its base64 is not decoded: a mistake in it is for the upstream to find.
+ * Reads a `data:` URL. Its base64 is not decoded: the upstream finds errors in it.
  * @param at path of the URL in the client's body
- * @throws {GatewayError} of status 400 for a URL that has no data or is not in base64
+ * @throws {GatewayError} with status 400 if the URL has no data or is not in base64
  */
 export function decodeDataUrl(url: string, at: string): MediaSource {
   const parts = splitDataUrl(url);
@@ -29,22 +29,22 @@ export function decodeDataUrl(url: string, at: string): MediaSource {
   return { kind: 'data', mediaType: registeredType(parts.mediaType), data: parts.data };
 }
 
-/** Where a medium is, or its bytes as a `data:` URL. */
+/** Returns the URL of a media file, or its bytes as a `data:` URL. */
 export function urlOfMedia(source: MediaSource): string {
   return source.kind === 'url' ? source.url : dataUrl(source.mediaType, source.data);
 }
 
-/** True for an `http:` or `https:` URL with a host, as far as its beginning says. */
+/** Returns whether a URL begins with `http://` or `https://`. */
 export function isHttpUrl(url: string): boolean {
   return hasScheme(url, 'https://') || hasScheme(url, 'http://');
 }
 
-/** True when the URL has this scheme, given in lower-case and with its colon and perhaps what follows. */
+/** Returns whether a URL begins with a scheme. @param scheme lower case, including the colon and optionally what follows */
 export function hasScheme(url: string, scheme: string): boolean {
   return url.slice(0, scheme.length).toLowerCase() === scheme;
 }
 
-/** A media type as the registry has it: lower-case, and `application/octet-stream` for an empty one. */
+/** Returns the registered name of a media type, in lower case. `application/octet-stream` for an empty one. */
 export function registeredType(mediaType: string): string {
   const lower = mediaType.trim().toLowerCase();
   if (lower === '') return unknownType;
@@ -52,13 +52,13 @@ export function registeredType(mediaType: string): string {
 }
 
 /**
- * Base64 in the standard alphabet and with its padding. It may be in that of URLs (RFC 4648, section 5), which readers of
- * protocol buffers take as well (https://protobuf.dev/programming-guides/json/) and those of other vendors do not.
+ * Converts base64 to the standard alphabet, with padding. It may be in the URL-safe alphabet (RFC 4648, section 5),
+ * which parsers of protocol buffers accept (https://protobuf.dev/programming-guides/json/) but other vendors do not.
  */
 export function standardBase64(data: string): string {
   const isOfUrls = data.includes('-') || data.includes('_');
   const standard = isOfUrls ? data.replaceAll('-', '+').replaceAll('_', '/') : data;
   const over = standard.length % 4;
-  // What is in lines has its padding, and its length says nothing.
+  // Base64 with line breaks is padded already, and its length says nothing about the padding.
   return over < 2 || standard.includes('\n') ? standard : standard.padEnd(standard.length + 4 - over, '=');
 }

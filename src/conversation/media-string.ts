@@ -2,12 +2,14 @@ import { type JsonObject, parseObject } from '../wire/json.js';
 import { isSpace } from '../wire/json-skip.js';
 
 /*
- * Whether a string of a body that nobody has parsed is a medium or another thing that counts no tokens by its length. Only
- * what stands where a protocol has such things is one: in doubt a string is a text, since clients could pass any
- * text off for a medium otherwise.
+ * Decides whether a string in an unparsed body is media, or something else whose tokens do not depend on its length.
+ * Only strings at the places where a protocol has such data count. In doubt a string is text: otherwise clients could
+ * disguise any text as media.
  */
 
-/** Members that are media in base64 alone or as a `data:` URL, or what a vendor encrypted or signed. Some are lists of them. */
+/**
+ * Members that contain media as bare base64 or a `data:` URL, or data that a vendor encrypted or signed. Some are lists.
+ */
 const mediaMembers = new Set([
   'b64_json',
   'image',
@@ -25,26 +27,26 @@ const mediaMembers = new Set([
   'thoughtSignature',
   'thought_signature',
 ]);
-/** Members that are media where they are a `data:` URL. */
+/** Members that contain media if they are a `data:` URL. */
 const urlMembers = new Set(['url', 'file_url', 'image_urls']);
 const longestMember = 'binary_data_base64'.length;
-/** Members of an object whose `data` is in base64, so that its media type may stand behind it. */
+/** Members with an object whose `data` is base64, for objects whose media type may follow the data. */
 const base64Holders = new Set(['inlineData', 'inline_data', 'input_audio']);
-/** Types of objects whose `data` is in base64, or was encrypted by a vendor. */
+/** Types of objects whose `data` is base64, or was encrypted by a vendor. */
 const base64Types = new Set<unknown>(['base64', 'redacted_thinking']);
-/** Media whose tokens have nothing to do with their length: a file in another format is its text to a model. */
+/** Types of media whose tokens do not depend on their length. A file of another type is text to a model. */
 const lengthlessMedia = /^(?:image|audio|video)\/|^application\/(?:pdf$|msword$|vnd\.)/i;
 const dataUrl = /^data:([^;,]*)[^,]*;base64,/i;
-/** Bytes of a string that tell what it is. */
+/** Number of leading bytes of a string that identify it. */
 const headBytes = 128;
-/** Bytes of an object before or behind its medium in which its other members are. */
+/** Number of bytes before and after a string in which the other members of its object are looked for. */
 const siblingBytes = 256;
 const bareBase64 = /^[A-Za-z0-9+/_-]+=*$/;
-/** Strings of a list that are passed on the way to its name. */
+/** Maximum number of strings of a list that are skipped to find the list's name. */
 const mostPassed = 16;
-/** Bytes of space between what belongs together. */
+/** Maximum number of bytes of white space between tokens of JSON. */
 const mostSpace = 1024;
-/** Bytes in which the end of a medium is looked for. */
+/** Number of bytes in which the end of a string is looked for. */
 const longestMedium = 8 * 1024 * 1024;
 
 const QUOTE = 0x22;
@@ -54,18 +56,18 @@ const OPEN_BRACKET = 0x5b;
 const BACKSLASH = 0x5c;
 const OPEN_BRACE = 0x7b;
 
-/** A string that was looked at, which a later one may be in the same list with. */
+/** A string that was classified. A later one may be in the same list. */
 export interface LookedAt {
-  /** Where it begins. */
+  /** Position of its opening quote. */
   readonly quote: number;
   readonly isMedium: boolean;
-  /** The list that it is in, by its member; null for none. */
+  /** Name of the list that contains it. Null for none. */
   readonly list: Name | null;
 }
 
 /**
- * Looks at the string that begins at a quote: it is a medium, or the like, or a text.
- * @param last that was looked at before, so that no byte is passed twice; null for none
+ * Classifies the string that begins at a quote as media (or the like) or as text.
+ * @param last the string that was classified before, so that no byte is scanned twice; null for none
  */
 export function lookAt(body: Buffer, quote: number, last: LookedAt | null): LookedAt {
   const { member, isListed } = memberOf(body, quote, last);
@@ -84,7 +86,7 @@ function isMediaIn(body: Buffer, member: Name, quote: number): boolean {
 }
 
 interface Place {
-  /** The member that a string is the value of, or is in the list of; null where that is not plain. */
+  /** The member with the string or with its list. Null if that is unclear. */
   readonly member: Name | null;
   readonly isListed: boolean;
 }
@@ -105,18 +107,18 @@ function memberOf(body: Buffer, quote: number, last: LookedAt | null): Place {
   }
   const isListed = body[at] === OPEN_BRACKET;
   if (isListed) at = beforeSpace(body, at);
-  // Behind a comma outside of a list stands the name of a member.
+  // After a comma outside a list, the string is the name of a member.
   else if (passed > 0) return nowhere;
   return { member: body[at] === COLON ? nameBefore(body, at) : null, isListed };
 }
 
 interface Name {
   readonly name: string;
-  /** Where it begins. */
+  /** Position of its opening quote. */
   readonly quote: number;
 }
 
-/** The name of a member before its colon; null for one that is longer than those that matter, or is escaped. */
+/** Returns the name of a member before its colon. Null if the name is escaped, or too long to be relevant. */
 function nameBefore(body: Buffer, colon: number): Name | null {
   const end = beforeSpace(body, colon);
   if (body[end] !== QUOTE) return null;
@@ -125,7 +127,7 @@ function nameBefore(body: Buffer, colon: number): Name | null {
   return { name: body.toString('latin1', quote + 1, end), quote };
 }
 
-/** @param key where the name `data` begins @param quote where its value begins */
+/** @param key position of the name `data` @param quote position of its value */
 function isMediaData(body: Buffer, key: number, quote: number): boolean {
   const { members, brace } = membersBefore(body, key);
   if (brace === -1) return false;
@@ -138,12 +140,12 @@ function isMediaData(body: Buffer, key: number, quote: number): boolean {
   const behind = isMediaHolder(membersAfter);
   if (behind !== null) return behind;
   if (holder === null) return false;
-  // Where `data` is the first member, and all else is behind more bytes than are looked through.
+  // `data` is the first member, and the others are beyond the bytes that are searched.
   if (holder.name === 'source') return membersBefore(body, holder.quote).members.type === 'image';
   return base64Holders.has(holder.name);
 }
 
-/** Whether the `data` beside some members is a medium; null where they do not tell. */
+/** Returns whether `data` beside some members is media, or null if they do not say. */
 function isMediaHolder(members: JsonObject): boolean | null {
   let isTold = base64Types.has(members.type);
   for (const each of [members.mimeType, members.mime_type, members.media_type]) {
@@ -157,7 +159,7 @@ function isMediaHolder(members: JsonObject): boolean | null {
 
 interface MembersBefore {
   readonly members: JsonObject;
-  /** Where the object begins, -1 where that is not plain. */
+  /** Position of the object's opening brace. -1 if that is unclear. */
   readonly brace: number;
 }
 
@@ -169,7 +171,7 @@ function membersBefore(body: Buffer, key: number): MembersBefore {
   return { members: members ?? {}, brace: members === null ? -1 : brace };
 }
 
-/** The members behind a value, none where its end was not found; null where they are not plain. */
+/** Returns the members after a value, or none if its end was not found. Null if they are unclear. */
 function membersBehind(body: Buffer, quote: number): JsonObject | null {
   const end = body.subarray(quote + 1, quote + longestMedium).indexOf(QUOTE);
   if (end === -1) return {};
@@ -186,7 +188,10 @@ function lastOf(body: Buffer, byte: number, from: number, end: number): number {
   return at === -1 ? -1 : from + at;
 }
 
-/** The last place before another one where no space is; one with a space where there is too much of it, -1 for none. */
+/**
+ * Returns the last position before another one that is not white space. If there is too much white space, the position
+ * is one of it. -1 for none.
+ */
 function beforeSpace(body: Buffer, from: number): number {
   const end = Math.max(0, from - mostSpace);
   let at = from - 1;

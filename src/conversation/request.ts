@@ -5,22 +5,22 @@ import type { WebSearch } from './web-search.js';
 export const textProtocols = ['chat', 'responses', 'messages', 'generateContent'] as const;
 export type TextProtocolName = (typeof textProtocols)[number];
 
-/** Bytes of a medium, or where they are. */
+/** Bytes of a media file, or its URL. */
 export type MediaSource =
   | {
       readonly kind: 'data';
-      /** `image/png` and the like, lower-case; `application/octet-stream` where the protocol did not say. */
+      /** Lower case, such as `image/png`; `application/octet-stream` if the protocol did not name a type. */
       readonly mediaType: string;
       /** Base64 without a `data:` prefix. */
       readonly data: string;
     }
   | { readonly kind: 'url'; readonly url: string; readonly mediaType: string | null };
 
-/** The upstream's prompt cache is to keep the prompt up to the end of what bears this. */
+/** Marks the end of a prefix that the upstream's prompt cache should keep. */
 export interface CacheMark {
-  /** For how long; null for as long as the upstream thinks fit. */
+  /** Lifetime of the cache entry. Null: the upstream decides. */
   readonly ttl: '5m' | '1h' | null;
-  /** What its client calls it; `cache_control` where it is absent. */
+  /** The mark's name in the client's protocol. Default: `cache_control`. */
   readonly name?: 'prompt_cache_breakpoint';
 }
 
@@ -33,24 +33,24 @@ export interface TextPart extends Cacheable {
   readonly text: string;
 }
 
-/** An image, a document, a sound or a film. */
+/** An image, document, sound or video. */
 export interface MediaPart extends Cacheable {
   readonly kind: 'image' | 'document' | 'audio' | 'video';
   readonly source: MediaSource;
-  /** Resolution that is asked for (`low`, `high`, …), or null. Images alone. */
+  /** Requested resolution (`low`, `high`, …), or null. Only for images. */
   readonly detail: string | null;
   /** File name of a document, or null. */
   readonly name: string | null;
-  /** Where it stands in the client's body (`messages[2].content[0]`), for a refusal. */
+  /** Path in the client's body (`messages[2].content[0]`), for error messages. */
   readonly at: string;
 }
 
-/** What a tool call gave. */
+/** The result of a tool call. */
 export interface ToolResultPart extends Cacheable {
   readonly kind: 'toolResult';
-  /** Empty where a result names none and fits none: `fit/tool-results.ts` makes it a text. */
+  /** Empty if a result names no call and matches none: `fit/tool-results.ts` turns it into text. */
   readonly callId: string;
-  /** Name of the tool that was called; empty where neither the protocol nor the conversation says. */
+  /** Name of the called tool. Empty if neither the protocol nor the conversation names it. */
   readonly name: string;
   readonly content: readonly ContentPart[];
   readonly isError: boolean;
@@ -59,24 +59,24 @@ export interface ToolResultPart extends Cacheable {
 
 export interface ToolCallPart extends Cacheable {
   readonly kind: 'toolCall';
-  /** Empty where an upstream gave none: encoders of answers make one. */
+  /** Empty if the upstream gave none: encoders of answers create one. */
   readonly id: string;
   readonly name: string;
-  /** JSON text of the arguments (never empty: `{}` for none), or the free text of a custom tool. */
+  /** JSON text of the arguments (`{}` for none, never empty), or the free text of a custom tool. */
   readonly input: string;
-  /** A tool that takes free text. */
+  /** Whether the tool takes free text. */
   readonly custom: boolean;
-  /** Of an answer to a chat client: signatures that stand beside the call, where its id cannot carry them. */
+  /** In an answer to a chat client: signatures beside the call, for those that do not fit in its id. */
   readonly signature?: string | undefined;
   readonly at: string;
 }
 
-/** Reasoning that a model wrote before it answered. */
+/** Reasoning that a model wrote before its answer. */
 export interface ReasoningPart {
   readonly kind: 'reasoning';
-  /** Empty where only its signature is there. */
+  /** Empty if only the signature is known. */
   readonly text: string;
-  /** The token of `signature.ts` as the client carries it, or null. */
+  /** The token of `signature.ts` that the client carries, or null. */
   readonly signature: string | null;
 }
 
@@ -85,17 +85,17 @@ export interface RefusalPart extends Cacheable {
   readonly text: string;
 }
 
-/** What a user says, and what a tool gives. */
+/** What a user says or a tool returns. */
 export type ContentPart = TextPart | MediaPart;
 export type UserPart = ContentPart | ToolResultPart;
 export type AssistantPart = TextPart | RefusalPart | ToolCallPart | ReasoningPart | MediaPart;
 
 /**
- * One turn. Adjacent turns of one role are allowed; encoders merge them where their protocol asks for it. Tool results
- * stand in user turns, before any other part of the turn.
+ * One turn. Adjacent turns may have the same role; encoders merge them where their protocol requires it. Tool results
+ * precede all other parts of a user turn.
  */
 export type Turn =
-  /** Instructions in the middle of a conversation; those at its start are in `system`. */
+  /** Instructions within a conversation; those at its start are in `system`. */
   | { readonly role: 'system'; readonly text: string; readonly cache?: CacheMark | undefined }
   | { readonly role: 'user'; readonly parts: readonly UserPart[] }
   | { readonly role: 'assistant'; readonly parts: readonly AssistantPart[] };
@@ -103,83 +103,86 @@ export type Turn =
 export interface Tool extends Cacheable {
   readonly name: string;
   readonly description: string | null;
-  /** JSON Schema of the arguments; null where the client gave none. */
+  /** JSON Schema of the arguments. Null if the client gave none. */
   readonly parameters: JsonObject | null;
   readonly strict: boolean | null;
-  /** A tool that takes free text: its `format` as responses spells it (flat), or null for plain text. Else undefined. */
+  /** Set for a tool that takes free text: `format` in the flat form of the responses protocol, or null for plain text. */
   readonly custom?: { readonly format: JsonObject | null } | undefined;
 }
 
 /** A tool that only an upstream of the client's own protocol can run. */
 export interface HostedTool {
-  /** As the client spells it. */
+  /** The tool's type as the client wrote it. */
   readonly type: string;
-  /** Path of it in the client's body. */
+  /** Path of the tool in the client's body. */
   readonly at: string;
 }
 
-/** What a client calls a tool that has another name or form at the upstream. */
+/** The client's name for a tool that has another name or form at the upstream. */
 export interface ClientTool {
-  /** Null for one that stands in no namespace. */
+  /** Null for a tool outside any namespace. */
   readonly namespace: string | null;
   readonly name: string;
-  /** Type of the responses protocol whose calls are items of their own; null for a function or a custom tool. */
+  /**
+   * The tool's type in the responses protocol if its calls are items of a type of their own. Null for functions and
+   * custom tools.
+   */
   readonly type: 'tool_search' | 'local_shell' | 'shell' | 'apply_patch' | null;
 }
 
 export type ToolChoice =
   | { readonly mode: 'none' | 'auto' | 'required' }
-  /** The one function to call. */
+  /** The model must call this function. */
   | { readonly mode: 'named'; readonly name: string }
-  /** Only these may be called; `required`: one of them must. */
+  /** The model may call only these. `required`: it must call one of them. */
   | { readonly mode: 'allowed'; readonly names: readonly string[]; readonly required: boolean };
 
 export type OutputFormat =
   | { readonly kind: 'object' }
   | {
       readonly kind: 'schema';
-      /** Null where the client's protocol has none. */
+      /** Null if the client's protocol has no such name. */
       readonly name: string | null;
       readonly description: string | null;
       readonly schema: JsonObject;
       readonly strict: boolean | null;
-      /** The answer is a word, without the quotes of a JSON string. */
+      /** The answer is a bare word, without the quotes of a JSON string. */
       readonly bare?: boolean | undefined;
     };
 
 export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 export type Effort = (typeof efforts)[number];
-/** An effort, or a word in lower case that only some vendor knows. */
+/** An effort, or a lower-case word that only some vendors know. */
 export type EffortWord = Effort | (string & {});
 
 export interface Reasoning {
-  /** Null: as much as the upstream thinks fit. */
+  /** Null: the upstream decides. */
   readonly effort: EffortWord | null;
-  /** Tokens, where the client named a number, else null. `effort` is set beside it. */
+  /** Number of tokens if the client gave one, else null. `effort` is then set as well. */
   readonly budget: number | null;
-  /** The client's protocol shows reasoning to the client, and the client asked for it. */
+  /** The client's protocol can show reasoning, and the client asked for it. */
   readonly show: boolean;
-  /** Word of the responses protocol for how much is shown (`auto`, `concise`, `detailed`), or null. */
+  /** How much reasoning is shown, in the words of the responses protocol (`auto`, `concise`, `detailed`), or null. */
   readonly summary: string | null;
 }
 
-/** What a client asks for, apart from how its protocol words it. Absent settings are null. */
+/** A client's request, independent of its protocol. Absent settings are null. */
 export interface ConversationRequest {
-  /** The client's protocol: refusals name its fields. */
+  /** The client's protocol. Error messages name its fields. */
   readonly from: TextProtocolName;
   readonly stream: boolean;
-  /** Members of the client's body that are not in here, whatever the target is. */
+  /** Members of the client's body that are not represented here, whatever the target is. */
   readonly leftOut: readonly string[];
-  /** Texts at the start of the conversation that instruct the model; protocols with one text join them by a blank line. */
+  /** Instructions at the start of the conversation. Protocols with a single text join them with a blank line. */
   readonly system: readonly string[];
-  /** Marks of these texts, each at the place of its text. */
+  /** Cache marks of the texts in `system`, by index. */
   readonly systemCache?: readonly (CacheMark | null)[] | undefined;
   readonly turns: readonly Turn[];
   readonly tools: readonly Tool[];
-  /** By the names of `tools`: those that the responses protocol's answers name in another way. */
+  /** Tools that answers of the responses protocol name differently, by their names in `tools`. */
   readonly clientTools?: ReadonlyMap<string, ClientTool> | undefined;
   readonly hostedTools: readonly HostedTool[];
-  /** The search of the web that the upstream itself is to run; absent for none. */
+  /** Web search that the upstream itself runs. Absent for none. */
   readonly search?: WebSearch | undefined;
   readonly toolChoice: ToolChoice | null;
   readonly parallelCalls: boolean | null;
@@ -190,33 +193,36 @@ export interface ConversationRequest {
   readonly topP: number | null;
   readonly topK: number | null;
   readonly stop: readonly string[];
-  /** Answers asked for; 1 unless the client said more. */
+  /** Number of requested answers. Default: 1. */
   readonly candidates: number;
   readonly seed: number | null;
   readonly presencePenalty: number | null;
   readonly frequencyPenalty: number | null;
   readonly logitBias: JsonObject | null;
-  /** Alternatives for each token beside the chosen one (0 for none), or null for no log probabilities. */
+  /** Number of alternatives per token, besides the chosen one. Null for no log probabilities. */
   readonly logprobs: number | null;
   readonly verbosity: string | null;
-  /** The end user's id. */
+  /** Id of the end user. */
   readonly user: string | null;
   /**
-   * How the call is to be served (prompt cache, tier, metadata), by the names that chat and responses both have for it;
-   * absent where the client says nothing of it.
+   * Settings of how the call is served (prompt cache, tier, metadata), under the names that chat and responses share.
+   * Absent if the client sets none.
    */
   readonly serving?: JsonObject | undefined;
-  /** Whether the vendor may keep the answer; absent where the client leaves that to the protocol. */
+  /** Whether the vendor may store the answer. Absent: the protocol's default. */
   readonly stored?: boolean | undefined;
   /**
-   * Whether the client asked for reasoning in encrypted form, to return it with its next turn; absent where its protocol
-   * has no such wish.
+   * Whether the client asked for encrypted reasoning, to return it with its next turn. Absent if its protocol has no
+   * such option.
    */
   readonly returnsEncrypted?: boolean | undefined;
-  /** The client asked for the usage of a stream, or its protocol always has it. */
+  /** The client asked for a stream's usage, or its protocol always reports it. */
   readonly includeUsage: boolean;
-  /** What the client's protocol repeats in its answers, as the client sent it: settings of responses; else null. */
+  /** Settings of a responses request, as the client sent them, which its answers repeat. Null for other protocols. */
   readonly echo: JsonObject | null;
-  /** The answer is to be a compaction of the conversation: the responses protocol's object or its item, or messages' block. */
+  /**
+   * The answer is a compaction of the conversation: an object or an item of the responses protocol, or a block of
+   * messages.
+   */
   readonly compaction: 'object' | 'item' | 'block' | null;
 }

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from '../wire/json.js';
 
 /**
- * Follows a JSON pointer (RFC 6901) within a JSON Schema, as a `$ref` has it.
- * @returns null for anything else, and where it leads nowhere or to no object
+ * Resolves a JSON pointer (RFC 6901) within a JSON Schema, in the form of a `$ref`.
+ * @returns null for anything else, and if it does not lead to an object
  */
 export function resolvePointer(reference: string, root: JsonObject): JsonObject | null {
   if (reference === '#') return root;

@@ -1,10 +1,10 @@
 import type { LeftOut } from './left-out.js';
 import type { ConversationRequest, TextProtocolName, UserPart } from './request.js';
 
-/** Paths of the members that say a setting; the first one is what clients of the protocol call it. */
+/** Paths of a setting's members. The first is the name for clients of the protocol. */
 type Paths = Readonly<Partial<Record<TextProtocolName, readonly string[]>>>;
 
-/** As the vendors' references have them; a protocol that has no member for a setting is missing. */
+/** As in the vendors' references. A protocol without a member for a setting is absent. */
 const settings = {
   temperature: sampling('temperature', 'temperature'),
   topP: sampling('top_p', 'topP'),
@@ -39,7 +39,7 @@ const settings = {
     messages: ['output_config.format'],
     generateContent: ['generationConfig.responseJsonSchema', 'generationConfig.responseSchema'],
   },
-  /** What an answer is for, which stands beside its schema. */
+  /** The description of an answer's format, which is beside the schema. */
   formatDescription: {
     chat: ['response_format.json_schema.description'],
     responses: ['text.format.description'],
@@ -75,7 +75,7 @@ const settings = {
     messages: ['messages'],
     generateContent: ['contents'],
   },
-  /** Of a tool, of an image, of a document, and of reasoning: in lists, where no path leads. */
+  /** Settings of a tool, an image, a document and reasoning. They are in lists, which paths do not reach. */
   strict: {},
   detail: {},
   fileName: { chat: ['filename'], responses: ['filename'], messages: ['title'] },
@@ -87,10 +87,10 @@ const settings = {
   },
 } satisfies Record<string, Paths>;
 
-/** What a request may say beside its turns, by what neutral requests call it. */
+/** Settings of a request besides its turns, by their names in neutral requests. */
 export type Setting = keyof typeof settings;
 
-/** A setting that three protocols have in the body itself, and one in an object of it. */
+/** A setting that three protocols have at the top of the body, and one in an object. */
 function sampling(name: string, inObject: string): Paths {
   return {
     chat: [name],
@@ -100,7 +100,7 @@ function sampling(name: string, inObject: string): Paths {
   };
 }
 
-/** Whether the client has said it: a translation writes some of it by itself. */
+/** Returns whether the client made a setting. A translation adds some settings itself. */
 export function isSaid(request: ConversationRequest, setting: Setting): boolean {
   switch (setting) {
     case 'stop':
@@ -131,13 +131,16 @@ function hasPart({ turns }: ConversationRequest, isWanted: (part: UserPart) => b
   return turns.some((turn) => turn.role === 'user' && turn.parts.some(isWanted));
 }
 
-/** What a client of the protocol calls the setting; one that its protocol lacks it cannot have said. */
+/**
+ * Returns the name of a setting in the client's protocol. If that lacks the setting, the client cannot have made it, and
+ * the neutral name is returned.
+ */
 export function settingName(from: TextProtocolName, setting: Setting): string {
   const paths: Paths = settings[setting];
   return paths[from]?.[0] ?? setting;
 }
 
-/** Tells the name of a setting that is left out as the client wrote it. */
+/** Records a setting that is left out under the client's name for it. */
 export function leaveOut(
   { from }: Pick<ConversationRequest, 'from'>,
   setting: Setting,
@@ -147,10 +150,10 @@ export function leaveOut(
 }
 
 /**
- * What a member that a target's rules have left out of a translated body was to the client.
+ * Returns the client's names for a member that a target's rules removed from a translated body.
  * @param to protocol of the body
- * @param path of the member, with dots
- * @returns names as the client has them; none for what the client has not said
+ * @param path path of the member, with dots
+ * @returns no names if the client did not set it
  */
 export function ruledOut(
   request: ConversationRequest,
@@ -164,7 +167,7 @@ export function ruledOut(
     const name = paths[request.from]?.[0];
     if (isMeant && name !== undefined && isSaid(request, setting)) names.push(name);
   }
-  // Chat and responses both have these under one name.
+  // Chat and responses share these names.
   if (request.serving?.[path] !== undefined) names.push(path);
   return names;
 }

@@ -3,37 +3,40 @@ import { type Needle, needleOf } from '../wire/json-skip.js';
 import { type TextProtocolName, textProtocols } from './request.js';
 
 /*
- * Signatures of reasoning (and reasoning that its vendor encrypted) mean something to their vendor alone. A client of
- * another protocol carries them in its own opaque field, as a token that says where they belong:
- * `gw1.<s or r>.<protocol>.<model in base64url>.<the vendor's own text>`, with `c` for what stood on a call of a tool,
- * since some clients put all reasoning of an answer before its text. A vendor that refuses a signature without the very
- * words that it signed has them in the token where the client may not return them: `gw1.t.….<words in base64url>.<…>`, or
- * `gw1.w.…` where they were too long for that: then it is of use beside the words alone. A token is no secret and proves
- * nothing: what is in it goes where the client could have sent it without the gateway.
+ * Signatures of reasoning, and reasoning that its vendor encrypted, are only meaningful to their vendor. A client of
+ * another protocol carries them in its own opaque member, as a token that states their origin: `gw1.<s or
+ * r>.<protocol>.<model in base64url>.<the vendor's own text>`. The second part is `c` for a signature on a tool call,
+ * because some clients put all reasoning of an answer before its text.
+ *
+ * Some vendors refuse a signature without exactly the words that it signed. If the client may not return these, the
+ * token contains them: `gw1.t.….<words in base64url>.<…>`. If they were too long for that, it is `gw1.w.…`, and is only
+ * valid beside the words.
+ *
+ * A token is no secret and proves nothing: a client could have sent its contents to the same place without the gateway.
  */
 
 const tag = 'gw1.';
-/** Stands in what is opaque of a search that a client of the messages protocol is told of. It is for no upstream. */
+/** Opaque value in the search results that a client of the messages protocol receives. It is not for any upstream. */
 export const searchToken = `${tag}search`;
-/** How a token begins that is written as base64: the first three bytes of the tag, in both alphabets. */
+/** Beginning of a token encoded as base64: the first three bytes of the tag, in both alphabets. */
 const bytesTag = 'Z3cx';
-/** One of these stands in every body in which a token is a string. */
+/** Every body with a token in a string contains one of these. */
 export const tokenMarks: readonly Needle[] = [needleOf(`"${tag}`), needleOf(`"${bytesTag}`)];
 
 export interface Signature {
-  /** Protocol of the upstream that made it. */
+  /** Protocol of the upstream that made the signature. */
   readonly protocol: TextProtocolName;
-  /** Model that made it, by its name at the upstream. */
+  /** Model that made the signature, by its name at the upstream. */
   readonly model: string;
   /** The vendor's own text. */
   readonly value: string;
-  /** The value is reasoning in encrypted form, not the signature of a readable one. */
+  /** The value is encrypted reasoning, not the signature of readable reasoning. */
   readonly redacted: boolean;
-  /** The words that it signs, where the token carries them. */
+  /** The signed words, if the token contains them. */
   readonly words?: string;
-  /** It signs words that the token was to carry and could not. */
+  /** The token was to contain the signed words, but they were too long. */
   readonly isWordless?: true;
-  /** It stood on a call of a tool. */
+  /** The signature was on a tool call. */
   readonly isOfCall?: true;
 }
 
@@ -52,8 +55,8 @@ function kindOf({ redacted, isWordless, isOfCall }: Signature): string {
 }
 
 /**
- * The token of what a messages upstream signed with its words in it; any other as it is, and so it is without words.
- * @param words null for those that are too long to be carried
+ * Adds the signed words to the token of a signature by a messages upstream. Other tokens are returned unchanged.
+ * @param words null if they are too long to be carried: the token then records that they are missing
  */
 export function withWords(token: string, words: string | null): string {
   const signature = signatureFor('messages', token);
@@ -61,7 +64,7 @@ export function withWords(token: string, words: string | null): string {
   return tagSignature(words === null ? { ...signature, isWordless: true } : { ...signature, words });
 }
 
-/** A token that says of the words which it carries only that there are some; any other as it is. */
+/** Removes the words from a token and records that they are missing. Other tokens are returned unchanged. */
 export function withoutWords(token: string): string {
   const signature = untagSignature(token);
   if (signature?.words === undefined) return token;
@@ -69,7 +72,7 @@ export function withoutWords(token: string): string {
   return tagSignature(words === '' ? bare : { ...bare, isWordless: true });
 }
 
-/** Stands for the signature of reasoning that has none, where clients leave out or refuse reasoning without one. */
+/** Replaces the missing signature of reasoning for clients that drop or refuse reasoning without one. */
 export const noSignature = tagSignature({
   protocol: 'generateContent',
   model: '',
@@ -77,12 +80,12 @@ export const noSignature = tagSignature({
   redacted: false,
 });
 
-/** A token for a field that is bytes: SDKs decode it as base64, and do not all write it in the same alphabet again. */
+/** Encodes a token for a field of bytes. SDKs decode these as base64, and some encode them in the other alphabet. */
 export function tokenAsBytes(token: string): string {
   return Buffer.from(token).toString('base64');
 }
 
-/** The token that a field holds, as it is or as base64 in either alphabet, or null for what is none of ours. */
+/** Returns the token in a field, as it is or as base64 in either alphabet. Null if it is not one of this gateway. */
 export function tokenIn(text: string): string | null {
   if (text.startsWith(tag)) return text;
   if (!text.startsWith(bytesTag)) return null;
@@ -94,13 +97,13 @@ const summedTag = 'gw1:';
 /** `gw1:`, the checksum of the token without its tag, `:`, and the token without its tag. */
 const summed = /^gw1:([0-9a-z]{1,7}):/;
 
-/** A token that tells whether it is whole. Written as base64, it begins as any other. */
+/** Encodes a token with a checksum that detects damage. In base64 it begins like any other token. */
 export function summedToken(token: string): string {
   const rest = token.slice(tag.length);
   return `${summedTag}${crc32(rest).toString(36)}:${rest}`;
 }
 
-/** @returns the token that is written as base64, null for one that is not whole, and undefined for what is none of ours */
+/** @returns the token encoded in base64, null for a damaged one, and undefined for one that is not of this gateway */
 export function wholeToken(base64: string): string | null | undefined {
   if (!base64.startsWith(bytesTag)) return isOfOurs(base64) ? null : undefined;
   const text = Buffer.from(base64, 'base64').toString();
@@ -111,24 +114,24 @@ export function wholeToken(base64: string): string | null | undefined {
   return crc32(rest).toString(36) === sum ? tag + rest : null;
 }
 
-/** What stands in every token behind its tag and its checksum. */
+/** Follows the tag and the checksum in every token. */
 const kindAndProtocol = new RegExp(`[.:][a-z]\\.(?:${textProtocols.join('|')})\\.`);
-/** Letters of base64 in which that stands, some lost before it. */
+/** Number of base64 characters that contain this, even if some before it are lost. */
 const lettersOfHead = 64;
 
-/** Whether a text that does not begin with our tag is a beginning of it, or a token whose tag was changed or has lost letters. */
+/** Returns whether a text without the gateway's tag is a beginning of the tag, or a token with a damaged tag. */
 function isOfOurs(base64: string): boolean {
   if (bytesTag.startsWith(base64)) return true;
   const head = base64.slice(0, lettersOfHead);
-  // Where letters are lost, those behind them do not begin a byte any more.
+  // Lost characters shift the byte boundaries of those that follow.
   for (const shift of ['', 'A', 'AA', 'AAA'])
     if (kindAndProtocol.test(Buffer.from(shift + head, 'base64').toString('latin1'))) return true;
   return false;
 }
 
 /**
- * The token for what a client of a protocol carries in its opaque field: as it is when this gateway made it, tagged as
- * its own vendor's when an upstream of the client's protocol did, and null for nothing and for `noSignature`.
+ * Returns the token for the value of a client's opaque member: the value itself if this gateway made it, or the value
+ * tagged with the client's protocol if an upstream of that did. Null for no value and for `noSignature`.
  */
 export function carriedSignature(
   protocol: TextProtocolName,
@@ -139,7 +142,7 @@ export function carriedSignature(
   return tokenIn(value) ?? tagSignature({ protocol, model: '', value, redacted });
 }
 
-/** @returns what a token holds, as it is or as base64, or null when it is not one of ours. */
+/** @returns the contents of a token, as it is or as base64, or null if it is not one of this gateway */
 export function untagSignature(carried: string | null): Signature | null {
   const token = carried === null ? null : tokenIn(carried);
   if (token === null) return null;
@@ -162,12 +165,12 @@ export function untagSignature(carried: string | null): Signature | null {
   return { protocol, model, value: rest.slice(wordsEnd + 1), redacted: false, words };
 }
 
-/** Whether a token stands for reasoning that nobody can read beside it. */
+/** Returns whether a token is encrypted reasoning, with no readable text beside it. */
 export function isRedacted(token: string): boolean {
   return untagSignature(token)?.redacted ?? false;
 }
 
-/** @returns what a token holds when an upstream of this protocol made it, else null: then its reasoning is dropped. */
+/** @returns the contents of a token that an upstream of this protocol made, else null: its reasoning is then dropped */
 export function signatureFor(protocol: TextProtocolName, token: string | null): Signature | null {
   const signature = untagSignature(token);
   return signature?.protocol === protocol ? signature : null;

@@ -2,22 +2,19 @@ import { GatewayError } from '../errors.js';
 import { eventEnd, parseEvent } from '../wire/sse.js';
 import { addUsage, type MadeMedia, type ServiceTier, type Usage, withCharges } from './usage.js';
 
-/** How a stream stood when its last byte had come. */
+/** State of a stream after its last byte. */
 export interface StreamEnding {
-  /** `complete`: the protocol's own end was there. `failed`: the upstream's last word was an error event. */
+  /** `complete`: the protocol's own end was present. `failed`: the last event was an error. */
   readonly state: 'complete' | 'incomplete' | 'failed';
   readonly usage: Usage | null;
-  /** What that error means, as `StreamRules.judgeStart` tells it of a first event; null where the stream has not failed. */
+  /** The error of a failed stream, as `StreamRules.judgeStart` returns it for a first event. Null unless it failed. */
   readonly error: GatewayError | null;
 }
 
-/**
- * What the first events of a stream are: `silence` for comments only, `meaningful` for an event of the protocol, or the
- * error that the first one is or means.
- */
+/** What a stream begins with: only comments (`silence`), an event of the protocol (`meaningful`), or an error. */
 export type StreamStart = 'silence' | 'meaningful' | GatewayError;
 
-/** Makes a `StreamRules.judgeStart` that goes by the first event with data which is not passed over as silence. */
+/** Makes a `StreamRules.judgeStart` that returns the verdict on the first event with data that is not judged `silence`. */
 export function judgingEvents(
   judge: (event: string | null, data: string) => StreamStart,
 ): (run: Buffer) => StreamStart {
@@ -33,31 +30,31 @@ export function judgingEvents(
   };
 }
 
-/** The failure of a stream whose last byte has come, and not its protocol's own end. */
+/** Makes the error for a stream that ended without its protocol's own end. */
 export function endedEarly(): GatewayError {
   return new GatewayError('upstream_error', "The upstream's stream ended before it was complete.", {
     cause: "ended without its protocol's end",
   });
 }
 
-/** What was noted of a stream while it passed. */
+/** What was recorded of a stream while it passed. */
 export interface StreamFacts {
-  /** What `usageAtStart` found. */
+  /** Result of `StreamRules.usageAtStart`. */
   readonly usageAtStart: Usage | null;
-  /** `marksEnd` has said true. */
+  /** Whether `StreamRules.marksEnd` has returned true. */
   readonly ended: boolean;
 }
 
-/** What the events of an answer say of its price, where its usage does not say all. */
+/** What the events of an answer say about its price, beyond its usage. */
 export interface AnswerCharges {
   searches: number;
-  /** Of the web, as far as they are told: pieces of a stream may repeat them, and each counts once. */
+  /** Web queries, if reported. Pieces of a stream may repeat them, and each counts once. */
   readonly queries: Set<string>;
-  /** Null for the standard one, and until another is named. */
+  /** Null for the standard tier, and until another one is named. */
   tier: ServiceTier | null;
-  /** What tools of the upstream have used; null for nothing. */
+  /** Usage by the upstream's own tools, or null. */
   ofTools: Usage | null;
-  /** For how many calls it is billed; 0 where it does not say. */
+  /** Number of calls that the upstream bills for this one. 0 if it does not say. */
   calls: number;
 }
 
@@ -65,7 +62,7 @@ export function noCharges(): AnswerCharges {
   return { searches: 0, queries: new Set(), tier: null, ofTools: null, calls: 0 };
 }
 
-/** Usage with what was noted beside it. */
+/** Adds the recorded charges to a usage. */
 export function chargedUsage(usage: Usage, charges: AnswerCharges): Usage {
   const { searches, queries, tier, ofTools, calls } = charges;
   const ofCalls = calls === 0 ? usage : { ...usage, calls };
@@ -73,96 +70,102 @@ export function chargedUsage(usage: Usage, charges: AnswerCharges): Usage {
   return ofTools === null ? charged : { ...charged, ...addUsage(charged, ofTools) };
 }
 
-/** What the calls of an endpoint consume, as far as their upstreams do not say. */
+/** How the calls of an endpoint are metered where their upstreams do not report it. */
 export interface Metering {
-  /** Tokens that are estimated where none are reported. */
+  /** Which tokens are estimated if none are reported. */
   readonly estimates: 'conversation' | 'input' | 'none';
-  /** Output of a stream for which nothing else is estimated, and which breaks off before its report; null for none. */
+  /**
+   * Kind of output of a stream that breaks off before its usage report, if `estimates` does not cover it. Null for none.
+   */
   readonly broken: 'text' | 'medium' | null;
-  /** What a stream reports before its end is not all yet. */
+  /** Usage reported before the end of a stream is not final. */
   readonly grows: boolean;
   /**
-   * Seconds of audio in an answer, 0 where they are not known; null in place of the function where answers have none.
-   * @param begin its first bytes
-   * @param length of the whole of it
-   * @param end its last bytes
+   * Seconds of audio in an answer; 0 if unknown. The function is null if answers have no audio.
+   * @param begin first bytes of the answer
+   * @param length bytes of the whole answer
+   * @param end last bytes of the answer
    */
   readonly seconds: ((begin: Buffer, length: number, end: Buffer) => number) | null;
 }
 
-/** Input and output are counted, and a stream says how many tokens they are when it ends. */
+/** Input and output are estimated. A stream reports its tokens when it ends. */
 export const conversationMetering: Metering = {
   estimates: 'conversation',
   broken: null,
   grows: false,
   seconds: null,
 };
-/** The same for streams that say it all along. */
+/** The same for streams that report their tokens all along. */
 export const growingMetering: Metering = { ...conversationMetering, grows: true };
-/** The answer is made of no tokens. */
+/** For answers without tokens. */
 export const inputMetering: Metering = { ...conversationMetering, estimates: 'input' };
-/** Only what an upstream reports counts. */
+/** Only reported usage counts. */
 export const reportedMetering: Metering = { ...conversationMetering, estimates: 'none' };
 
-/** Counts the media of one answer as it passes, and keeps nothing of it. */
+/** Counts the media in one answer as it passes, without storing any of it. */
 export interface UnitCounter {
-  /** Takes the next piece of an answer that is no stream. */
+  /** Takes the next piece of an answer that is not streamed. */
   addWhole(piece: Buffer): void;
   /** Takes the next bytes of a stream. */
   addEvents(run: Buffer): void;
-  /** How many the answer has brought; null where that is not known. */
+  /** Number of media in the answer so far. Null if unknown. */
   readonly units: number | null;
 }
 
-/** What a relay has to know of a protocol to pass its streams through untouched: each protocol brings one. */
+/** What a relay needs to know of a protocol to pass its streams through unchanged. Each protocol supplies one. */
 export interface StreamRules {
   /**
-   * Beginnings of what the protocol's own events and whole answers have, quotes included, which no text in them can hold.
-   * What has none of them may be an error in their place. None where whole answers are short: each is looked into.
+   * Byte sequences that mark the protocol's own events and whole answers. They include quotes, so that no text in an
+   * event can contain them. Data without any of them may be an error and is parsed. Empty if whole answers are short:
+   * each is then parsed.
    */
   readonly marks: readonly Buffer[];
   /**
-   * Whether an event without a mark plainly is one of the protocol's own all the same, with no place for an error: it is
-   * not parsed to see that. Of any other event false says nothing. Absent where such events are rare.
+   * Whether an event without a mark is clearly one of the protocol's own and cannot contain an error, so that it is not
+   * parsed. False is inconclusive. Absent if such events are rare.
    */
   readonly isHarmless?: (run: Buffer, start: number, end: number) => boolean;
-  /**
-   * Judges the events before anything was relayed.
-   */
+  /** Judges the first events, before any is relayed. */
   judgeStart(run: Buffer): StreamStart;
   /**
-   * Usage that the first events of a stream name and its last ones do not, or null. Null in place of the function for
-   * protocols whose last events say all.
+   * Returns usage that only the first events of a stream report, or null. The function is null if the last events report
+   * everything.
    */
   readonly usageAtStart: ((run: Buffer) => Usage | null) | null;
   /**
-   * Whether whole events hold the protocol's last one. Null in place of the function where the last bytes of a stream
-   * are enough to tell.
+   * Returns whether whole events include the protocol's last one. The function is null if the last bytes of a stream
+   * suffice to decide.
    */
   readonly marksEnd: ((run: Buffer) => boolean) | null;
   /**
-   * Number of the last event in some bytes of a stream that has one, or null. Null in place of the function for protocols
-   * that do not number their events.
+   * Returns the sequence number of the last numbered event in some bytes of a stream, or null. The function is null for
+   * protocols that do not number their events.
    */
   readonly lastNumber: ((bytes: Buffer) => number | null) | null;
-  /** Judges an ended stream by its last bytes (cut at `tailBytes`, so perhaps inside an event) and what was noted. */
+  /**
+   * Judges an ended stream by what was recorded and its last bytes, cut at `tailBytes` and thus perhaps within an event.
+   */
   judgeEnd(tail: Buffer, facts: StreamFacts): StreamEnding;
-  /** @returns whole events without what only a caller who asked for usage expects */
+  /** @returns whole events without the usage that only a caller who requested it expects */
   hideUsage(run: Buffer): Buffer;
-  /** Usage in the body of an answer that was not streamed, or null. */
+  /** Returns the usage in the body of an answer that was not streamed, or null. */
   usageOf(body: Buffer): Usage | null;
-  /** A whole answer of up to so many bytes is gathered before it leaves, so that all of it is noted; absent for the usual. */
+  /**
+   * A whole answer of at most this many bytes is buffered before it is sent, so that all of it is recorded. Absent: the
+   * default.
+   */
   readonly wholeBytes?: number;
-  /** Takes note of what whole events, or a whole answer, say of the price. Absent where the usage says all. */
+  /** Records what whole events, or a whole answer, say about the price. Absent if the usage says it all. */
   readonly noteCharges?: (run: Buffer, charges: AnswerCharges) => void;
-  /** What the last bytes of an answer tell of the media in it; absent where that has no price of its own. */
+  /** Reads the kind of media in an answer from its last bytes. Absent if media have no price of their own. */
   readonly madeOf?: (end: Buffer) => MadeMedia;
-  /** Makes what counts the media of an answer, where its usage does not say how many they are. Absent for none. */
+  /** Creates a counter of an answer's media if its usage does not report their number. Absent for none. */
   readonly countUnits?: () => UnitCounter;
   readonly metering: Metering;
 }
 
-/** What holds of a protocol that says nothing else. */
+/** Defaults for protocols that need no other rules. */
 export const plainRules = {
   usageAtStart: null,
   marksEnd: null,
@@ -171,8 +174,8 @@ export const plainRules = {
 } as const satisfies Partial<StreamRules>;
 
 /**
- * The rules of an endpoint that does not stream.
- * @param judgeStart tells of what stands in place of an answer which error it is, as of the first event of a stream
+ * Makes the rules of an endpoint that does not stream.
+ * @param judgeStart returns the error in a body that is not an answer, like `StreamRules.judgeStart` for a first event
  */
 export function wholeAnswers(
   usageOf: (body: Buffer) => Usage | null,
@@ -190,7 +193,7 @@ export function wholeAnswers(
   };
 }
 
-/** Makes the bytes that `StreamRules.marks` are. */
+/** Makes the value of `StreamRules.marks`. */
 export function marksOf(...marks: readonly string[]): readonly Buffer[] {
   return marks.map((mark) => Buffer.from(mark));
 }

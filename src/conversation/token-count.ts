@@ -1,21 +1,21 @@
 import type { AssistantPart, ConversationRequest, MediaPart, Tool, UserPart } from './request.js';
 
-/** Bytes of UTF-8 that make a token: in texts of European languages about four, in JSON fewer. */
+/** Bytes of UTF-8 per token: about four in European languages, fewer in JSON. */
 const textBytes = 4;
 const jsonBytes = 3;
-/** What surrounds a message, or a tool, besides its content. */
+/** Tokens around the content of a message or a tool. */
 const messageTokens = 4;
 const toolTokens = 12;
-/** An image of a common size, and a page of a document. */
+/** Tokens of an image of a common size, or of a page of a document. */
 const imageTokens = 1500;
-/** So many bytes of a document, a sound or a film count for as much as an image. */
+/** Bytes of a document, sound or video that count as much as an image. */
 const mediaBytes = 64 * 1024;
 
 /**
- * Estimates the input tokens of a request, always alike for the same one: a token for every four bytes of text in
- * UTF-8 and every three of JSON (arguments and schemas), four tokens for each message and twelve for each tool besides,
- * 1500 for an image, and as much for every 64 KiB of another medium, of which one by URL counts once. What a
- * tokenizer would say differs by a fifth and more.
+ * Estimates the input tokens of a request. The result is always the same for the same request. One token counts for
+ * every four UTF-8 bytes of text and every three of JSON (arguments and schemas), besides four for each message and
+ * twelve for each tool. An image counts 1500 tokens, as does every 64 KiB of other media, or any other media by URL. A
+ * tokenizer's result differs by a fifth or more.
  */
 export function estimateTokens({ system, turns, tools, format }: ConversationRequest): number {
   let tokens = 0;

@@ -1,10 +1,10 @@
 import type { JsonObject } from '../wire/json.js';
 
 /**
- * The schema of a function's arguments as vendors take it: clients leave out that it is of an object, or all of it, and
+ * Completes the schema of a function's arguments as vendors require it. Clients omit its type, or the schema itself, and
  * OpenAI refuses an object without `properties` ("object schema missing properties").
  * @param parameters null for a function without arguments
- * @returns the same schema where nothing is missing
+ * @returns the schema itself if nothing is missing
  */
 export function toolParameters(parameters: JsonObject | null): JsonObject {
   if (parameters === null) return { type: 'object', properties: {} };

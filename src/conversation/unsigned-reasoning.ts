@@ -2,26 +2,28 @@ import type { ReasoningPart } from './request.js';
 import { signatureFor, tagSignature } from './signature.js';
 
 /*
- * Reasoning of chat upstreams is plain text without a signature, and some refuse the next turn of a tool loop without it
- * (https://api-docs.deepseek.com/guides/thinking_mode). Clients of other protocols carry a token of `signature.ts` whose
- * value is the name of the member that the reasoning came in and, where the client does not see or keep the text, the
- * text itself: `<name>` or `<name>:<base64url>`. Whoever makes such a token up gets no more than a chat client, who
- * writes the same member by hand.
+ * Reasoning of chat upstreams is plain text without a signature. Some upstreams refuse the next turn of a tool loop
+ * without it (https://api-docs.deepseek.com/guides/thinking_mode). Clients of other protocols carry a token of
+ * `signature.ts` whose value is the name of the member with the reasoning. If the client does not see or keep the text,
+ * the value contains it too: `<name>` or `<name>:<base64url>`. A client that forges such a token gains no more than a
+ * chat client, which writes the same member itself.
  */
 
-/** The names that upstreams have for it. */
+/** The names that upstreams use for reasoning. */
 export const reasoningNames = ['reasoning_content', 'reasoning'] as const;
 export type ReasoningName = (typeof reasoningNames)[number];
 
-/** Characters of text that the tokens of one answer carry: clients send them back with every later turn. */
+/** Maximum number of characters of text in the tokens of one answer: clients send them with every later turn. */
 export const mostCarried = 512 * 1024;
 
-/** @param model its maker, by its name at the upstream; empty where a client wrote the member itself */
+/**
+ * @param model the model that made the reasoning, by its name at the upstream; empty if a client wrote the member itself
+ */
 export function tagUnsigned(name: ReasoningName, model: string): string {
   return tagSignature({ protocol: 'chat', model, value: name, redacted: false });
 }
 
-/** The same token with the text in it; any other as it is. */
+/** Adds the text to a token. Other tokens are returned unchanged. */
 export function withText(token: string, text: string): string {
   const signature = signatureFor('chat', token);
   if (signature === null || signature.redacted) return token;
@@ -35,8 +37,8 @@ interface UnsignedReasoning {
 }
 
 /**
- * What a chat upstream gets of a part.
- * @param model the upstream's: others may refuse the member
+ * Returns what a chat upstream receives of a reasoning part.
+ * @param model the upstream's model: others may refuse the member
  * @returns null for reasoning of another model or protocol
  */
 export function unsignedReasoning(part: ReasoningPart, model: string): UnsignedReasoning | null {
@@ -51,7 +53,7 @@ export function unsignedReasoning(part: ReasoningPart, model: string): UnsignedR
   return text === '' ? null : { name, text };
 }
 
-/** Vendors that pass a model on put a name of their own before its name: `deepseek/deepseek-chat`. */
+/** Vendors that resell a model put a prefix of their own before its name: `deepseek/deepseek-chat`. */
 function bareName(model: string): string {
   return model.slice(model.lastIndexOf('/') + 1).toLowerCase();
 }

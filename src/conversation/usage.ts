@@ -1,8 +1,8 @@
-/** What a call consumed, in tokens, as the upstream counted it. */
+/** What a call consumed, in tokens as counted by the upstream. */
 export interface Usage {
-  /** All input tokens, those read from and written to the prompt cache included. */
+  /** All input tokens, including those read from and written to the prompt cache. */
   readonly input: number;
-  /** All output tokens, reasoning included. */
+  /** All output tokens, including reasoning. */
   readonly output: number;
   /** Input tokens that came from the upstream's prompt cache. */
   readonly cached: number;
@@ -10,34 +10,34 @@ export interface Usage {
   readonly cacheWritten: number;
   /** Output tokens spent on reasoning. */
   readonly reasoning: number;
-  /** Searches of the web that the upstream ran, as it counts them; absent for none. */
+  /** Number of web searches that the upstream reports to have run. Absent for none. */
   readonly searches?: number;
-  /** For how many calls the upstream bills this one, as it says; absent where it does not. */
+  /** Number of calls that the upstream bills for this one. Absent if it does not say. */
   readonly calls?: number;
-  /** Which of the tokens are of a kind with a price of its own; absent where none is known to be. */
+  /** Tokens of kinds that have a price of their own. Absent if none are known. */
   readonly parts?: TokenParts;
-  /** How the upstream has served the call; absent for the standard tier, and where it does not say. */
+  /** Service tier of the call. Absent for the standard tier, and if the upstream does not say. */
   readonly tier?: ServiceTier;
-  /** Where the upstream has served it, in its own word; absent where it does not say. */
+  /** Where the upstream served the call, in its own words. Absent if it does not say. */
   readonly geo?: string;
-  /** The upstream reported nothing: these are the gateway's own guesses. */
+  /** The upstream reported nothing: the gateway estimated these numbers. */
   readonly estimated?: true;
-  /** The answer broke off: the output is what was streamed until then, and the input the gateway's guess if need be. */
+  /** The answer broke off: the output is what was streamed until then, and the input an estimate if none was reported. */
   readonly partial?: true;
 }
 
-/** Tokens that are counted among those of a usage. */
+/** Tokens by kind. They are included in the totals of `Usage`. */
 export interface TokenParts {
-  /** Of the input. */
+  /** Input tokens of audio. */
   readonly audioInput: number;
   readonly imageInput: number;
   readonly videoInput: number;
-  /** Of the cached ones. */
+  /** Cached input tokens of audio. */
   readonly cachedAudio: number;
   readonly cachedImage: number;
-  /** Of those that were written to the cache: those that it keeps for an hour. */
+  /** Tokens written to the cache that the upstream keeps for an hour. */
   readonly cacheWrittenHour: number;
-  /** Of the output. */
+  /** Output tokens of audio. */
   readonly audioOutput: number;
   readonly imageOutput: number;
 }
@@ -53,7 +53,7 @@ export const noParts: TokenParts = {
   imageOutput: 0,
 };
 
-/** What an answer tells beside its tokens of what it costs. */
+/** What affects the price of an answer besides its tokens. */
 interface Charged {
   readonly searches?: number;
   readonly parts?: TokenParts | null;
@@ -61,7 +61,7 @@ interface Charged {
   readonly geo?: string | null;
 }
 
-/** Usage with what else belongs to it; what is nothing is left out, and stands as it was. */
+/** Adds charges to a usage. Omits those that are zero or absent, and returns the usage unchanged if all are. */
 export function withCharges(
   usage: Usage,
   { searches = 0, parts = null, tier = null, geo = null }: Charged,
@@ -83,7 +83,7 @@ function hasAny(parts: TokenParts): boolean {
   return ofInput + parts.audioOutput + parts.imageOutput > 0;
 }
 
-/** The sum of what two answers of one session have used; of their tiers and places the later one. */
+/** Adds the usage of two answers of one session. Tier and place are those of the later one. */
 export function addUsage(before: Usage | null, more: Usage): Usage {
   if (before === null) return more;
   const sum: Usage = {
@@ -114,7 +114,7 @@ function addParts(one: TokenParts, other: TokenParts): TokenParts {
   };
 }
 
-/** What tells images and videos of different prices apart; null for what is not known. */
+/** Properties by which prices of images and videos differ. Null: unknown. */
 export interface MadeMedia {
   /** `1024x1024` */
   readonly size: string | null;
@@ -123,14 +123,11 @@ export interface MadeMedia {
   readonly resolution: string | null;
 }
 
-/**
- * How upstreams serve calls, as far as it has a price. The ledger has them by their places in this list: new ones come
- * last.
- */
+/** Service tiers that have a price. The ledger stores their indexes in this list: append new ones. */
 export const serviceTiers = ['standard', 'flex', 'priority', 'fast', 'batch', 'scale'] as const;
 export type ServiceTier = (typeof serviceTiers)[number];
 
-/** What protocols call them, in lower case. Vertex tells them by the kind of its traffic. */
+/** The protocols' lower-case words for tiers. Vertex reports them as a kind of traffic. */
 const tierWords: ReadonlyMap<string, ServiceTier> = new Map([
   ['flex', 'flex'],
   ['priority', 'priority'],
@@ -144,7 +141,7 @@ const tierWords: ReadonlyMap<string, ServiceTier> = new Map([
   ['service_tier_priority', 'priority'],
 ]);
 
-/** @returns null for the standard tier, for what is no tier that has a price, and for what is no text */
+/** @returns null for the standard tier, for unknown or unpriced tiers, and for anything but text */
 export function tierOf(word: unknown): ServiceTier | null {
   return typeof word === 'string' ? (tierWords.get(word.toLowerCase()) ?? null) : null;
 }

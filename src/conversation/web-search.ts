@@ -1,38 +1,38 @@
 import { isObject, listOf, textOf, textOrNull } from '../wire/json.js';
 
 /*
- * A search of the web that the upstream runs itself: what a client says of it, and what an answer tells of it.
+ * A web search that the upstream itself runs: what a client requests, and what an answer reports.
  */
 
-/** About where the user is; null for what the client did not say. */
+/** Approximate location of the user. Null: not given by the client. */
 interface SearchLocation {
   readonly city: string | null;
   readonly region: string | null;
-  /** Two letters. */
+  /** Two-letter code. */
   readonly country: string | null;
   readonly timezone: string | null;
 }
 
 /** A declared search. Settings that the client did not make are empty or null. */
 export interface WebSearch {
-  /** The tool's type as the client spells it, and where it stands in the body. */
+  /** Type of the tool as the client wrote it. */
   readonly type: string;
   readonly at: string;
-  /** The model has to search. */
+  /** Whether the model must search. */
   readonly forced: boolean;
-  /** Pages of these alone; else of all but `blockedDomains`. */
+  /** Only pages of these domains. If empty, all domains but `blockedDomains`. */
   readonly allowedDomains: readonly string[];
   readonly blockedDomains: readonly string[];
   readonly location: SearchLocation | null;
-  /** Most searches of one call. */
+  /** Maximum number of searches per call. */
   readonly maxUses: number | null;
-  /** How much of what is found the model reads: `low`, `medium`, `high`. */
+  /** How much of the results the model reads: `low`, `medium`, `high`. */
   readonly contextSize: string | null;
-  /** False where pages may come from the vendor's cache alone. */
+  /** False if pages may only be from the vendor's cache. */
   readonly live: boolean;
 }
 
-/** Settings that not every protocol can say. */
+/** Settings that not every protocol can express. */
 export const searchSettings = [
   'allowedDomains',
   'blockedDomains',
@@ -43,22 +43,22 @@ export const searchSettings = [
 ] as const;
 export type SearchSetting = (typeof searchSettings)[number];
 
-/** A page that a search has found. */
+/** A page that a search found. */
 export interface SearchResult {
   readonly url: string;
-  /** Empty where the upstream does not say it. */
+  /** Empty if the upstream does not report it. */
   readonly title: string;
 }
 
 /** A search that the upstream ran. */
 export interface SearchPart {
   readonly kind: 'search';
-  /** What was searched for; empty where the upstream does not say it. */
+  /** The search terms. Empty if the upstream does not report them. */
   readonly query: string;
   readonly results: readonly SearchResult[];
 }
 
-/** A declared search without any setting. */
+/** Makes a declared search without settings. */
 export function plainSearch(type: string, at: string): WebSearch {
   return {
     type,
@@ -73,7 +73,7 @@ export function plainSearch(type: string, at: string): WebSearch {
   };
 }
 
-/** Reads a list of texts: domains, or what was searched for. */
+/** Reads a list of texts: domains or search terms. */
 export function textsIn(value: unknown): string[] {
   return listOf(value).filter((each) => typeof each === 'string' && each !== '') as string[];
 }
@@ -86,7 +86,7 @@ export function resultsIn(value: unknown): SearchResult[] {
   });
 }
 
-/** Reads the members of a location, which have the same names in every protocol; null where none of them is set. */
+/** Reads the members of a location, which have the same names in every protocol. Null if none is set. */
 export function locationIn(value: unknown): SearchLocation | null {
   if (!isObject(value)) return null;
   const location = {
@@ -98,14 +98,14 @@ export function locationIn(value: unknown): SearchLocation | null {
   return Object.values(location).some((each) => each !== null) ? location : null;
 }
 
-/** The members of a location that are set. */
+/** Returns the members of a location that are set. */
 export function saidOf(location: SearchLocation): Record<string, string> {
   const said: Record<string, string> = {};
   for (const [name, value] of Object.entries(location)) if (value !== null) said[name] = value;
   return said;
 }
 
-/** How much of a search is text. */
+/** Returns the number of characters of text in a search. */
 export function charactersOf({ query, results }: SearchPart): number {
   let characters = query.length;
   for (const { url, title } of results) characters += url.length + title.length;
