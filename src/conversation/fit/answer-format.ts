@@ -10,15 +10,17 @@ import { type MemberReader, MemberText, MemberValue } from './member-reader.js';
 import { allowsObject, mapSchemas } from './schema.js';
 import { strictSchema, without } from './strict-tools.js';
 
-/* The format in which an answer is asked for: its schema, what stands at the root of that, and an object without one. */
+/*
+ * The requested format of an answer: its schema, the type at the root of the schema, and JSON objects without a schema.
+ */
 
 type SchemaFormat = Extract<OutputFormat, { readonly kind: 'schema' }>;
 
 /**
- * A model is held to the schema of an answer, and each vendor refuses some of what a schema can say. As the vendors' own
- * SDKs do, that is told in the description of the value in its place, and objects are closed. Where a schema would be
- * refused all the same, the model is told all of it, by one that is not strict or by the instructions, and the client checks
- * what it says. Clients of the target's own protocol write what its vendor takes.
+ * Vendors constrain a model to the schema of an answer, and each refuses some keywords. As in the vendors' own SDKs,
+ * such keywords are moved into the description of their value, and objects are closed. If a schema would be refused
+ * nevertheless, the model is given all of it, in a schema that is not strict or in the instructions, and the client
+ * validates the answer. Clients of the target's own protocol write what its vendor accepts.
  */
 export function fitAnswerSchema(
   request: ConversationRequest,
@@ -46,28 +48,28 @@ function instructed(request: ConversationRequest, schema: JsonObject): Conversat
 
 const nothing: ReadonlySet<string> = new Set();
 
-/** @returns null for a schema that cannot be a strict one */
+/** @returns null for a schema that cannot be made strict */
 function strictly(
   schema: JsonObject,
   { onlyStrict }: AnswerSchemaRules,
   strict: StrictRules | null,
 ): JsonObject | null {
   if (strict === null) return schema;
-  // Where each schema is held to, there are no keywords in it any more but those that are.
+  // If every schema is enforced, only allowed keywords are left in it.
   const found = strictSchema(schema, onlyStrict ? strict : { ...strict, refused: nothing });
   return found === null || without(strict.most, found.counts) === null ? null : found.schema;
 }
 
-/** They say nothing of a value. */
+/** Keywords that do not describe a value. */
 const annotations: ReadonlySet<string> = new Set(['$schema', '$id', '$comment']);
-/** Members whose values are schemas by names. */
+/** Keywords whose values are schemas by name. */
 const named: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions']);
 const closing = 'additionalProperties';
 
 /**
- * A schema in which the descriptions tell what its keywords may not. From the outside in, so that what is told is told
- * once, as the client wrote it, and the schema grows by no more than its own length.
- * @param told takes the names of keywords that were told
+ * Moves keywords that are not allowed into descriptions. Works from the outside in, so that each is moved once, as the
+ * client wrote it, and the schema grows by at most its own length.
+ * @param told receives the names of the keywords that were moved
  */
 function telling(schema: JsonObject, rules: AnswerSchemaRules, told: string[]): JsonObject {
   const kept: [string, unknown][] = [];
@@ -75,7 +77,7 @@ function telling(schema: JsonObject, rules: AnswerSchemaRules, told: string[]): 
   const isReference = typeof schema.$ref === 'string';
   for (const [name, value] of Object.entries(schema)) {
     if (annotations.has(name)) continue;
-    // A reference stands alone: both vendors refuse words beside it.
+    // A reference stays alone: both vendors refuse keywords beside it.
     if (isReference && name !== '$ref' && name !== '$defs' && name !== 'definitions') continue;
     if (isAnyOf(name, value, schema)) {
       if (name === 'oneOf') told.push(name);
@@ -85,7 +87,7 @@ function telling(schema: JsonObject, rules: AnswerSchemaRules, told: string[]): 
       words.push(`${name}: ${JSON.stringify(value)}`);
     } else kept.push([name, within(name, value, rules, told)]);
   }
-  // Not by assignment: a client may call a member `__proto__`.
+  // Not by assignment: a client's property may be named `__proto__`.
   const fitted: JsonObject = Object.fromEntries(kept);
   const said = typeof fitted.description === 'string' ? `${fitted.description}\n\n` : '';
   const described = words.length === 0 ? fitted : { ...fitted, description: `${said}{${words.join(', ')}}` };
@@ -93,15 +95,18 @@ function telling(schema: JsonObject, rules: AnswerSchemaRules, told: string[]): 
   return rules.onlyStrict ? withNullable(described) : closed(described, told);
 }
 
-/** One of several is any of them, as far as a vendor can say it, and so is all of one. */
+/**
+ * Returns whether a keyword can be written as `anyOf`: `oneOf` is the closest that a vendor can enforce, as is `allOf`
+ * with one schema.
+ */
 function isAnyOf(name: string, value: unknown, { anyOf, oneOf }: JsonObject): value is readonly unknown[] {
   if (!isList(value) || anyOf !== undefined) return false;
   return name === 'oneOf' || (name === 'allOf' && value.length === 1 && oneOf === undefined);
 }
 
 /**
- * OpenAI wants each member required: those that may be null can be (`toStrictJsonSchema` of `openai`); of the others the
- * model would have to make something up.
+ * Makes properties required, as OpenAI demands: those that may be null can be required (`toStrictJsonSchema` of
+ * `openai`). For the others, the model would have to invent a value.
  */
 function withNullable(schema: JsonObject): JsonObject {
   const { properties, required } = schema;
@@ -139,7 +144,7 @@ function tellingOne(schema: unknown, rules: AnswerSchemaRules, told: string[]): 
   return isObject(schema) ? telling(schema, rules, told) : schema;
 }
 
-/** Whether a model can be held to what a keyword says. */
+/** Returns whether a model can be constrained by a keyword. */
 function isHeld(
   name: string,
   value: unknown,
@@ -154,21 +159,21 @@ function isHeld(
 
 function closed(schema: JsonObject, told: string[]): JsonObject {
   if (!allowsObject(schema) || schema[closing] === false) return schema;
-  // A closed one could hold nothing.
+  // A closed object without properties would have to be empty.
   if (schema[closing] !== undefined && schema.properties === undefined) return schema;
   if (schema[closing] !== undefined) told.push(closing);
   return { ...schema, [closing]: false };
 }
 
-/** Of the object that stands around another value. */
+/** Property of the object that wraps another value. */
 const member = 'value';
-/** What is named by its place at the root stays there. */
+/** Keywords with definitions, which stay at the root because references name their path. */
 const shared = ['$defs', 'definitions'] as const;
 
 /**
- * The schema of an answer may be of any value for generateContent, and of an object alone for the others
- * (https://platform.openai.com/docs/guides/structured-outputs, "Root objects must not be anyOf and must be an object"):
- * another value is asked for as the member of one, and taken out of it.
+ * The root of an answer's schema may have any type for generateContent, but must be an object for the other protocols
+ * (https://platform.openai.com/docs/guides/structured-outputs, "Root objects must not be anyOf and must be an object").
+ * Any other value is requested as a property of an object, and extracted from the answer.
  */
 export function fitOutputRoot(
   request: ConversationRequest,
@@ -182,7 +187,7 @@ export function fitOutputRoot(
   };
 }
 
-/** A schema that says nothing of its type is left to the vendor. */
+/** A schema without a type is left to the vendor. */
 function isOfObject({
   type,
   anyOf,
@@ -219,14 +224,14 @@ function withMovedRef(schema: JsonObject): JsonObject {
   return { ...schema, $ref: `#/properties/${member}${$ref.slice(1)}` };
 }
 
-/** Takes the value out of the object again. */
+/** Extracts the value from its object. */
 class MemberTaker implements AnswerRestorer {
   readonly changesText = true;
   readonly #isBare: boolean;
-  /** By the numbers of their choices. */
+  /** By index of the choice. */
   readonly #readers = new Map<number, MemberReader>();
 
-  /** @param isBare the value is a word, which the client expects without quotes */
+  /** @param isBare the value is a word that the client expects without quotes */
   constructor(isBare: boolean) {
     this.#isBare = isBare;
   }
@@ -274,13 +279,14 @@ const instruction = 'Answer with a single valid JSON object.';
 const word = /json/i;
 
 /**
- * OpenAI refuses to answer with just any JSON object where no message has that word, and in responses the instructions
- * are none (https://platform.openai.com/docs/guides/structured-outputs#json-mode). Other vendors do not ask for it.
- * What comes after the first turn of the user does not count: a conversation's next turn is to begin as this one.
+ * OpenAI refuses to answer with any JSON object unless a message contains the word JSON. In the responses protocol, the
+ * instructions do not count (https://platform.openai.com/docs/guides/structured-outputs#json-mode). Other vendors have
+ * no such rule. Only messages up to the user's first turn are searched, so that a conversation's next turn begins with
+ * the same bytes.
  */
 export function fitJsonWord(request: ConversationRequest, { rules }: FitContext): Fitted | null {
   if (rules.jsonWord === null || request.format?.kind !== 'object') return null;
-  // A client of the vendor's own is told so by the vendor.
+  // Clients of the vendor's own protocol receive the vendor's own error.
   if (request.from === rules.protocol) return null;
   const { system, turns } = request;
   if (rules.jsonWord === 'anywhere') {

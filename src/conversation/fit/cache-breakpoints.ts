@@ -1,15 +1,15 @@
 import type { Cacheable, CacheMark, ConversationRequest, Tool, Turn, UserPart } from '../request.js';
 import type { FitContext, Fitted } from './fitted.js';
 
-/** What can bear a mark: a tool, an instruction among the turns, a part, or the number of a text in `system`. */
+/** Where a mark can be: a tool, an instruction among the turns, a part, or a text in `system` by its index. */
 type Place = Cacheable | number;
 type Marks = Map<Place, CacheMark>;
 const noMarks: ReadonlyMap<Place, CacheMark> = new Map();
 
 /**
- * Marks how far an upstream is to keep a prompt, for one that keeps only what is marked: behind the tools, behind the
- * system prompt, and behind the last two messages of the user, of which the first is where the request before this one
- * ended. Marks of the client's count and stay where they are.
+ * Marks what an upstream should cache of a prompt, if it only caches what is marked: up to the end of the tools, of the
+ * system prompt, and of the last two messages of the user. The earlier one is where the previous request ended. The
+ * client's own marks count and are not moved.
  * Source: https://platform.claude.com/docs/en/build-with-claude/prompt-caching
  */
 export function fitCacheBreakpoints(
@@ -20,13 +20,13 @@ export function fitCacheBreakpoints(
   const lost = [...own.values()].slice(0, Math.max(0, own.size - most));
   for (const { name = 'cache_control' } of lost) leftOut.add(name);
   if (most === 0 || (!promptCaching && own.size <= most)) return null;
-  // The last ones have the longest prompts before them.
+  // The last marks cover the longest prefixes.
   const marks: Marks = new Map([...own].slice(-most));
   if (promptCaching) addMarks(request, marks, most);
   return { request: withMarks(request, marks), restorer: null };
 }
 
-/** Every place of a prompt, in the order of the prompt. */
+/** Lists every place of a prompt, in the prompt's order. */
 function placesOf({ tools, system, turns }: ConversationRequest): Place[] {
   const places: Place[] = [...tools, ...system.keys()];
   for (const turn of turns) {
@@ -58,16 +58,16 @@ function ownMarks(request: ConversationRequest): Marks {
   return marks;
 }
 
-/** @param marks the client's; takes the others */
+/** @param marks the client's marks; the others are added to them */
 function addMarks(request: ConversationRequest, marks: Marks, most: number): void {
   const own = new Set(marks.keys());
   const [last, before] = lastOfUser(request.turns);
   const text = request.system.findLastIndex((each) => each.trim() !== '');
-  // What is worth most comes first, in case the client's leave less room.
+  // In descending value, since the client's marks may leave room for few.
   for (const place of [last, text === -1 ? undefined : text, lastTool(request), before])
     if (place !== undefined && marks.size < most && !marks.has(place)) marks.set(place, { ttl: null });
   if (![...marks.values()].some(({ ttl }) => ttl === '1h')) return;
-  // The upstream refuses a mark for a longer time behind one for a shorter.
+  // The upstream refuses a mark with a longer lifetime after one with a shorter.
   let isLong = false;
   for (const place of placesOf(request).reverse()) {
     const mark = marks.get(place);
@@ -77,12 +77,15 @@ function addMarks(request: ConversationRequest, marks: Marks, most: number): voi
 }
 
 function lastTool({ tools, toolChoice }: ConversationRequest): Tool | undefined {
-  // A choice among some of the tools may leave out the others.
+  // A choice of some tools may leave out the others.
   const chosen = toolChoice?.mode === 'allowed' ? new Set(toolChoice.names) : null;
   return tools.findLast(({ name }) => chosen === null || chosen.has(name)) ?? tools.at(-1);
 }
 
-/** Where the last two messages of the user end: turns with none of the assistant between them are one message. */
+/**
+ * Returns the ends of the last two messages of the user. Turns without one of the assistant between them are one
+ * message.
+ */
 function lastOfUser(turns: readonly Turn[]): Cacheable[] {
   const ends: Cacheable[] = [];
   let end: Cacheable | undefined;
@@ -98,8 +101,8 @@ function lastOfUser(turns: readonly Turn[]): Cacheable[] {
 }
 
 /**
- * Results come before everything else in a message.
- * @param end what was found in the turns behind this one
+ * Tool results precede everything else in a message.
+ * @param end what was found in the turns after this one
  */
 function laterOf(
   end: Cacheable | undefined,
@@ -138,6 +141,6 @@ function marked(turn: Turn, marks: Marks): Turn {
 
 function withMark<Of extends Cacheable>(place: Of, marks: Marks): Of {
   const cache = marks.get(place);
-  // A spread with a member that was not there before takes V8 four times as long.
+  // Spreading with a member that was absent before takes V8 four times as long.
   return place.cache === cache ? place : Object.assign({}, place, { cache });
 }

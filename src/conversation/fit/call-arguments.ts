@@ -8,9 +8,9 @@ import { type AnswerRestorer, type FitContext, type Fitted, mapCalls } from './f
 import { ObjectText } from './object-text.js';
 
 /**
- * Models write arguments that are no object, and every later request has them in its history. Two of the protocols have
- * an object there and no text: what is none is put into one, in requests and in streams to clients that read it as one. (All
- * other answers of these protocols have whole calls, which their encoders write so.)
+ * Models sometimes write arguments that are not an object, and every later request has them in its history. Two of the
+ * protocols require an object there, not text. Other arguments are wrapped in one, in requests and in streams to clients
+ * that read an object. Whole calls in all other answers of these protocols are wrapped by their encoders.
  */
 export function fitCallArguments(
   request: ConversationRequest,
@@ -26,7 +26,7 @@ function withObject(call: ToolCallPart): ToolCallPart {
   return call.custom || isObjectText(call.input) ? call : { ...call, input: objectArguments(call.input) };
 }
 
-/** The end of a call whose object has broken off. */
+/** The end of a call whose object is incomplete. */
 interface BrokenCall {
   readonly rest: string;
   readonly end: Extract<StreamEvent, { readonly kind: 'callEnd' }>;
@@ -34,7 +34,7 @@ interface BrokenCall {
 
 class CallObjects implements AnswerRestorer {
   readonly changesText = false;
-  /** Of the call that is open. */
+  /** Arguments of the open call. */
   #text: ObjectText | null = null;
   #broken: BrokenCall | null = null;
 
@@ -63,12 +63,15 @@ class CallObjects implements AnswerRestorer {
     } else out.push(event);
   }
 
-  /** Whole calls are written by the encoder, which leaves out one that is cut. */
+  /** The encoder writes whole calls. It leaves out one that is truncated. */
   answer(answer: Answer): Answer {
     return answer;
   }
 
-  /** An answer that met its limit inside a call stays cut, so that nobody takes the call for what the model meant. */
+  /**
+   * If the answer reached its token limit within a call, the call stays incomplete, so that it is not mistaken for what
+   * the model meant.
+   */
   #endBroken({ rest, end }: BrokenCall, next: StreamEvent, out: StreamEvent[]): void {
     this.#broken = null;
     const isCut = next.kind === 'error' || (next.kind === 'finish' && next.reason === 'length');

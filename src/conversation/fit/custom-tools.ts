@@ -5,12 +5,12 @@ import type { ConversationRequest, Tool, ToolCallPart } from '../request.js';
 import { type AnswerRestorer, type FitContext, type Fitted, mapCalls, mapParts } from './fitted.js';
 import { MemberText, memberOf } from './member-reader.js';
 
-/** Argument of the function that stands for a tool of free text. */
+/** Argument of the function that replaces a tool of free text. */
 const argument = 'input';
 
 /**
- * Tools that take free text (Codex's `apply_patch`, `exec`) are for most models functions with one text argument, calls
- * in the history included. Calls of them come back as what the client knows.
+ * For most models, tools that take free text (Codex's `apply_patch`, `exec`) are replaced by functions with one text
+ * argument, including their calls in the history. Calls in the answer are converted back.
  */
 export function fitCustomTools(
   request: ConversationRequest,
@@ -50,18 +50,18 @@ function asFunction(tool: Tool): Tool {
   };
 }
 
-/** What the upstream would have held the text to, the model has to be told. */
+/** The model is told the grammar, which the upstream would have enforced. */
 function grammarOf(format: JsonObject | null): string | null {
   if (format?.type !== 'grammar' || typeof format.definition !== 'string') return null;
   const syntax = typeof format.syntax === 'string' ? ` (${format.syntax})` : '';
   return `The input must follow this grammar${syntax}:\n${format.definition}`;
 }
 
-/** Takes the text out of the arguments of the functions that stand for tools of free text. */
+/** Extracts the text from the arguments of the functions that replace tools of free text. */
 class CustomCalls implements AnswerRestorer {
   readonly changesText = false;
   readonly #names: ReadonlySet<string>;
-  /** Of the call that is open, where it is of such a tool. */
+  /** Text of the open call, if it is of such a tool. */
   #text: MemberText | null = null;
 
   constructor(names: ReadonlySet<string>) {

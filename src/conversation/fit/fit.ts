@@ -17,7 +17,7 @@ import { fitToolRoots } from './tool-roots.js';
 import { fitFirstTurn, fitPrefill } from './turns.js';
 import { fitWebSearch } from './web-search.js';
 
-/** What changes tools, their calls and results. */
+/** Changes to tools, their calls and results. */
 const toolFits: readonly Fit[] = [
   fitSameTools,
   fitToolRoots,
@@ -28,7 +28,7 @@ const toolFits: readonly Fit[] = [
   fitToolResults,
 ];
 
-/** In the order in which a request is changed. */
+/** In the order in which they are applied to a request. */
 const fits: readonly Fit[] = [
   fitWebSearch,
   fitStopSequences,
@@ -38,15 +38,15 @@ const fits: readonly Fit[] = [
   fitPrefill,
   fitFirstTurn,
   fitJsonWord,
-  // Answers go the other way: tokens have their text before calls carry them.
+  // Answers pass these in reverse order: tokens receive their text before calls carry them.
   fitSignedCalls,
   fitHiddenReasoning,
-  // The marks go by what is sent.
+  // After all other changes to the prompt, since marks depend on what is sent.
   fitCacheBreakpoints,
   fitSettings,
 ];
 
-/** Changes a request so that an encoder can write it for its target; see the files of this folder. */
+/** Changes a request so that the encoder of its target can write it. See the files of this folder. */
 export function fitRequest(request: ConversationRequest, context: FitContext): Fitted {
   return inOrder(fits, request, context);
 }
@@ -76,7 +76,7 @@ function inOrder(changes: readonly Fit[], request: ConversationRequest, context:
   return { request: fitted, restorer };
 }
 
-/** Restorers one after the other: the one of the last change first. */
+/** Runs several restorers in turn, beginning with that of the last change. */
 class Joined implements AnswerRestorer {
   readonly #restorers: readonly AnswerRestorer[];
 

@@ -4,42 +4,42 @@ import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
 import type { AssistantPart, ConversationRequest, ToolCallPart, Turn } from '../request.js';
 
-/** Makes an answer again what the client expects, after its request was changed. One for each attempt. */
+/** Reverses in an answer what was changed in its request. One per attempt. */
 export interface AnswerRestorer {
-  /** Texts may come out otherwise than they went in, or with something else; else they need not be decoded on their way. */
+  /** Whether texts may be changed or gain something. If false, they need not be decoded. */
   readonly changesText: boolean;
   /**
-   * Takes the events of a stream in their order (`stream/sequence.ts`).
-   * @param out where those go that the client is to get
+   * Handles the events of a stream in order (`stream/sequence.ts`).
+   * @param out receives the events for the client
    */
   event(event: StreamEvent, out: StreamEvent[]): void;
   answer(answer: Answer): Answer;
 }
 
-/** A request as a target can take it. */
+/** A request that a target can accept. */
 export interface Fitted {
   readonly request: ConversationRequest;
-  /** Null where the answer is right as it comes. */
+  /** Null if the answer needs no changes. */
   readonly restorer: AnswerRestorer | null;
 }
 
-/** What a request is changed for. */
+/** The target for which a request is changed. */
 export interface FitContext {
-  /** Of the target's protocol. */
+  /** Rules of the target's protocol. */
   readonly rules: RequestRules;
-  /** Of the target. */
+  /** Options of the target. */
   readonly options: TargetOptions;
-  /** Is told what the request loses. */
+  /** Records what the request loses. */
   readonly leftOut: LeftOut;
 }
 
 /**
- * One change of a request, for one thing that a target does not know.
- * @returns null where nothing has to be changed, neither in the request nor in its answer
+ * A change of a request for one thing that a target does not support.
+ * @returns null if neither the request nor its answer needs a change
  */
 export type Fit = (request: ConversationRequest, context: FitContext) => Fitted | null;
 
-/** The answer with each part of its choices changed. */
+/** Returns the answer with each part of its choices changed. */
 export function mapParts(answer: Answer, change: (part: AnswerPart, choice: number) => AnswerPart): Answer {
   const choices = answer.choices.map((choice, index) => ({
     ...choice,
@@ -48,7 +48,7 @@ export function mapParts(answer: Answer, change: (part: AnswerPart, choice: numb
   return { ...answer, choices };
 }
 
-/** The turn with each call of the assistant's changed; the same one where none is. */
+/** Returns the turn with each call of the assistant changed, or the same turn if none is. */
 export function withCalls<Of extends Turn>(turn: Of, change: (call: ToolCallPart) => ToolCallPart): Of {
   if (turn.role !== 'assistant') return turn;
   let parts: AssistantPart[] | null = null;
@@ -62,7 +62,7 @@ export function withCalls<Of extends Turn>(turn: Of, change: (call: ToolCallPart
   return parts === null ? turn : { ...turn, parts };
 }
 
-/** The same of all turns. */
+/** Changes the calls of all turns in this way. */
 export function mapCalls(
   turns: readonly Turn[],
   change: (call: ToolCallPart) => ToolCallPart,
@@ -71,7 +71,7 @@ export function mapCalls(
   return changed.some((turn, index) => turn !== turns[index]) ? changed : turns;
 }
 
-/** Whether an answer has a part of reasoning: most have none, and then nothing of them is to be moved. */
+/** Returns whether an answer has reasoning. Most have none, so that nothing needs to be moved. */
 export function hasReasoning({ choices }: Answer): boolean {
   for (const { parts } of choices) for (const { kind } of parts) if (kind === 'reasoning') return true;
   return false;

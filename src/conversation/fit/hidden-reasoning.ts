@@ -8,9 +8,9 @@ import { mostCarried, withText } from '../unsigned-reasoning.js';
 import { type AnswerRestorer, type FitContext, type Fitted, hasReasoning, mapParts } from './fitted.js';
 
 /**
- * Reasoning without a signature has to come back to its upstream, and so do the words that a messages upstream signed,
- * which refuses its signature beside others or none. A client that sees them returns them as text; one that did not ask
- * for them returns its token alone and carries them inside it, and so does one that leaves them out of its history.
+ * Reasoning without a signature must be returned to its upstream. So must the words that a messages upstream signed,
+ * which refuses its signature beside other words or none. A client that sees them returns them as text. One that did not
+ * ask for them, or that drops them from its history, returns only its token, which therefore contains them.
  */
 export function fitHiddenReasoning(request: ConversationRequest, { rules }: FitContext): Fitted | null {
   const { signatures, returnsReasoning } = clientTraitsOf(request);
@@ -24,9 +24,9 @@ export function fitHiddenReasoning(request: ConversationRequest, { rules }: FitC
 /** Puts reasoning into the token that follows it. */
 class HiddenReasoning implements AnswerRestorer {
   readonly changesText = false;
-  /** Of each choice, until its token comes. */
+  /** Text of each choice until its token arrives. */
   readonly #texts = new Map<number, string>();
-  /** Choices whose text is not whole. */
+  /** Choices whose text is incomplete. */
   readonly #cut = new Set<number>();
   #carried = 0;
   readonly #rules: RequestRules;
@@ -61,7 +61,7 @@ class HiddenReasoning implements AnswerRestorer {
 
   #carrying(token: string, text: string, isWhole: boolean): string {
     if (!this.#rules.signsWords) return withText(token, text);
-    // What is signed is of no use in part.
+    // Signed words are of no use if incomplete.
     return withWords(token, isWhole ? text : null);
   }
 

@@ -6,28 +6,28 @@ const longestOpening = 256;
 const shortEscapes: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
 
 /**
- * Reads the one member of a JSON object while the object is written, as a model writes an answer or the arguments of a
- * call. What is no such object is taken for the member itself, since models do not always keep to a form.
+ * Reads the single member of a JSON object while a model writes the object, as an answer or as the arguments of a call.
+ * Anything else is treated as the member itself, since models do not always follow the format.
  */
 export abstract class MemberReader {
-  /** Nothing has been given out. */
+  /** Whether no text of the member has been returned yet. */
   isEmpty = true;
   protected readonly name: string;
-  /** What came and could not be read yet. */
+  /** Input that could not be read yet. */
   protected held = '';
   readonly #opening: RegExp;
   #state: 'opening' | 'member' | 'after' | 'other' | 'plain' = 'opening';
 
   /**
-   * @param name letters alone
-   * @param begin pattern of what the member begins with; only tried on what has come before it
+   * @param name letters only
+   * @param begin pattern for the beginning of the member; only applied to the input before the member
    */
   constructor(name: string, begin: string) {
     this.name = name;
     this.#opening = new RegExp(`^\\s*\\{\\s*"${name}"\\s*:\\s*${begin}`);
   }
 
-  /** @returns what can be given out now, or an empty string */
+  /** @returns the text that is available now, or an empty string */
   add(piece: string): string {
     if (this.#state === 'after') return '';
     this.held += piece;
@@ -37,26 +37,26 @@ export abstract class MemberReader {
     return this.#state === 'plain' ? this.#noted(this.taken()) : '';
   }
 
-  /** The object has ended. @returns the rest of the member */
+  /** Called when the object has ended. @returns the rest of the member */
   end(): string {
     const rest = this.taken();
     if (this.#state === 'member' || this.#state === 'after' || rest === '') return '';
     return this.#noted(this.#state === 'plain' ? rest : this.whole(rest));
   }
 
-  /** What can be given out of the member that is held. */
+  /** Returns the text of the member that is available in `held`. */
   protected abstract read(): string;
 
-  /** The member in a whole text. */
+  /** Returns the member in a whole text. */
   protected abstract whole(text: string): string;
 
-  /** Nothing more is read. */
+  /** Ignores all further input. */
   protected stop(): void {
     this.#state = 'after';
     this.held = '';
   }
 
-  /** All that is held, which is then held no more. */
+  /** Returns all held input and clears it. */
   protected taken(): string {
     const text = this.held;
     this.held = '';
@@ -79,13 +79,13 @@ export abstract class MemberReader {
   }
 }
 
-/** Reads a member that is a string: gives out its text. */
+/** Reads a string member and returns its text. */
 export class MemberText extends MemberReader {
   constructor(name: string) {
     super(name, '"');
   }
 
-  /** The characters of the string that are whole: half an escape, or half of a surrogate pair, waits for the rest. */
+  /** Returns the complete characters of the string. Half an escape, or half a surrogate pair, waits for the rest. */
   protected override read(): string {
     const { held } = this;
     let text = '';
@@ -110,7 +110,7 @@ export class MemberText extends MemberReader {
     }
     this.held = held.slice(at);
     if (!isHighSurrogate(text.charCodeAt(text.length - 1))) return text;
-    // It is written as an escape again, as which it is read with its other half.
+    // The half is held as an escape again, and read together with its other half.
     this.held = `\\u${text.charCodeAt(text.length - 1).toString(16)}${this.held}`;
     return text.slice(0, -1);
   }
@@ -120,7 +120,7 @@ export class MemberText extends MemberReader {
   }
 }
 
-/** Reads a member of any kind: gives out its JSON text. */
+/** Reads a member of any type and returns its JSON text. */
 export class MemberValue extends MemberReader {
   #depth = 0;
   #isInString = false;
@@ -130,7 +130,7 @@ export class MemberValue extends MemberReader {
     super(name, '(?=\\S)');
   }
 
-  /** Up to where the value ends: with its last bracket or quote, or before what follows a number or word. */
+  /** Reads to the end of the value: its last bracket or quote, or the end of a number or word. */
   protected override read(): string {
     const piece = this.taken();
     for (let at = 0; at < piece.length; at++) {
@@ -140,7 +140,7 @@ export class MemberValue extends MemberReader {
       else if (character === '{' || character === '[') this.#depth++;
       else if (character === '}' || character === ']') this.#depth--;
       else if (this.#depth > 0 || !' \n\r\t,'.includes(character)) continue;
-      // A string that begins has not ended with its first quote.
+      // An opening quote does not end a string.
       if (this.#depth > 0 || this.#isInString) continue;
       this.stop();
       const isPart = this.#depth === 0 && '"}]'.includes(character);
@@ -163,8 +163,8 @@ export class MemberValue extends MemberReader {
 }
 
 /**
- * The text of the one member of a JSON object, or the text itself where that is not what it is.
- * @param text of a whole object, most likely
+ * Returns the text of the single member of a JSON object, or the text itself if it is not such an object.
+ * @param text usually that of a whole object
  */
 export function memberOf(text: string, name: string): string {
   const parsed = parseJson(text);

@@ -1,17 +1,17 @@
 import { argumentsMember, objectArguments } from '../call-arguments.js';
 
-/** Of a text that is no object: so much is kept to be read when it is whole. */
+/** Maximum number of characters that are held of a text that is not an object, until it is complete. */
 const mostHeld = 1024 * 1024;
-/** Levels that a protocol's reader takes. */
+/** Maximum nesting that readers of the protocols accept. */
 const mostDepth = 1000;
-/** Characters of a number or word. */
+/** Maximum number of characters of a number or word. */
 const longestLiteral = 1024;
-/** Of `\u` with its digits. */
+/** Length of `\u` with its digits. */
 const codeLength = 6;
 const shortEscapes = '"\\/bfnrt';
 const literal = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/;
 
-/** What may come next. */
+/** What may follow. */
 type Expected =
   | 'value'
   /** A value, or the end of an empty array. */
@@ -20,22 +20,22 @@ type Expected =
   /** A key, or the end of an empty object. */
   | 'firstKey'
   | 'colon'
-  /** A comma, or the end of what is open. */
+  /** A comma, or the end of the innermost object or array. */
   | 'next'
   | 'string'
   | 'literal'
-  /** The object has ended, or cannot be read on. */
+  /** The object has ended, or is not valid from here on. */
   | 'nothing';
 
 /**
- * Passes on the arguments of a call while they are written, and makes them the JSON text of an object. A text that does
- * not begin as one is held and put into one; where an object breaks off, what is open in it is closed.
+ * Passes on the arguments of a call while they are written, as the JSON text of an object. A text that does not begin as
+ * an object is held and wrapped in one. If an object breaks off, its open values are closed.
  */
 export class ObjectText {
-  /** What came before it is known whether it begins an object, or what is no object. */
+  /** Input before it is known whether an object begins, or text that is not an object. */
   #held = '';
   #object: ObjectRepair | null = null;
-  /** What is no object, and too long to be held, is written as a text. */
+  /** Whether a text that is not an object was too long to hold and is being written as a string. */
   #isWritten = false;
 
   /** @returns what can be passed on now, or an empty string */
@@ -57,8 +57,8 @@ export class ObjectText {
   }
 
   /**
-   * The arguments have ended.
-   * @returns what is missing of an object, and whether one has broken off
+   * Called when the arguments have ended.
+   * @returns the missing end of the object, and whether it was incomplete
    */
   end(): { readonly rest: string; readonly isBroken: boolean } {
     if (this.#object !== null) {
@@ -69,7 +69,7 @@ export class ObjectText {
   }
 }
 
-/** Inside quotes. */
+/** Escapes a text for use within quotes. */
 function escaped(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
@@ -77,11 +77,11 @@ function escaped(text: string): string {
 /** Reads an object character by character. */
 class ObjectRepair {
   #expected: Expected = 'value';
-  /** The closing brackets of what is open, the innermost last. */
+  /** Closing brackets of everything that is open, innermost last. */
   readonly #closing: string[] = [];
-  /** What is passed on only when more follows it: a comma, half an escape, a number. */
+  /** Output that is only passed on when more follows: a comma, half an escape, a number. */
   #held = '';
-  /** The string that is open is a key. */
+  /** Whether the open string is a key. */
   #isKey = false;
 
   add(piece: string): string {
@@ -100,7 +100,10 @@ class ObjectRepair {
     return out;
   }
 
-  /** What comes now is no part of the object. @returns what closes all that is open; empty where nothing is */
+  /**
+   * Called when the rest does not belong to the object. @returns what closes everything that is open; empty if nothing
+   * is
+   */
   end(): string {
     let out = '';
     if (this.#expected === 'string') out = this.#isKey ? '":null' : '"';
@@ -190,7 +193,7 @@ class ObjectRepair {
     return character;
   }
 
-  /** What is no escape was meant to stand for itself. */
+  /** An invalid escape stands for its own characters. */
   #inEscape(character: string): string {
     const isCode = this.#held.startsWith('\\u');
     if (isCode && !isHexDigit(character)) {
@@ -230,7 +233,7 @@ function isOfLiteral(character: string): boolean {
   return /^[A-Za-z0-9+.-]$/.test(character);
 }
 
-/** Where a string ends, or has what is written as an escape. */
+/** Returns where a string ends, or contains a character that JSON must escape. */
 function nextSpecial(text: string, from: number): number {
   for (let at = from; at < text.length; at++) {
     const code = text.charCodeAt(at);

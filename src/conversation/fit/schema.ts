@@ -1,7 +1,7 @@
 import { entryOf } from '../../wire/entry-of.js';
 import { isList, isObject, type JsonObject, objectOf } from '../../wire/json.js';
 
-/** Members whose value is a schema, or a list of them. */
+/** Keywords whose value is a schema or a list of schemas. */
 const nested: ReadonlySet<string> = new Set([
   'items',
   'prefixItems',
@@ -19,7 +19,7 @@ const nested: ReadonlySet<string> = new Set([
   'unevaluatedItems',
   'unevaluatedProperties',
 ]);
-/** Members whose value has a schema under each name. */
+/** Keywords whose value is an object of schemas by name. */
 const named: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',
@@ -29,8 +29,8 @@ const named: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A JSON Schema with each schema in it changed, the inner ones first. Values that only look like a schema (`enum`,
- * `default`) stay.
+ * Changes every schema in a JSON Schema, inner ones first. Values that only look like schemas (`enum`, `default`) are
+ * left unchanged.
  */
 export function mapSchemas(schema: JsonObject, change: (schema: JsonObject) => JsonObject): JsonObject {
   const mapEach = (value: JsonObject): JsonObject =>
@@ -43,13 +43,13 @@ export function mapSchemas(schema: JsonObject, change: (schema: JsonObject) => J
   );
 }
 
-/** Whether a value of a schema may be an object, as far as it says so. */
+/** Returns whether a value of a schema may be an object, if the schema says so. */
 export function allowsObject({ type, properties }: JsonObject): boolean {
   if (type === undefined) return properties !== undefined;
   return type === 'object' || (Array.isArray(type) && type.includes('object'));
 }
 
-/** Not by assignment: a client may call a member `__proto__`. */
+/** Not by assignment: a client's property may be named `__proto__`. */
 function mapMembers(value: JsonObject, map: (name: string, value: unknown) => unknown): JsonObject {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, map(name, each)]));
 }
@@ -59,7 +59,7 @@ function mapValue(value: unknown, change: (schema: JsonObject) => JsonObject): u
   return isObject(value) ? mapSchemas(value, change) : value;
 }
 
-/** Whether references lead back to where they stand, or to anything but a definition at the root. */
+/** Returns whether references are cyclic, or refer to anything but a definition at the root. */
 export function isRecursive({ $defs, definitions, ...root }: JsonObject): boolean {
   const references = new Map([['#', referencesIn(root)]]);
   for (const [keyword, list] of Object.entries({ $defs, definitions }))
@@ -74,7 +74,7 @@ export function isRecursive({ $defs, definitions, ...root }: JsonObject): boolea
       entryOf(users, target, (): string[] => []).push(user);
     }
   }
-  // What refers to nothing is done; then what refers to nothing else, and so on.
+  // Definitions without references are done; then those that refer only to these, and so on.
   const done = [...references.keys()].filter((name) => open.get(name) === 0);
   for (const name of done)
     for (const user of users.get(name) ?? []) {

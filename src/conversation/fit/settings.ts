@@ -4,7 +4,7 @@ import { isSaid, leaveOut, type Setting } from '../setting-names.js';
 import { signatureFor } from '../signature.js';
 import type { FitContext, Fitted } from './fitted.js';
 
-/** Tells what the target's protocol has no member for: its encoder passes that over. */
+/** Records settings for which the target's protocol has no member. Its encoder ignores them. */
 export function fitSettings(
   request: ConversationRequest,
   { rules, options: { hostedTools, topK }, leftOut }: FitContext,
@@ -21,16 +21,16 @@ export function fitSettings(
   return null;
 }
 
-/** Where it stood, and its type: `tools.web_search`. */
+/** The list that contains the tool, and its type: `tools.web_search`. */
 function nameOf({ type, at }: HostedTool): string {
   const [list = ''] = at.split(/[.[]/, 1);
   return list === type ? type : `${list}.${type}`;
 }
 
 /**
- * An upstream takes no reasoning but what its own vendor signed. Text and signature of one may be parts of their own, so
- * a turn is told whose reasoning is lost altogether. What led to an answer that is done, and that nobody signed, no
- * upstream asks for.
+ * An upstream only accepts reasoning that its own vendor signed. Text and signature may be separate parts, so a turn
+ * counts if all of its reasoning is lost. Unsigned reasoning before a finished answer does not count, since no upstream
+ * asks for it.
  */
 function losesReasoning({ turns }: ConversationRequest, { protocol }: RequestRules): boolean {
   return turns.some((turn) => {
@@ -44,7 +44,7 @@ function losesReasoning({ turns }: ConversationRequest, { protocol }: RequestRul
   });
 }
 
-/** Says more than the setting's default does. */
+/** Returns whether a setting differs from its default. */
 function isSet(request: ConversationRequest, setting: Setting): boolean {
   switch (setting) {
     case 'parallelCalls':

@@ -11,8 +11,8 @@ import { mostCarried, unsignedReasoning } from '../unsigned-reasoning.js';
 import { type AnswerRestorer, type FitContext, type Fitted, hasReasoning } from './fitted.js';
 
 /**
- * Clients without a field for the signatures that upstreams want to see again beside the calls of a tool loop have the
- * calls carry them, see `carrying-id.ts`; so do those that would not return what stands in the field.
+ * Some clients have no member for the signatures that upstreams need beside the calls of a tool loop, or would not
+ * return it. For these, the calls carry the signatures: see `carrying-id.ts`.
  */
 export function fitSignedCalls(
   request: ConversationRequest,
@@ -27,7 +27,7 @@ export function fitSignedCalls(
   return reasoning === 'signed' ? { request, restorer: new SignedCalls('none') } : null;
 }
 
-/** Reasoning that such a client sends along as text is for upstreams of its own protocol. */
+/** The text of reasoning that such a client sends is only for upstreams of its own protocol. */
 function nameTexts({ turns }: ConversationRequest, leftOut: LeftOut): void {
   for (const turn of turns) {
     if (turn.role !== 'assistant') continue;
@@ -41,19 +41,22 @@ function nameTexts({ turns }: ConversationRequest, leftOut: LeftOut): void {
 type Call = Pick<ToolCallPart, 'id' | 'signature'>;
 
 /**
- * What stands in the client's field: what an id has no room for; beside that what comes with shown text, or before a text
- * of the answer; or nothing, since there is none.
+ * Which signatures are put in the client's member: those too long for an id; those too, and those after shown reasoning
+ * or before a text of the answer; or none, since the protocol has no such member.
  */
 type InField = 'tooLong' | 'shown' | 'none';
 
-/** Characters of tokens that wait for a call: those of the words that they may have in them, in base64 and once more. */
+/**
+ * Maximum number of characters of tokens that wait for a call: enough for the words that they may contain, encoded as
+ * base64 twice.
+ */
 const longestWaiting = 8 * mostCarried;
 
 /** Tokens of a choice that no call carries yet. */
 interface Waiting {
   tokens: string[];
   characters: number;
-  /** There were more than a call can carry: it carries none. */
+  /** Whether there were more than a call can carry, so that it carries none. */
   isOver: boolean;
 }
 
@@ -61,10 +64,10 @@ const nothingWaiting = (): Waiting => ({ tokens: [], characters: 0, isOver: fals
 
 const none: readonly string[] = [];
 
-/** Moves the signatures of reasoning to the call that comes next. */
+/** Moves signatures of reasoning to the next call. */
 class SignedCalls implements AnswerRestorer {
   readonly #waiting = new Map<number, Waiting>();
-  /** Choices with text of reasoning that has had no signature yet. */
+  /** Choices with reasoning text whose signature has not arrived. */
   readonly #shown = new Set<number>();
   readonly #inField: InField;
 
@@ -72,7 +75,7 @@ class SignedCalls implements AnswerRestorer {
     this.#inField = inField;
   }
 
-  /** A text tells where the tokens that wait belong. */
+  /** Texts matter while tokens wait: they decide where these belong. */
   get changesText(): boolean {
     return this.#waiting.size > 0 || this.#shown.size > 0;
   }
@@ -124,7 +127,7 @@ class SignedCalls implements AnswerRestorer {
     for (const signature of tokens) out.push({ kind: 'signature', choice, signature });
   }
 
-  /** @returns what is too much for a call, and is for the client's field, if it has one */
+  /** @returns tokens that are too many for a call, for the client's member, if there is one */
   #wait(choice: number, token: string): readonly string[] {
     const waiting = entryOf(this.#waiting, choice, nothingWaiting);
     if (waiting.isOver) return none;
@@ -140,8 +143,9 @@ class SignedCalls implements AnswerRestorer {
   }
 
   /**
-   * A text comes next. A generateContent upstream signs a part: what stood on a text is not for the call behind it.
-   * @returns what the client is to get in its field
+   * Called before a text. A generateContent upstream signs a part: the signature on a text does not belong to the call
+   * after it.
+   * @returns the tokens for the client's member
    */
   #pass(choice: number): readonly string[] {
     const waiting = this.#waiting.get(choice);
@@ -158,7 +162,7 @@ class SignedCalls implements AnswerRestorer {
     return this.#inField === 'shown' ? tokens : none;
   }
 
-  /** @returns the call, and tokens that have to stand before it in the field of the client's protocol */
+  /** @returns the call, and tokens that must precede it in the member of the client's protocol */
   #carrying(choice: number, givenId: string): { readonly tokens: readonly string[]; readonly call: Call } {
     const tokens = this.#waiting.get(choice)?.tokens ?? none;
     this.#waiting.delete(choice);
@@ -168,8 +172,8 @@ class SignedCalls implements AnswerRestorer {
       const carrying = carryInId(id, tokens);
       return carrying === null ? { tokens, call: { id } } : { tokens: [], call: { id: carrying } };
     }
-    // An id always comes back, and the field beside it from some clients. Without their words tokens are of use where
-    // the client returns those.
+    // Clients always return the id, and some the member beside it. Tokens without their words are useful if the client
+    // returns the words.
     const call = carriedBy(id, tokens) ?? carriedBy(id, tokens.map(withoutWords)) ?? { id };
     return { tokens: [], call };
   }
@@ -179,7 +183,10 @@ function signatureAlone(signature: string): ReasoningPart {
   return { kind: 'reasoning', text: '', signature };
 }
 
-/** The call with the tokens in its id or, where they are too long for that, beside it; null where they are for both. */
+/**
+ * Returns the call with the tokens in its id, or beside it if they are too long for that. Null if they are too long for
+ * both.
+ */
 function carriedBy(id: string, tokens: readonly string[]): Call | null {
   const carrying = carryInId(id, tokens);
   if (carrying !== null) return { id: carrying };

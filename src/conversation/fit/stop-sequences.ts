@@ -4,10 +4,10 @@ import type { ConversationRequest } from '../request.js';
 import { leaveOut } from '../setting-names.js';
 import type { AnswerRestorer, FitContext, Fitted } from './fitted.js';
 
-/** So many sequences are looked for: each costs a step for every character of the answer. */
+/** Maximum number of sequences that are looked for. Each costs a step per character of the answer. */
 const mostWatched = 64;
 
-/** Stop sequences that the upstream does not take are looked for in its answer, which ends where one is met. */
+/** Looks in the answer for stop sequences that the upstream does not support. The answer ends at the first match. */
 export function fitStopSequences(
   request: ConversationRequest,
   { rules: { stop }, leftOut }: FitContext,
@@ -27,10 +27,10 @@ export function fitStopSequences(
 
 type TextEvent = Extract<StreamEvent, { readonly kind: 'text' }>;
 
-/** A choice whose text is looked through. */
+/** A choice whose text is searched. */
 interface Choice {
   readonly text: StopText;
-  /** Of characters that are held back. */
+  /** Log probabilities of the characters that are held back. */
   logprobs: TokenLogprob[];
   isOver: boolean;
 }
@@ -58,7 +58,7 @@ class StopCutter implements AnswerRestorer {
     if (choice.isOver) return;
     if (event.kind === 'text') this.#text(event, choice, out);
     else {
-      // A source that is named belongs to the text before it, in which a sequence may go on.
+      // A citation belongs to the text before it, in which a sequence may continue.
       if (event.kind !== 'citation') flush(event.choice, choice, out);
       out.push(event);
     }
@@ -104,7 +104,7 @@ function spoken(choice: number, text: string, logprobs: readonly TokenLogprob[])
   return logprobs.length === 0 ? { kind: 'text', choice, text } : { kind: 'text', choice, text, logprobs };
 }
 
-/** Those of the tokens that a text is made of. */
+/** Returns the log probabilities of the tokens in a text. */
 function within(logprobs: readonly TokenLogprob[], text: string): TokenLogprob[] {
   let length = 0;
   return logprobs.filter(({ token }) => {
@@ -113,7 +113,7 @@ function within(logprobs: readonly TokenLogprob[], text: string): TokenLogprob[]
   });
 }
 
-/** A whole choice up to the first sequence in its text. */
+/** Returns a whole choice up to the first sequence in its text. */
 function cut(choice: AnswerChoice, sequences: readonly string[]): AnswerChoice {
   const { parts } = choice;
   for (let start = 0; start < parts.length; start++) {
@@ -132,7 +132,7 @@ function cut(choice: AnswerChoice, sequences: readonly string[]): AnswerChoice {
   return choice;
 }
 
-/** The texts that follow each other: a sequence may lie across them. */
+/** Returns adjacent texts, since a sequence may span them. */
 function textsFrom(parts: readonly AnswerPart[], start: number): AnswerText[] {
   const texts: AnswerText[] = [];
   for (let part = parts[start]; part?.kind === 'text'; part = parts[start + texts.length]) texts.push(part);
@@ -156,12 +156,12 @@ function shortened(texts: readonly AnswerText[], length: number): AnswerText[] {
   return kept;
 }
 
-/** One sequence, and how much of it the text ends with (Knuth, Morris and Pratt's automaton). */
+/** One sequence, and how much of it the text ends with (the automaton of Knuth, Morris and Pratt). */
 class Matcher {
   readonly sequence: string;
-  /** Characters of the sequence that the text ends with. */
+  /** Number of characters of the sequence that the text ends with. */
   matched = 0;
-  /** For each prefix of the sequence, the longest other one that it ends with. */
+  /** For each prefix of the sequence, the length of the longest shorter prefix that it ends with. */
   readonly #fallback: Uint32Array;
 
   constructor(sequence: string) {
@@ -175,7 +175,7 @@ class Matcher {
     }
   }
 
-  /** @returns true where the sequence has been met */
+  /** @returns whether the sequence has been matched */
   step(code: number): boolean {
     while (this.matched > 0 && this.sequence.charCodeAt(this.matched) !== code)
       this.matched = this.#fallback[this.matched - 1] as number;
@@ -185,22 +185,22 @@ class Matcher {
 }
 
 /**
- * Looks for the first of some sequences in a text that comes in pieces, and holds back no more than what may be the
- * beginning of one. Of two that end at once the longer one is met.
+ * Finds the first of several sequences in a text that arrives in pieces. Only holds back text that may be the beginning
+ * of a sequence. If two end at the same character, the longer one matches.
  */
 export class StopText {
-  /** The sequence that was met, or null. */
+  /** The sequence that was matched, or null. */
   met: string | null = null;
   readonly #matchers: readonly Matcher[];
-  /** What the longest beginning of a sequence is held back of. */
+  /** Text that is held back because it may be the beginning of a sequence. */
   #held = '';
 
-  /** @param sequences none of them empty */
+  /** @param sequences must not be empty strings */
   constructor(sequences: readonly string[]) {
     this.#matchers = sequences.map((sequence) => new Matcher(sequence));
   }
 
-  /** @returns what can be passed on now of the text up to the sequence */
+  /** @returns the text before the sequence that can be passed on now */
   add(piece: string): string {
     if (this.met !== null) return '';
     const text = this.#held + piece;
@@ -218,7 +218,7 @@ export class StopText {
     return text.slice(0, text.length - held);
   }
 
-  /** The text has ended, or something else has come in between. @returns what was held back */
+  /** Called when the text has ended, or something other than text follows. @returns the text that was held back */
   end(): string {
     const held = this.#held;
     this.#held = '';

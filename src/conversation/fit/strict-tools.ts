@@ -7,9 +7,9 @@ import type { FitContext, Fitted } from './fitted.js';
 import { allowsObject, isRecursive, mapSchemas } from './schema.js';
 
 /**
- * A model is held to the schema of a strict tool, and each vendor refuses schemas that it cannot hold a model to, each
- * others. Objects that do not say whether they have other members say that they have none; where that is not enough, the
- * tool is not strict: the model is told all of its schema, and the client checks what it sends.
+ * Vendors constrain a model to the schema of a strict tool, and each refuses schemas that it cannot enforce. Objects
+ * that do not say whether they have additional properties are closed. If that is not enough, the tool is made
+ * non-strict: the model is given its whole schema, and the client validates the arguments.
  */
 export function fitStrictTools(
   request: ConversationRequest,
@@ -35,7 +35,7 @@ function isStrict({ strict }: Tool): boolean {
   return strict === true;
 }
 
-/** @returns what a request may have beside those; null for less than nothing */
+/** @returns how much more a request may have beside these; null if these exceed it */
 export function without(left: StrictCounts, { tools, optional, unions }: StrictCounts): StrictCounts | null {
   const rest = {
     tools: left.tools - tools,
@@ -46,12 +46,12 @@ export function without(left: StrictCounts, { tools, optional, unions }: StrictC
 }
 
 interface StrictSchema {
-  /** With all of its objects closed. */
+  /** The schema with all of its objects closed. */
   readonly schema: JsonObject;
   readonly counts: StrictCounts;
 }
 
-/** @returns null for a schema that cannot be a strict one */
+/** @returns null for a schema that cannot be made strict */
 export function strictSchema(schema: JsonObject, rules: StrictRules): StrictSchema | null {
   let isTaken = rules.recursion || !isRecursive(schema);
   let optional = 0;
@@ -67,7 +67,7 @@ export function strictSchema(schema: JsonObject, rules: StrictRules): StrictSche
   return isTaken ? { schema: closed, counts: { tools: 1, optional, unions } } : null;
 }
 
-/** What says of what type a value is. */
+/** Keywords that determine the type of a value. */
 const typing = ['type', '$ref', 'anyOf', 'enum', 'const'] as const;
 
 function isKnown(schema: JsonObject, rules: StrictRules): boolean {
@@ -78,7 +78,7 @@ function isKnown(schema: JsonObject, rules: StrictRules): boolean {
   if (typeof schema.pattern === 'string' && !pattern(schema.pattern)) return false;
   if (typed && typing.every((name) => schema[name] === undefined)) return false;
   const { additionalProperties: others, properties } = schema;
-  // An object of which nothing is said may have any members.
+  // An object without any restriction may have any properties.
   return others === false || (others === undefined && (!allowsObject(schema) || properties !== undefined));
 }
 

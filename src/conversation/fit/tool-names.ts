@@ -7,7 +7,7 @@ import { type AnswerRestorer, type FitContext, type Fitted, mapParts, withCalls 
 const hashLength = 8;
 
 /**
- * Of tools that are called the same the first is declared: a model could not tell them apart, and messages and
+ * Keeps only the first of several tools with the same name: a model could not distinguish them, and messages and
  * generateContent refuse them ("Tool names must be unique", "Duplicate function declaration found").
  */
 export function fitSameTools(request: ConversationRequest, { leftOut }: FitContext): Fitted | null {
@@ -19,8 +19,8 @@ export function fitSameTools(request: ConversationRequest, { leftOut }: FitConte
 }
 
 /**
- * Names of tools that a protocol refuses become others that are always the same: as much of the name as fits, and a hash
- * of all of it. Calls of them come back under the names that the client gave.
+ * Replaces names of tools that a protocol refuses. The replacement is always the same: as much of the name as fits, and
+ * a hash of the whole name. Calls of these tools are returned under the client's names.
  */
 export function fitToolNames(
   request: ConversationRequest,
@@ -28,7 +28,7 @@ export function fitToolNames(
 ): Fitted | null {
   const { longest, legal } = toolNames;
   const originals = new Map<string, string>();
-  /** Names that have been looked at. */
+  /** Replacements of the names seen so far. */
   const fitted = new Map<string, string>();
   const nameOf = (name: string): string => {
     const known = fitted.get(name);
@@ -54,7 +54,7 @@ export function fitToolNames(
   };
 }
 
-/** Letters, digits, `_` and `-`, and a letter or `_` at the start: what every protocol takes. */
+/** Makes a name that every protocol accepts: letters, digits, `_` and `-`, beginning with a letter or `_`. */
 function shortened(name: string, longest: number): string {
   const hash = createHash('sha256').update(name).digest('base64url').slice(0, hashLength);
   const plain = name.slice(0, longest - hashLength - 1).replaceAll(/[^A-Za-z0-9_-]/g, '_');
@@ -94,7 +94,7 @@ function renamedChoice(choice: ToolChoice | null, nameOf: Rename): ToolChoice | 
 
 class CallNames implements AnswerRestorer {
   readonly changesText = false;
-  /** By the names at the upstream. */
+  /** The client's names, by the names at the upstream. */
   readonly #originals: ReadonlyMap<string, string>;
 
   constructor(originals: ReadonlyMap<string, string>) {

@@ -12,21 +12,21 @@ import { type FitContext, type Fitted, withCalls } from './fitted.js';
 
 type AssistantTurn = Extract<Turn, { readonly role: 'assistant' }>;
 
-/** Told to the model where a client gave no result. */
+/** Result for the model if the client gave none. */
 const interrupted = 'The call was interrupted: it has no result.';
 
 /**
- * Every protocol wants the calls of the model to be followed by one result each, and no other results; an interrupted
- * agent or a shortened history has others, which would be refused for good. A call without a result gets one that says
- * so, a result without its call becomes a text of the user, and each call has an id of its own: servers of open models begin
- * anew with every answer (`call_0`), which messages and responses refuse.
+ * Every protocol requires each call of the model to be followed by exactly one result, and no other results. The history
+ * of an interrupted agent, or a shortened one, may violate that and would always be refused. A call without a result
+ * therefore gets one that says so. A result without its call becomes a text of the user. Each call gets a unique id:
+ * servers of open models restart with every answer (`call_0`), which messages and responses refuse.
  *
- * What is written for a turn depends on what came before the model's next one: a result that comes after that becomes a
- * text, too, so that the beginning of a conversation stays what an upstream has cached.
+ * What is written for a turn depends only on what precedes the model's next one. A result after that becomes a text as
+ * well, so that the beginning of a conversation remains what an upstream has cached.
  *
- * Sources: https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls (results follow their calls
- * at once), https://platform.openai.com/docs/guides/function-calling (one `tool` message or output for each call); the
- * generateContent service wants as many responses as calls.
+ * Sources: https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls (results immediately follow
+ * their calls), https://platform.openai.com/docs/guides/function-calling (one `tool` message or output for each call).
+ * The generateContent service requires as many responses as calls.
  */
 export function fitToolResults(
   request: ConversationRequest,
@@ -51,15 +51,15 @@ export function fitToolResults(
   return isSame ? null : { request: { ...request, turns: mended }, restorer: null };
 }
 
-/** What the model said, and all that came before it spoke again. */
+/** Turns of the model, and everything before its next one. */
 interface Exchange {
   readonly calling: readonly AssistantTurn[];
   readonly behind: readonly Turn[];
-  /** Index of the turn after it. */
+  /** Index of the next turn. */
   readonly end: number;
 }
 
-/** Instructions between the calls of one answer come behind them all, since the results have to follow the calls. */
+/** Instructions between the calls of one answer are moved after all of them, since results must follow the calls. */
 function exchangeAt(turns: readonly Turn[], start: number): Exchange {
   const calling: AssistantTurn[] = [];
   const behind: Turn[] = [];
@@ -77,12 +77,12 @@ function exchangeAt(turns: readonly Turn[], start: number): Exchange {
   return { calling, behind, end };
 }
 
-/** The ids of the calls of an answer, or of a conversation. */
+/** Ids of the calls of an answer, or of a conversation. */
 class CallIds {
-  /** How often each was wanted. */
+  /** How often each id was requested. */
   readonly #wanted = new Map<string, number>();
 
-  /** @returns the id, or one that is made of it where a call before has it */
+  /** @returns the id, or one derived from it if an earlier call has the same */
   own(wanted: string): string {
     let id = wanted;
     let number = this.#wanted.get(wanted) ?? 0;
@@ -93,18 +93,18 @@ class CallIds {
   }
 }
 
-/** The calls of one exchange that have no result yet. */
+/** Calls of one exchange that have no result yet. */
 class WaitingCalls {
   readonly #ids: CallIds;
   readonly #calls = new Set<ToolCallPart>();
-  /** By the ids that the client knows. */
+  /** By the client's ids. */
   readonly #byId = new Map<string, ToolCallPart[]>();
 
   constructor(ids: CallIds) {
     this.#ids = ids;
   }
 
-  /** @returns the call, with another id where one before it has its own */
+  /** @returns the call, with another id if an earlier call has the same */
   add(call: ToolCallPart): ToolCallPart {
     const id = this.#ids.own(call.id);
     const own = id === call.id ? call : { ...call, id };
@@ -113,7 +113,7 @@ class WaitingCalls {
     return own;
   }
 
-  /** Takes out the call that a result is of. */
+  /** Removes and returns the call that a result answers. */
   take(id: string): ToolCallPart | undefined {
     const call = this.#byId.get(id)?.shift();
     if (call !== undefined) this.#calls.delete(call);
@@ -149,7 +149,7 @@ function missingResult({ id, name, at }: ToolCallPart): ToolResultPart {
   return { kind: 'toolResult', callId: id, name, content, isError: true, at };
 }
 
-/** A result that answers no call, as the user's words. */
+/** Converts a result that answers no call to text of the user. */
 function spoken({ callId, name, content, isError }: ToolResultPart): ContentPart[] {
   const call = [name === '' ? '' : ` of the tool '${name}'`, callId === '' ? '' : ` (call ${callId})`].join(
     '',

@@ -7,8 +7,8 @@ import type { FitContext, Fitted } from './fitted.js';
 import { allowsObject, mapSchemas } from './schema.js';
 
 /**
- * Vendors want an object at the root of a tool's schema, and refuse a choice among several there: it becomes one object
- * with the members of them all. What the model sends fits the client's schema or not, as before: the client checks it.
+ * Vendors require an object at the root of a tool's schema and refuse alternatives there. These are merged into one
+ * object with the properties of all. The client validates the arguments against its own schema, as before.
  */
 export function fitToolRoots(
   request: ConversationRequest,
@@ -28,17 +28,22 @@ function hasAny(tool: Tool, keywords: readonly string[]): tool is WithParameters
   return parameters !== null && keywords.some((keyword) => parameters[keyword] !== undefined);
 }
 
-/** So many schemas are looked into, and so many names in them: references can stand for more than there is memory. */
+/**
+ * Maximum number of schemas, and of names in them, that are read: references to references can expand beyond all memory.
+ */
 const mostSchemas = 256;
 const mostNames = 10_000;
-/** Schemas within each other, by references as well. */
+/** Maximum nesting of schemas, including references. */
 const mostLevels = 16;
 
 interface Merging {
   readonly root: JsonObject;
-  /** Schemas of each member, by their JSON text, which stands here once. */
+  /** Schemas of each property by their JSON text, so that equal ones are kept once. */
   readonly members: Map<string, Map<string, unknown>>;
-  /** Texts of schemas, and of what stands in their place, that were met: a definition is met as often as it is named. */
+  /**
+   * JSON texts of schemas and their replacements that were seen, since a definition is read as often as it is
+   * referenced.
+   */
   readonly texts: Map<unknown, string>;
   readonly left: { schemas: number; names: number; levels: number };
 }
@@ -56,7 +61,7 @@ function merged(tool: WithParameters, keywords: readonly string[], leftOut: Left
   const names = new Set(own.map(([name]) => name));
   const others = [...merging.members].filter(([name]) => !names.has(name));
   const parameters = {
-    // Object.fromEntries takes every name, `__proto__` as well.
+    // Object.fromEntries accepts every name, including `__proto__`.
     ...Object.fromEntries(kept),
     type: 'object',
     properties: Object.fromEntries([
@@ -74,8 +79,8 @@ function choiceOf(schemas: ReadonlyMap<string, unknown>): unknown {
 }
 
 /**
- * Notes the members that a schema names, and those of its parts.
- * @returns the names that it requires; none for a schema that is not looked into any more
+ * Collects the properties that a schema and its parts name.
+ * @returns the names that it requires; none for a schema beyond the limits
  */
 function read(schema: unknown, merging: Merging): ReadonlySet<unknown> {
   const { left } = merging;
@@ -92,14 +97,14 @@ function read(schema: unknown, merging: Merging): ReadonlySet<unknown> {
   return required;
 }
 
-/** All of `allOf`, and what every branch of a choice requires. */
+/** Returns what all of `allOf`, and every branch of a choice, requires. */
 function requiredByParts(schema: JsonObject, merging: Merging): Set<unknown> {
   const required = new Set<unknown>();
   for (const part of listOf(schema.allOf)) for (const name of read(part, merging)) required.add(name);
   for (const choice of [schema.anyOf, schema.oneOf]) {
     let inAll: unknown[] | null = null;
     for (const branch of listOf(choice)) {
-      // Arguments are an object: no other branch can be meant.
+      // Arguments are an object, so other branches cannot apply.
       if (branch === false || (isObject(branch) && branch.type !== undefined && !allowsObject(branch)))
         continue;
       const inBranch = read(branch, merging);
@@ -119,7 +124,7 @@ function addMembers(properties: JsonObject, { members, texts, left }: Merging): 
   }
 }
 
-/** The names while there are any left; none where there are more of them. */
+/** Takes names from what is left. Returns none if there are more than that. */
 function take<Name>(names: readonly Name[], left: Merging['left']): readonly Name[] {
   if (names.length > left.names) return [];
   left.names -= names.length;
@@ -127,8 +132,8 @@ function take<Name>(names: readonly Name[], left: Merging['left']): readonly Nam
 }
 
 /**
- * Definitions stand beside each other: what they hold is written once more at most. A reference into the depth of a
- * schema could write the same again at every level.
+ * Definitions are not nested in each other, so that their contents are written at most once more. A reference into the
+ * depth of a schema could repeat the same at every level.
  */
 const definition = /^#\/(?:\$defs|definitions|components\/schemas)\/[^/]{1,200}$/;
 
@@ -138,7 +143,7 @@ function definitionOf(reference: unknown, root: JsonObject): JsonObject | null {
 
 const branchReference = /^#\/(anyOf|oneOf|allOf)\/(\d{1,4})(?=\/|$)/;
 
-/** Branches that the schema refers to by their places at its root stand among its definitions as well. */
+/** Adds branches that the schema refers to by their path from the root to its definitions. */
 function withNamedBranches(schema: JsonObject): JsonObject {
   const named = new Map<string, unknown>();
   const moved = mapSchemas(schema, (each) => {

@@ -3,16 +3,18 @@ import type { RequestRules } from '../codec.js';
 import type { AssistantPart, ConversationRequest, Turn, UserPart } from '../request.js';
 import type { FitContext, Fitted } from './fitted.js';
 
-/* What turns a request may begin and end with. */
+/*
+ * The turns with which a request may begin and end.
+ */
 
-/** Stands for what a shortened history has lost. */
+/** Replaces what a shortened history has lost. */
 const filler: Turn = { role: 'user', parts: [{ kind: 'text', text: '(The conversation begins here.)' }] };
 
 /**
- * A history that was shortened may begin with the assistant, which the messages API refuses
- * (https://platform.claude.com/docs/en/api/messages: the first message is the user's), and generateContent where it
- * begins with a call (a function call has to follow a turn of the user). Instructions without a turn are answered by
- * OpenAI's chat API, and refused by the three others.
+ * A shortened history may begin with the assistant. The messages API refuses that
+ * (https://platform.claude.com/docs/en/api/messages: the first message is the user's). So does generateContent if the
+ * turn begins with a call (a function call must follow a turn of the user). OpenAI's chat API accepts instructions
+ * without a turn; the three others refuse them.
  */
 export function fitFirstTurn(request: ConversationRequest, { rules }: FitContext): Fitted | null {
   const { firstTurn } = rules;
@@ -22,8 +24,8 @@ export function fitFirstTurn(request: ConversationRequest, { rules }: FitContext
 }
 
 /**
- * Nothing of the turns would be written, by a client whose vendor takes that, for a vendor who does not. What a model has
- * thought is no conversation: it is written for its own vendor alone, and not always there.
+ * Returns whether the turns would be written as nothing, for a client whose vendor accepts that and a target whose
+ * vendor does not. Reasoning does not count as content: it is only written for its own vendor, and not always.
  */
 function isSilent(request: ConversationRequest, { firstTurn, instructionsAlone }: RequestRules): boolean {
   if (!clientTraitsOf(request).mayBeSilent) return false;
@@ -36,7 +38,7 @@ function isSilent(request: ConversationRequest, { firstTurn, instructionsAlone }
   );
 }
 
-/** @param inCalls the assistant may begin with anything but a call, and blank texts are written, too */
+/** @param inCalls the assistant may begin with anything but a call, and blank texts are written as well */
 function lacksUser(turns: readonly Turn[], inCalls: boolean): boolean {
   const isWritten = inCalls ? isNotEmpty : saysSomething;
   for (const turn of turns) {
@@ -52,7 +54,7 @@ function isNotEmpty(part: AssistantPart | UserPart): boolean {
   return (part.kind !== 'text' && part.kind !== 'refusal') || part.text !== '';
 }
 
-/** Parts that no encoder writes say nothing. */
+/** Parts that no encoder writes have no content. */
 function saysSomething(part: AssistantPart | UserPart): boolean {
   if (part.kind === 'text' || part.kind === 'refusal') return !isBlank(part.text);
   return part.kind !== 'reasoning' || part.signature !== null;
@@ -73,8 +75,8 @@ const goOn: Turn = {
 };
 
 /**
- * Some upstreams do not go on with an answer that is begun in the request: they are asked to. The responses API takes a
- * last message of the assistant and answers anew; the newest models of the messages API refuse it
+ * Some upstreams do not continue an answer that the request has begun, so they are told to. The responses API accepts a
+ * last message of the assistant but starts a new answer. The newest models of the messages API refuse it
  * (https://platform.claude.com/docs/en/about-claude/models/migration-guide, "Prefill removal").
  */
 export function fitPrefill(
@@ -87,7 +89,7 @@ export function fitPrefill(
   return { request: { ...request, turns: [...request.turns, goOn] }, restorer: null };
 }
 
-/** What is blank is no beginning of an answer. */
+/** A blank text is not the beginning of an answer. */
 function isBegun(part: AssistantPart): boolean {
   return part.kind !== 'reasoning' && (!('text' in part) || part.text.trim() !== '');
 }

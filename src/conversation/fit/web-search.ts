@@ -6,7 +6,7 @@ import type { FitContext, Fitted } from './fitted.js';
 
 type Names = Partial<Readonly<Record<SearchSetting | 'forced', string>>>;
 
-/** What each protocol calls the settings of a search. */
+/** Names of a search's settings in each protocol. */
 const names: Readonly<Record<TextProtocolName, Names>> = {
   chat: {
     location: 'web_search_options.user_location',
@@ -31,9 +31,9 @@ const names: Readonly<Record<TextProtocolName, Names>> = {
 };
 
 /**
- * Decides whether the target is asked to search the web, and tells what of the search it cannot be told. A search that
- * it is not asked for is one of the tools that only another vendor can run; so is one of pages to which the target cannot
- * be held, since it would read others.
+ * Decides whether the target is told to search the web, and records what of the search it cannot be told. A search that
+ * it is not told about is treated as a tool that only another vendor can run. So is a search of certain pages if the
+ * target cannot be restricted to these, since it would read others.
  */
 export function fitWebSearch(
   request: ConversationRequest,
@@ -41,7 +41,7 @@ export function fitWebSearch(
 ): Fitted | null {
   const { search, tools, toolChoice, from } = request;
   if (search === undefined) return null;
-  // Where no choice can be said of it, a client that wants no tool is served by leaving it out.
+  // If the protocol cannot forbid the search, it is left out for a client that wants no tool.
   const isUnwanted = toolChoice?.mode === 'none' && rules.choice !== 'any';
   const isAskedFor = !isUnwanted && isAsked(request, rules, options);
   const unsayable = isAskedFor ? unsayableOf(search, rules) : [];
@@ -54,7 +54,7 @@ export function fitWebSearch(
   }
   for (const setting of searchSettings)
     if (!rules.says.includes(setting) && isSet(search, setting)) tell(from, setting, leftOut);
-  // A choice of calls means nothing beside a search that cannot be chosen.
+  // A choice of tools has no effect if the only tool is a search that cannot be chosen.
   const isLost = rules.choice === 'none' && (search.forced || (tools.length === 0 && toolChoice !== null));
   if (isLost && (search.forced || toolChoice?.mode === 'required')) leftOut.add('tool_choice');
   if (!isLost) return null;
@@ -76,7 +76,10 @@ function isAsked(
 
 const restrictions: readonly SearchSetting[] = ['allowedDomains', 'blockedDomains'];
 
-/** What keeps a search from pages and cannot be said. No protocol says both, though both may count. */
+/**
+ * Returns the restrictions of a search to certain pages that the target cannot be told. No protocol has both of them,
+ * though both may be set.
+ */
 function unsayableOf(search: WebSearch, { says }: RequestRules['search']): readonly SearchSetting[] {
   const set = restrictions.filter((setting) => isSet(search, setting));
   return set.filter((setting) => !says.includes(setting) || (set.length > 1 && setting === 'blockedDomains'));

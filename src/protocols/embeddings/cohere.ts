@@ -18,24 +18,24 @@ import {
 } from './index.js';
 
 /*
- * Embeddings as Cohere's clients ask for them (https://docs.cohere.com/reference/embed and its first version), which no
- * upstream is spoken to in: each has one of the two other forms.
+ * Embeddings in the form of Cohere's clients (https://docs.cohere.com/reference/embed and its first version). Calls are
+ * converted to one of the two other forms: no upstream has this one.
  */
 
 type Version = '1' | '2';
 
-/** Forms of a vector that can be made of any upstream's. */
+/** Forms of a vector that can be made from those of any upstream. */
 const knownTypes: ReadonlySet<unknown> = new Set(['float', 'base64']);
 const readMembers = new Set(['model', 'texts', 'inputs', 'images', 'embedding_types', 'output_dimension']);
 
-/** What a body asks for. */
+/** What a body requests. */
 interface Wanted {
   readonly texts: readonly string[];
-  /** Null where the first version has one list of vectors and no types. */
+  /** Null for the first version's single list of vectors without types. */
   readonly types: readonly string[] | null;
 }
 
-/** How it is served by way of `/embeddings`, or what that becomes. */
+/** Converts a call to `/embeddings`, or to what that is converted to. */
 function form(
   version: Version,
   by: Pick<OtherForm, 'kinds' | 'upstreamPath' | 'rules' | 'convert'>,
@@ -124,7 +124,7 @@ function noText(at: string): GatewayError {
   return memberError('unsupported_parameter', at, `'${at}' is no text: for this model send texts.`);
 }
 
-/** @param answer of `/embeddings` */
+/** @param answer an answer of `/embeddings` */
 function write(answer: Buffer, { texts, types }: Wanted, version: Version): Buffer {
   const lists = new Map<string, Buffer>();
   if (types === null || types.includes('float')) lists.set('float', floats(answer, texts.length));
@@ -150,13 +150,13 @@ function write(answer: Buffer, { texts, types }: Wanted, version: Version): Buff
   ]);
 }
 
-/** The list of all vectors, each as it was written. */
+/** Returns the list of all vectors, each as it was written. */
 function floats(answer: Buffer, count: number): Buffer {
   const vectors = vectorsInOrder(cutVectors(amendedTo(false, answer), openaiKey), count);
   return Buffer.concat([Buffer.from('['), ...listed(vectors, () => '', ''), Buffer.from(']')]);
 }
 
-/** The same as single-precision numbers, little-endian, in base64. */
+/** Returns the same as single-precision numbers, little-endian, in base64. */
 function base64(answer: Buffer, count: number): Buffer {
   const data = listOf(parseObject(amendedTo(true, answer).toString('utf8'))?.data);
   const list: string[] = [];

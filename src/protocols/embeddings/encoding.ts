@@ -7,29 +7,32 @@ const QUOTE = 0x22;
 const OPEN_BRACKET = 0x5b;
 
 const formatKey = Buffer.from('"encoding_format"');
-/** Quoted, so that it is a key or a whole string, and followed by a colon, so that it is a key. */
+/** The opening and closing quotes make it a key or a whole string; a colon after it makes it a key. */
 const embeddingKey = Buffer.from('"embedding"');
 
-/** What stands in the place of an answer's embedding. */
+/** Replaces an embedding of an answer. */
 interface Replacement {
   readonly text: Buffer;
-  /** Offset after what it replaces. */
+  /** Offset after the replaced text. */
   readonly end: number;
 }
 
 /**
- * Makes the answer's vectors be of the form that the client asked for: SDKs that ask for base64 and get numbers make
- * empty vectors of them, and clients that ask for numbers cannot read base64. Base64 holds single-precision numbers,
- * little-endian; read from it, each number is written as JavaScript writes that single, which reads back the same.
+ * Converts the vectors of an answer to the form that the client requested. SDKs that request base64 read numbers as
+ * empty vectors, and clients that request numbers cannot read base64. Base64 contains single-precision numbers,
+ * little-endian. Each is written as JavaScript writes that single, which reads back the same.
  * @param body a validated request
- * @returns what puts a whole answer into that form and gives back the same buffer when it is in it already
+ * @returns a function that converts a whole answer, and returns the same buffer if it has that form already
  */
 export function encodingAmender(body: Buffer): (answer: Buffer) => Buffer {
   const asBase64 = asksForBase64(body);
   return (answer) => amendedTo(asBase64, answer);
 }
 
-/** An answer with its vectors in base64, or as lists of numbers; the same buffer where they are that already. */
+/**
+ * Returns an answer with its vectors as base64 or as lists of numbers. Returns the same buffer if it has that form
+ * already.
+ */
 export function amendedTo(asBase64: boolean, answer: Buffer): Buffer {
   return amend(answer, asBase64 ? OPEN_BRACKET : QUOTE);
 }
@@ -40,7 +43,7 @@ function asksForBase64(body: Buffer): boolean {
   return isObject(request) && request.encoding_format === 'base64';
 }
 
-/** @param unwanted first byte of a vector in the form that was not asked for */
+/** @param unwanted first byte of a vector in the form that was not requested */
 function amend(answer: Buffer, unwanted: number): Buffer {
   let at = nextEmbedding(answer, 0);
   if (at === -1 || answer[at] !== unwanted) return answer;
@@ -59,7 +62,7 @@ function amend(answer: Buffer, unwanted: number): Buffer {
   return Buffer.concat(pieces);
 }
 
-/** Where the value of the next `embedding` begins, at or after `from`, or -1. */
+/** Returns where the value of the next `embedding` at or after `from` begins, or -1. */
 function nextEmbedding(answer: Buffer, from: number): number {
   let at = answer.indexOf(embeddingKey, from);
   while (at !== -1) {
@@ -73,7 +76,7 @@ function nextEmbedding(answer: Buffer, from: number): number {
 function asBase64(answer: Buffer, at: number): Replacement | null {
   const found = readFloats(answer, at);
   if (found === null) return null;
-  // Every machine that uWebSockets.js runs on is little-endian.
+  // Every platform of uWebSockets.js is little-endian.
   const { buffer, byteOffset, byteLength } = found.values;
   const text = `"${Buffer.from(buffer, byteOffset, byteLength).toString('base64')}"`;
   return { text: Buffer.from(text, 'latin1'), end: found.end };
@@ -83,12 +86,12 @@ function asNumbers(answer: Buffer, at: number): Replacement | null {
   if (answer[at] !== QUOTE) return null;
   const close = answer.indexOf(QUOTE, at + 1);
   if (close === -1) return null;
-  // Some writers of JSON escape the slash.
+  // Some JSON writers escape the slash.
   const bytes = Buffer.from(answer.toString('latin1', at + 1, close).replaceAll('\\/', '/'), 'base64');
   if (bytes.length % 4 !== 0) return null;
   const numbers = new Array<number>(bytes.length / 4);
   for (let i = 0; i < numbers.length; i++) numbers[i] = bytes.readFloatLE(4 * i);
-  // Not a number, and infinite, cannot be said in JSON.
+  // JSON has no NaN and no infinite numbers.
   if (!numbers.every(Number.isFinite)) return null;
   return { text: Buffer.from(JSON.stringify(numbers), 'latin1'), end: close + 1 };
 }
@@ -99,14 +102,14 @@ const DOT = 0x2e;
 const ZERO = 0x30;
 const CLOSE_BRACKET = 0x5d;
 
-/** Numbers of up to 17 digits stay below: their sum of digits is off by at most one part in 2^51. */
+/** Numbers of up to 17 digits stay below: the sum of their digits is off by at most one part in 2^51. */
 const highestSum = 1e17;
 /** Powers of ten that a double holds exactly. */
 const powers = Array.from({ length: 23 }, (_, exponent) => 10 ** exponent);
 const below = 1 - 2 ** -50;
 const above = 1 + 2 ** -50;
 
-/** What `readFloats` found. */
+/** Result of `readFloats`. */
 interface FloatList {
   /** Valid until the next call. */
   readonly values: Float32Array;
@@ -117,10 +120,10 @@ interface FloatList {
 let scratch = new Float32Array(4096);
 
 /**
- * Reads a JSON array of numbers into single precision, as `Math.fround` of each would, in a third of the
- * time of `JSON.parse`: the largest answers have six million of them.
- * @param open where the array opens
- * @returns the numbers, or null for anything that is no flat array of numbers
+ * Reads a JSON array of numbers into single precision, like `Math.fround` of each. Takes a third of the time of
+ * `JSON.parse`: the largest answers have six million numbers.
+ * @param open offset of the opening bracket
+ * @returns the numbers, or null for anything but a flat array of numbers
  */
 export function readFloats(bytes: Buffer, open: number): FloatList | null {
   let at = skipSpace(bytes, open + 1);
@@ -146,7 +149,7 @@ function grown(full: Float32Array): Float32Array<ArrayBuffer> {
   return larger;
 }
 
-/** Offset of the first byte that is in no number: a comma, a bracket, white space, or the end. */
+/** Returns the offset of the first byte that is not part of a number: a comma, a bracket, white space, or the end. */
 function endOfToken(bytes: Buffer, from: number): number {
   let at = from;
   while (at < bytes.length) {
@@ -157,7 +160,7 @@ function endOfToken(bytes: Buffer, from: number): number {
   return at;
 }
 
-/** The number in `bytes[from, end)`, in a double whose single is the right one, or NaN when it is none. */
+/** Returns the number in `bytes[from, end)` as a double that rounds to the right single, or NaN if it is not a number. */
 function readFloat(bytes: Buffer, from: number, end: number): number {
   let at = from;
   const negative = bytes[at] === MINUS;
@@ -172,7 +175,7 @@ function readFloat(bytes: Buffer, from: number, end: number): number {
     else return slowFloat(bytes, from, end);
   }
   const fraction = point === -1 ? 0 : end - point - 1;
-  // Zeros before the first digit that counts add nothing to the sum, so only a sum shows how many digits it has.
+  // Zeros before the first significant digit add nothing to the sum, so only the sum shows how many digits count.
   if (
     fraction >= powers.length ||
     sum >= highestSum ||
@@ -183,7 +186,7 @@ function readFloat(bytes: Buffer, from: number, end: number): number {
     return slowFloat(bytes, from, end);
   }
   const value = fraction === 0 ? sum : sum / (powers[fraction] as number);
-  // Near the middle between two singles the error of the sum could decide.
+  // Near the middle between two singles, the error of the sum could decide.
   if (Math.fround(value * below) !== Math.fround(value * above)) return slowFloat(bytes, from, end);
   return negative ? -value : value;
 }

@@ -1,14 +1,14 @@
 import { afterColon, endOfNumber, endOfString, standsAt } from '../../wire/json-skip.js';
 import { isPlainAscii } from '../../wire/plain-text.js';
 
-/** Where an event's type stands: before everything that may be long, but for servers that sort their members. */
+/** The type is within the first bytes of an event, before any long member, except from servers that sort their members. */
 const typeWithin = 256;
 
-/** A client asks for a response. */
+/** The client requests a response. */
 const responseCreate = 'response.create';
 /** A response has ended. */
 export const responseDone = 'response.done';
-/** What the client has said, as text. */
+/** A transcript of the client's speech. */
 export const transcribed = 'conversation.item.input_audio_transcription.completed';
 
 const typeKey = Buffer.from('"type"');
@@ -23,13 +23,13 @@ const letterP = 0x70;
 const letterR = 0x72;
 const letterC = 0x63;
 const letterV = 0x76;
-/** How far behind its first letter the second word of `response.done` begins. */
+/** Offset of the second word of `response.done`. */
 const secondWord = 'response.'.length;
 const seconds = [...'dc'].map((letter) => letter.charCodeAt(0));
 
 /**
- * Whether the type of a server event may be one of those that are looked for here and in `OpenUsage`: false for nearly
- * all of them, pieces of sound and text, by a look at the letters behind the first quotes.
+ * Returns whether the type of a server event may be one of those above, or one that `OpenUsage` looks for. Only checks
+ * the letters after the first quotes. False for nearly all events, which are pieces of audio and text.
  */
 export function mayTellUsage(event: Buffer): boolean {
   const end = Math.min(event.length, typeWithin);
@@ -37,7 +37,7 @@ export function mayTellUsage(event: Buffer): boolean {
   let isWithin = false;
   for (let at = 0; at < end; at++) {
     const byte = event[at];
-    // What stands behind an inner bracket is no member of the event's, as far as these bytes tell.
+    // As far as these bytes show, what follows an inner bracket is not a member of the event.
     if (byte !== quote) isWithin ||= at > 0 && (byte === openBrace || byte === openBracket);
     else if (mayBeOfUsage(event, at + 1)) return true;
     else
@@ -46,23 +46,23 @@ export function mayTellUsage(event: Buffer): boolean {
         event[at + 1] === letterT &&
         event[at + 3] === letterP &&
         event[at + 5] === quote &&
-        // Else it is an id that a client has called so.
+        // Otherwise it is an id that a client has named like that.
         event[at + 6] === colon;
   }
   return !hasType;
 }
 
-/** The same for a type that begins at a place. */
+/** Checks the same for a type that begins at an offset. */
 function mayBeOfUsage(event: Buffer, at: number): boolean {
   const first = event[at];
-  // Of `conversation`, which `content_index` is not.
+  // `conversation` has a `v` here, `content_index` does not.
   if (first === letterC) return event[at + 3] === letterV;
   return first === letterR && seconds.includes(event[at + secondWord] as number);
 }
 
 /**
- * The type of an event as it is written; empty where it has none. No name of a type that stands elsewhere counts as its own: clients
- * choose the ids of items, which come back in events.
+ * Returns the type of an event as it is written, or an empty string if it has none. A `type` elsewhere in the event does
+ * not count: clients choose the ids of items, which are repeated in events.
  */
 export function typeOfEvent(event: Buffer): string {
   let depth = 0;
@@ -81,7 +81,7 @@ export function typeOfEvent(event: Buffer): string {
   return '';
 }
 
-/** @returns the string that begins at a place, or an empty one where there is none, or not its end */
+/** @returns the string that begins at an offset, or an empty string if there is none or its end is missing */
 function textAt(bytes: Buffer, at: number): string {
   const close = bytes[at] === quote ? endOfString(bytes, at + 1) : -1;
   return close === -1 ? '' : bytes.toString('latin1', at + 1, close);
@@ -92,15 +92,15 @@ function isTypeKey(event: Buffer, at: number, close: number): boolean {
 }
 
 /**
- * Whether a client's event may ask for a response: one does whose type says so, or is not plain to see.
- * @param isBinary bytes without a type are sound then
+ * Returns whether a client's event may request a response: if its type says so, or is unclear.
+ * @param isBinary bytes without a type are then audio
  */
 export function mayAskForResponse(event: Buffer, isBinary: boolean): boolean {
   const type = typeOfEvent(event);
   return type === responseCreate || type.includes('\\') || (type === '' && !isBinary);
 }
 
-/** The bytes of a server event in which its type stands, of which types are looked for with their quotes. */
+/** Returns the bytes of a server event that contain its type. Types are searched for including their quotes. */
 export function typeBytes(event: Buffer): Buffer {
   return event.length > typeWithin ? event.subarray(0, typeWithin) : event;
 }
@@ -109,34 +109,34 @@ const space = 0x20;
 const comma = 0x2c;
 const dot = 0x2e;
 const backslash = 0x5c;
-/** Of `A` to `Z`, what makes `a` to `z` of it. */
+/** Bit that turns `A` to `Z` into `a` to `z`. */
 const lower = 0x20;
 const errorWord = Buffer.from('error');
 const failWord = Buffer.from('fail');
 
-/** Members that say nothing of a model, of usage or of an error, and lead an upstream nowhere. */
+/** Members that concern neither a model, usage nor an error, and cannot redirect an upstream. */
 const plainNames = [
   ...['type', 'event_id', 'audio', 'delta'],
   ...['response_id', 'item_id', 'output_index', 'content_index'],
 ].map((name) => Buffer.from(`"${name}"`));
-/** By its first letter, the number of the one that begins with it, or none. */
+/** Index in `plainNames` by the first letter, or `none`. */
 const none = plainNames.length;
 const nameBegins = new Uint8Array(256).fill(none);
 for (const [number, name] of plainNames.entries()) nameBegins[name[1] as number] = number;
 
 /**
- * Whether a client's event is plainly a piece of sound, or as short a word as that: JSON of one object whose members are
- * known to be harmless, and their values texts of plain signs, or numbers. Those are most of what a session sends, and
- * told at a fraction of what it costs to parse them. Of any other event this says nothing.
+ * Returns whether a client's event is clearly a piece of audio or a similarly simple event: a JSON object with only
+ * harmless members, whose values are numbers or strings of plain characters. Most events of a session are, and this
+ * check costs a fraction of parsing them. False is inconclusive.
  */
 export function isPlainEvent(event: Buffer): boolean {
   return plainTypeAt(event) !== -1 && isPlainAscii(event);
 }
 
 /**
- * Finds the type of an event that has nothing but members that are known to be harmless, each at most once, whatever is in
- * their texts: those are passed over by a search for where they end.
- * @returns the offset of its first letter, or -1: of an event that is not like that this says nothing
+ * Finds the type of an event that only has known harmless members, each at most once. Their strings may contain
+ * anything, and are skipped by a search for their ends.
+ * @returns the offset of the type's first letter, or -1, which is inconclusive
  */
 function plainTypeAt(event: Buffer): number {
   const last = event.length - 1;
@@ -161,27 +161,27 @@ function plainTypeAt(event: Buffer): number {
   }
 }
 
-/** @returns which of the names stands at a place, or -1 */
+/** @returns which of the names is at an offset, or -1 */
 function nameAt(event: Buffer, at: number): number {
   const name = nameBegins[event[at + 1] as number] as number;
   return name < none && standsAt(event, at, plainNames[name] as Buffer) ? name : -1;
 }
 
-/** @returns the place behind a colon or a comma, and the blank that may follow it */
+/** @returns the offset after a colon or comma and an optional blank */
 function behind(event: Buffer, at: number): number {
   return event[at + 1] === space ? at + 2 : at + 1;
 }
 
 /**
- * Whether a server event is plainly one of the protocol's own that tells of neither an error nor usage, such as a piece of
- * sound or text: nearly all of them, told by their names and their type. Of any other event this says nothing.
+ * Returns whether a server event is clearly one of the protocol's own that reports neither an error nor usage, such as a
+ * piece of audio or text. Detects nearly all of these by their names and type. False is inconclusive.
  */
 export function isPiece(event: Buffer): boolean {
   const type = plainTypeAt(event);
   return type !== -1 && type < typeWithin && !mayBeOfUsage(event, type) && isOwnType(event, type);
 }
 
-/** Whether a type is one of the protocol's own, all of which have a dot in them, and no error's. */
+/** Returns whether a type is one of the protocol's own, all of which contain a dot, and not that of an error. */
 function isOwnType(event: Buffer, start: number): boolean {
   let hasDot = false;
   for (let at = start; event[at] !== quote; at++) {

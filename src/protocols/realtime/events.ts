@@ -12,8 +12,8 @@ import { encodedKeyError, keyError, vendorAccountErrorOf } from '../error-format
 import { isPlainEvent } from './event-type.js';
 
 /*
- * What clients send in a session passes as it came, but the model that an event names for it, and what could lead the
- * upstream elsewhere: the call was routed and is paid for as one of another.
+ * Events of clients are passed on unchanged, except for the model that they name and for members that could redirect the
+ * upstream: the call was routed, and is charged, as one of another model.
  */
 
 const named = { reads: ['model'], notes: ['model'], steers: true };
@@ -28,23 +28,23 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
-/** What may stand behind the bracket of a list. */
+/** Bytes that may follow the opening bracket of a list. */
 const listBegins = Buffer.from('{["]-0123456789tfn');
 const utf8Mark = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** What the session's model is called. */
+/** The names of a session's model. */
 export interface SessionModel {
-  /** By the client. */
+  /** The client's name for it. */
   readonly model: string;
   readonly upstreamModel: string;
-  /** Members that could lead the upstream elsewhere, and that its config allows. */
+  /** Members that could redirect the upstream but that its config allows. */
   readonly allowed: ReadonlySet<SteeringMember>;
 }
 
 /**
  * Judges an event of a client.
- * @param isBinary bytes that are no JSON are sound then
- * @returns the event as it may be sent on: the same, with the upstream's name of the model, or why it may not be
+ * @param isBinary bytes that are not JSON are then audio
+ * @returns the event to send on, with the upstream's name of the model, or the error for it
  */
 export function judgeEvent(
   event: Buffer,
@@ -54,13 +54,13 @@ export function judgeEvent(
   if (isPlainEvent(event)) return event;
   const isMarked = event[0] === utf8Mark[0] && event.subarray(0, utf8Mark.length).equals(utf8Mark);
   const start = skipSpace(event, isMarked ? utf8Mark.length : 0);
-  // A sound hardly ever begins like that and is text all through; a byte or two of one may.
+  // Audio rarely begins like that and is valid text throughout, except for very short pieces.
   const isText = !isBinary || (beginsLikeJson(event, start) && !event.includes(0) && isUtf8(event));
   if (isText) {
     const fault = textFault(event, start);
     if (fault !== null) return fault;
   } else if (event[start] !== OPEN_BRACE) {
-    // What is no object is no event: an upstream says so, or takes it for sound.
+    // Anything but an object is not an event. An upstream rejects it, or treats it as audio.
     return mayBeObject(event) ? notJson : event;
   }
   try {
@@ -69,7 +69,7 @@ export function judgeEvent(
     const steering = found.steering.find((name) => !allowed.has(name));
     if (steering !== undefined) return steered(steering);
     let judged = event;
-    // From the last on, so that the places of those before stay.
+    // In reverse order, so that earlier offsets remain valid.
     for (const { start: from, end } of [...found.noted].reverse()) {
       const name: unknown = JSON.parse(event.toString('utf8', from, end));
       if (name === upstreamModel || name === null) continue;
@@ -88,8 +88,8 @@ export function judgeEvent(
 }
 
 /**
- * Why a text is no event, or null: readers differ on a second value behind the first, on numbers such as `NaN`, and on
- * lists where an object belongs.
+ * Returns why a text is not an event, or null. Parsers differ on a second value after the first, on numbers such as
+ * `NaN`, and on lists in place of an object.
  */
 function textFault(event: Buffer, start: number): GatewayError | null {
   if (costsMore(event, usualCost)) return tooCostly;
@@ -101,13 +101,13 @@ function textFault(event: Buffer, start: number): GatewayError | null {
 }
 
 /**
- * Whether some reader may take it for an object though it is none here: Python's takes bytes in UTF-16 and UTF-32, and
- * numbers such as `NaN`. Sound hardly ever begins and ends like that.
+ * Returns whether some parser may read an object where this one reads none: Python's accepts bytes in UTF-16 and UTF-32,
+ * and numbers such as `NaN`. Audio rarely begins and ends like that.
  */
 function mayBeObject(event: Buffer): boolean {
   let at = 0;
   while (isPassedOver(event[at])) at++;
-  // Some take a list for the events in it.
+  // Some servers read a list as a list of events.
   if (event[at] === OPEN_BRACKET) at = behind(event, at);
   if (event[at] !== OPEN_BRACE || event[behind(event, at)] !== QUOTE) return false;
   let end = event.length - 1;
@@ -115,14 +115,14 @@ function mayBeObject(event: Buffer): boolean {
   return event[end] === CLOSE_BRACE || event[end] === CLOSE_BRACKET;
 }
 
-/** What follows the byte at a place, and what is passed over. */
+/** Returns the offset of the next byte that is not skipped. */
 function behind(event: Buffer, at: number): number {
   let next = at + 1;
   while (isPassedOver(event[next])) next++;
   return next;
 }
 
-/** Whether an object or a list may begin there, by its first two signs (RFC 8259 sections 4 and 5). */
+/** Returns whether an object or list may begin at an offset, by its first two characters (RFC 8259 sections 4 and 5). */
 function beginsLikeJson(event: Buffer, start: number): boolean {
   const next = event[skipSpace(event, start + 1)];
   if (event[start] === OPEN_BRACE) return next === QUOTE || next === CLOSE_BRACE;
@@ -172,7 +172,7 @@ function otherModel(model: string): GatewayError {
 }
 
 /**
- * The server event that tells a client of an error of the gateway's own.
+ * Makes the server event that reports an error of the gateway to a client.
  * @param id unique within the session
  */
 export function errorEvent(error: GatewayError, id: string): string {
@@ -180,13 +180,13 @@ export function errorEvent(error: GatewayError, id: string): string {
   return `{"type":"error","event_id":"event_${id}","error":${members},"event_id":null}}`;
 }
 
-/** An event's type stands in its first bytes, unless it is none of the protocol's own. */
+/** The type is within the first bytes of every event of the protocol. */
 const typeWithin = 256;
 const typeKey = Buffer.from('"type"');
-/** Without one of these no event of the protocol's own has an error: its name is written as it is, or in escapes. */
+/** Every event of the protocol with an error contains one of these: the word itself, or its escaped form. */
 const errorMarks = [Buffer.from('error'), Buffer.from('\\u')];
 const errorType = /error|fail/i;
-/** What tells of an error is shorter. */
+/** Events with an error are shorter than this. */
 const longest = 1024 * 1024;
 
 const quote = 0x22;
@@ -194,8 +194,9 @@ const openBrace = 0x7b;
 const openBracket = 0x5b;
 
 /**
- * What an upstream's message says of the gateway's account there, or would tell of it; null for what may pass.
- * @param isBinary a sound, where it does not look like a text
+ * Returns the error for an upstream's message that would expose the gateway's account there. Null if the message may be
+ * passed on.
+ * @param isBinary the message is audio unless it looks like text
  */
 export function vendorAccountErrorOfMessage(
   message: Buffer,
@@ -207,13 +208,13 @@ export function vendorAccountErrorOfMessage(
   const start = textStart(message);
   const type = ownType(message, start);
   const isOwn = type !== null && !errorType.test(type);
-  // A type decides nothing else: what comes twice counts as its reader takes it.
+  // The type decides nothing else: for duplicate members, what counts depends on the parser.
   if (isOwn && !errorMarks.some((mark) => message.includes(mark))) return null;
   const standing = isOwn ? 'own' : message[start] === openBrace ? 'strange' : 'error';
   return vendorAccountErrorOf(message.toString('utf8', start), standing, secrets);
 }
 
-/** The type of an event of the protocol's own, all of which have a dot in it; null for anything else. */
+/** Returns the type of an event of the protocol, all of which contain a dot. Null for any other. */
 function ownType(message: Buffer, start: number): string | null {
   const at = typeKeyAt(message, start);
   if (at === -1) return null;
@@ -227,8 +228,8 @@ function ownType(message: Buffer, start: number): string | null {
 }
 
 /**
- * Where the type's name stands, or -1: one that stands deeper is not the event's. A loop is faster here than the native
- * search, which costs more to call than the few bytes do.
+ * Returns the offset of the name `type`, or -1. One that is nested deeper does not count. A loop is faster than the
+ * native search, whose call costs more than these few bytes.
  */
 function typeKeyAt(message: Buffer, start: number): number {
   const last = Math.min(message.length, typeWithin) - typeKey.length;

@@ -2,26 +2,29 @@ import { MemberGuard, unclearMembers } from '../../wire/member-guard.js';
 import { queryName } from '../../wire/query.js';
 import type { SteeringMember } from '../../wire/steering-members.js';
 
-/** What cannot stand in a query as it is (RFC 3986 section 3.4), and what some servers take for the end of a pair. */
+/**
+ * Characters that are not allowed in a query (RFC 3986 section 3.4), and those that some servers read as the end of a
+ * pair.
+ */
 const unplain = /[^!"$-:<-~]/gu;
-/** Decided by the gateway, or its own. */
+/** Parameters that the gateway sets or that are its own. */
 const ownNames: ReadonlySet<string> = new Set([
   ...['', 'model'],
   ...['key', 'api-key', 'authorization', 'access_token', 'token'],
 ]);
 
-/** Parameters that are read here; an upstream gets all but the key. */
+/** Parameters that the gateway reads. An upstream receives all of them but the key. */
 const guard = new MemberGuard({ reads: ['model', 'key', 'call_id', 'intent'], steers: true });
 
 /**
- * Looks through the parameters of a query that an upstream will see.
- * @returns those by which it would be led elsewhere
- * @throws {GatewayError} of status 400 for one that can be taken for another, or that comes twice
+ * Checks the parameters of a query that is sent to an upstream.
+ * @returns those that would redirect the upstream
+ * @throws {GatewayError} with status 400 for a parameter that is ambiguous or duplicated
  */
 export function lookThroughQuery(query: string): readonly SteeringMember[] {
   const steering: SteeringMember[] = [];
   const seen = new Map<object, string>();
-  // Some servers part them at semicolons, too.
+  // Some servers also split at semicolons.
   for (const pair of query.split(/[&;]/)) {
     const equals = pair.indexOf('=');
     const name = equals === -1 ? pair : pair.slice(0, equals);
@@ -52,16 +55,16 @@ function decoded(name: string): string {
 }
 
 /**
- * The query of the upgrade at an upstream: the client's, with the upstream's name of the model, and without a key.
- * @param query of the client, without the question mark
+ * Makes the query of the upgrade at an upstream: the client's, with the upstream's name of the model and without a key.
+ * @param query the client's query, without the question mark
  * @param model the upstream's name of the model, or null to name none
- * @param baseQuery what the upstream's own query has counts, and not what the client's has under the same names
+ * @param baseQuery the upstream's own query, which takes precedence over the client's parameters of the same names
  */
 export function upstreamQuery(query: string, model: string | null, baseQuery = ''): string {
   const others = new Set(baseQuery.split('&').map((pair) => queryName(pair).toLowerCase()));
   const pairs = model === null ? [] : [`model=${encodeURIComponent(model)}`];
   for (const pair of query.split('&')) {
-    // However the name is spelled: the upstream decodes it, and some take the last of two models.
+    // In any spelling: the upstream decodes the name, and some servers use the last of two models.
     const name = queryName(pair).trim().toLowerCase();
     if (!ownNames.has(name) && !others.has(name)) pairs.push(pair.replaceAll(unplain, percentEncoded));
   }

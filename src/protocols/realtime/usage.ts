@@ -7,19 +7,19 @@ import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
 import { responseDone, transcribed, typeBytes, typeOfEvent } from './event-type.js';
 
 const reader = createUsageReader(tokenNames);
-/** A response's usage is that of a member of its event, and its metadata may say anything. */
+/** The usage is a member of a member of the event. Metadata, which may contain anything, is nested deeper. */
 const levels = 2;
 
 /**
- * @returns what a server event says that a response, or the transcript of what was said, has used; null for every other
- * event, and where seconds are counted
+ * @returns the usage that a server event reports for a response, or for a transcript of the client's speech; null for
+ * every other event, and if it is counted in seconds
  */
 export function usageOfEvent(event: Buffer): Usage | null {
   const type = typeOfEvent(event);
   return type === responseDone || type === transcribed ? reader.lastUsageWithin(event, levels) : null;
 }
 
-/** @returns the seconds that a server event says to have been made a text of, or 0 */
+/** @returns the seconds of audio that a server event reports to have been transcribed, or 0 */
 export function secondsOfEvent(event: Buffer): number {
   if (typeOfEvent(event) !== transcribed) return 0;
   const usage = parseObject(event.toString('utf8'))?.usage;
@@ -34,48 +34,50 @@ const anyDelta = Buffer.from('.delta"');
 const audioDelta = Buffer.from('audio.delta"');
 const transcribing = 'conversation.item.input_audio_transcription.delta';
 const untranscribed = 'conversation.item.input_audio_transcription.failed';
-/** Of sound that a model makes: one for 50 ms (https://platform.openai.com/docs/guides/realtime-costs). */
+/** Output audio: one token per 50 ms (https://platform.openai.com/docs/guides/realtime-costs). */
 const tokensPerSecond = 20;
 
-/** Types of an item that begins: the older name, and the one since 2025. */
+/** Types of the event for a new item: the older name, and the one since 2025. */
 const itemsBegun: readonly string[] = ['conversation.item.created', 'conversation.item.added'];
 
-/** A response that ends is told once more soon, if at all, and so is the transcript of what was said. */
+/** A response, or a transcript, that has ended is reported again soon, if at all. This many are remembered. */
 const mostEnded = 64;
-/** A longer id is none that is kept. */
+/** Longer ids are not remembered. */
 const longestId = 256;
 
-/** What an upstream was asked for or has begun and not told the usage of: responses, or a transcript of what was said. */
+/**
+ * Work of an upstream that was requested or has begun, and whose usage has not been reported: responses and transcripts.
+ */
 export class OpenUsage {
   #responses = 0;
-  /** Responses that the client has asked for and the upstream has neither begun nor refused. */
+  /** Responses that the client has requested and the upstream has neither begun nor refused. */
   #asked = 0;
   #isTranscribing = false;
   #bytesPerSecond = usualBytesPerSecond;
-  /** What deltas have shown of the responses under way: seconds of sound, and text by `textWeight`. */
+  /** What deltas have shown of the responses in flight: seconds of audio, and text by `textWeight`. */
   #seconds = 0;
   #weight = 0;
-  /** Ids of responses under way, and of the last that have ended. */
+  /** Ids of responses in flight, and of those that ended last. */
   readonly #begun = new Set<string>();
   readonly #ended = new Set<string>();
-  /** Of which the transcripts have been told last: each a content index, a blank and the id of an item. */
+  /** The last reported transcripts: a content index, a blank and the id of an item each. */
   readonly #transcribed = new Set<string>();
 
   get isOpen(): boolean {
     return this.mayMakeResponse || this.#isTranscribing;
   }
 
-  /** Responses are under way, or asked for, and the upstream can be asked to end them. */
+  /** Whether responses are in flight or requested, so that the upstream can be told to end them. */
   get mayMakeResponse(): boolean {
     return this.#responses > 0 || this.#asked > 0;
   }
 
-  /** Responses are under way. */
+  /** Whether responses are in flight. */
   get hasResponse(): boolean {
     return this.#responses > 0;
   }
 
-  /** The output that responses under way have shown so far, as it is thought to count; null for none. */
+  /** Estimated output that the responses in flight have shown so far. Null for none. */
   get shown(): Usage | null {
     const audioOutput = Math.ceil(this.#seconds * tokensPerSecond);
     const output = audioOutput + tokensOf(this.#weight);
@@ -84,14 +86,14 @@ export class OpenUsage {
     return withCharges(usage, { parts: { ...noParts, audioOutput } });
   }
 
-  /** Takes note of an event of the client that may ask for a response: its upstream may bill one that it has not begun yet. */
+  /** Records a client's event that may request a response: the upstream may bill one that it has not begun yet. */
   ask(): void {
     this.#asked++;
   }
 
   /**
-   * Whether a server event tells again of a response that has ended, or of a transcript, and its response or item has not begun
-   * anew since: servers that call all of them alike say when each begins.
+   * Returns whether a server event reports a response or transcript again that has already ended. If its response or
+   * item has begun anew since then, it does not: servers that use the same id for all of them report when each begins.
    */
   tellsAgain(event: Buffer): boolean {
     switch (typeOfEvent(event)) {
@@ -123,9 +125,9 @@ export class OpenUsage {
   }
 
   /**
-   * Takes note of a server event that may tell of usage, in their order.
-   * @param told the usage that it tells of
-   * @returns what was shown of a response that has ended without telling any; null for nothing
+   * Records a server event that may report usage. Called in the order of the events.
+   * @param told the usage that it reports
+   * @returns what was shown of a response that ended without reporting its usage, or null
    */
   note(event: Buffer, told: Usage | null): Usage | null {
     const type = typeOfEvent(event);
@@ -149,7 +151,7 @@ export class OpenUsage {
     return null;
   }
 
-  /** Takes note of any other server event, for what it shows of a response. */
+  /** Records what any other server event shows of a response. */
   noteDelta(event: Buffer): void {
     if (this.#asked > 0 && typeOfEvent(event) === refused) this.#answerAsked();
     if (this.#responses === 0) return;
@@ -179,7 +181,7 @@ export class OpenUsage {
     this.#asked = Math.max(0, this.#asked - 1);
   }
 
-  /** What was shown of it is told now, and what is left is of the others. */
+  /** What was shown is now reported. What remains belongs to the other responses. */
   #endResponse(told: Usage | null): Usage | null {
     this.#responses = Math.max(0, this.#responses - 1);
     const untold = told === null && this.#responses === 0 ? this.shown : null;
@@ -193,9 +195,9 @@ export class OpenUsage {
 }
 
 /*
- * What a response has made by the deltas that have passed, for one whose `response.done` never comes
- * (https://platform.openai.com/docs/api-reference/realtime-server-events/response). Sound is base64 of one channel: of
- * 16 bits a sample for PCM, of 8 bits and 8 kHz for G.711.
+ * Estimates the output of a response from the deltas that have passed, in case its `response.done` never arrives
+ * (https://platform.openai.com/docs/api-reference/realtime-server-events/response). Audio is base64 of one channel: 16
+ * bits per sample for PCM, 8 bits at 8 kHz for G.711.
  */
 
 const delta = Buffer.from('"delta"');
@@ -203,46 +205,46 @@ const quote = 0x22;
 const g711BytesPerSecond = 8000;
 const bytesOfSample = 2;
 const usualRate = 24_000;
-/** An upstream that names another rate is not believed: the seconds would be as long or short as it likes. */
+/** Other rates are ignored: an upstream could otherwise make the seconds arbitrarily long or short. */
 const lowestRate = 8000;
 const highestRate = 48_000;
-/** An event that tells how a response begins, or has ended, or of a transcript is shorter: it has no sound in it. */
+/** Events about the beginning or end of a response, or about a transcript, are shorter: they contain no audio. */
 const longestOfResponse = 256 * 1024;
-/** A longer text is not looked at letter by letter. */
+/** Longer texts are not weighed by character. */
 const longestRead = 64 * 1024;
 
-/** What the sound of responses is taken for where nothing is known of its format. */
+/** Bytes per second of audio in an unknown format. */
 const usualBytesPerSecond = bytesOfSample * usualRate;
 
-/** An event; null where it is too long, or none. */
+/** Parses an event. Returns null if it is too long or not an object. */
 function objectOf(event: Buffer): JsonObject | null {
   return event.length > longestOfResponse ? null : parseObject(event.toString('utf8'));
 }
 
-/** What an event tells of its response; null where it is too long, or tells of none. */
+/** Returns the response in an event. Null if the event is too long or has none. */
 function responseOf(event: Buffer): JsonObject | null {
   return memberOf(objectOf(event), 'response');
 }
 
-/** @returns an empty text where it has none */
+/** @returns an empty string if there is none */
 function responseId(response: JsonObject | null): string {
   return idOf(response?.id);
 }
 
-/** @returns an empty text for what is no id, or none that is kept */
+/** @returns an empty string for anything but an id that can be remembered */
 function idOf(value: unknown): string {
   const id = textOf(value);
   return id.length > longestId ? '' : id;
 }
 
-/** Remembers an id; the one that has been remembered for longest gives way. */
+/** Remembers an id and forgets the oldest one. */
 function addToLast(ids: Set<string>, id: string): void {
   ids.add(id);
   const [oldest] = ids;
   if (ids.size > mostEnded && oldest !== undefined) ids.delete(oldest);
 }
 
-/** @param response as it begins, with the format of its sound @returns bytes of a second of it */
+/** @param response the response at its beginning, with its audio format @returns bytes per second of its audio */
 function audioBytesPerSecond(response: JsonObject | null): number {
   const format = memberOf(memberOf(memberOf(response, 'audio'), 'output'), 'format');
   switch (format?.type ?? response?.output_audio_format) {
@@ -263,14 +265,14 @@ function memberOf(object: JsonObject | null, name: string): JsonObject | null {
   return isObject(member) ? member : null;
 }
 
-/** @returns bytes of sound in an event's `delta`; 0 where it has none */
+/** @returns bytes of audio in an event's `delta`; 0 if it has none */
 function audioBytesOf(event: Buffer): number {
   const start = deltaStart(event);
   const end = start === -1 ? -1 : event.indexOf(quote, start);
   return end === -1 ? 0 : Math.floor(((end - start) * 3) / 4);
 }
 
-/** @returns the `textWeight` of an event's `delta`; 0 where it has none */
+/** @returns the `textWeight` of an event's `delta`; 0 if it has none */
 function textWeightOf(event: Buffer): number {
   const start = deltaStart(event);
   const end = start === -1 ? -1 : endOfString(event, start);
@@ -278,7 +280,7 @@ function textWeightOf(event: Buffer): number {
   return end - start > longestRead ? end - start : rawTextWeight(event.toString('latin1', start, end));
 }
 
-/** Offset of the first byte of a delta, behind its quote, or -1 where it is no string. */
+/** Returns the offset of the first byte of a delta, after its quote, or -1 if it is not a string. */
 function deltaStart(event: Buffer): number {
   const at = event.indexOf(delta);
   const start = at === -1 ? -1 : afterColon(event, at + delta.length - 1);
