@@ -21,8 +21,8 @@ import type { AnswerImage, ImageAnswer, InputDetails } from './answer.js';
 
 /**
  * Reads an answer of OpenAI's images API.
- * @param body of an answer with a status below 300
- * @throws {GatewayError} what the answer says went wrong, or `upstream_error` for one without an image
+ * @param body body of an answer with a status below 300
+ * @throws {GatewayError} the error in the answer, or `upstream_error` for an answer without an image
  */
 export function readOpenaiAnswer(body: Buffer): ImageAnswer {
   const answer = parseAnswer(body);
@@ -42,8 +42,8 @@ export function readOpenaiAnswer(body: Buffer): ImageAnswer {
 
 /**
  * Reads an answer of DashScope's synchronous image generation.
- * @param body of an answer with a status below 300
- * @throws {GatewayError} what the answer says went wrong, or `upstream_error` for one without an image
+ * @param body body of an answer with a status below 300
+ * @throws {GatewayError} the error in the answer, or `upstream_error` for an answer without an image
  */
 export function readDashscopeAnswer(body: Buffer): ImageAnswer {
   const answer = parseAnswer(body);
@@ -67,7 +67,7 @@ export function readDashscopeAnswer(body: Buffer): ImageAnswer {
 
 const refusals = /^(?:DataInspectionFailed|InvalidParameter|InvalidURL)/i;
 
-/** DashScope's error in an answer of status 200, or null. */
+/** Returns DashScope's error in an answer with status 200, or null. */
 function failureOf(answer: JsonObject): GatewayError | null {
   const code = filledOrNull(answer.code);
   if (code === null || isObject(answer.output)) return null;
@@ -91,13 +91,13 @@ function imagesOfChoice(choice: unknown): readonly AnswerImage[] {
   return listOf(message.content).flatMap((item) => (isObject(item) ? imageOf({ url: item.image }) : []));
 }
 
-/** The image of an element, or nothing for one that has none. */
+/** Returns the image of an element, or nothing if it has none. */
 function imageOf(element: unknown): readonly AnswerImage[] {
   if (!isObject(element)) return [];
   const given = filledOrNull(element.url);
   const inUrl = given === null ? null : base64OfDataUrl(given);
   const text = filledOrNull(element.b64_json);
-  // Some upstreams put a data URL there.
+  // Some upstreams put a data URL in these members.
   const base64 = text === null ? inUrl : (base64OfDataUrl(text) ?? text);
   const url = inUrl !== null ? given : given !== null && isHttpUrl(given) ? given : null;
   if (url === null && !base64) return [];
@@ -113,10 +113,13 @@ const usageKey = Buffer.from('"usage"');
 const madeKey = Buffer.from('"generated_images"');
 const madeNames = numberNames(['generated_images']);
 
-/** What comes out is images, unless more is said (https://platform.openai.com/docs/api-reference/images/object). */
+/**
+ * Output tokens count as those of images unless the answer gives details
+ * (https://platform.openai.com/docs/api-reference/images/object).
+ */
 const { lastUsage: usageOfTokens } = createUsageReader(tokenNames, 'image');
 
-/** What the model has used that has written an image as SVG, beside what that has used to be made. */
+/** Usage of the model that wrote an image as SVG, besides that of making the image. */
 const svgKey = Buffer.from('"svg_usage"');
 const svgNames = numberNames([...tokenNames, 'reasoning_tokens']);
 
@@ -129,8 +132,8 @@ function svgUsage(bytes: Buffer): Usage | null {
 }
 
 /**
- * Finds the last `usage` in the bytes of an answer or in the end of a stream. Ark says in it how many images it has made
- * and bills (`generated_images`): fewer than were asked for, or more where a model may decide.
+ * Finds the last `usage` in the bytes of an answer or in the end of a stream. For Ark, it includes the number of images
+ * that were made and billed (`generated_images`): fewer than requested, or more if a model may decide.
  */
 export function imagesUsage(bytes: Buffer): Usage | null {
   const ofImages = usageOfTokens(bytes);

@@ -5,7 +5,7 @@ import { dataUrl } from '../../wire/data-url.js';
 import type { MadeImage } from '../images-translation.js';
 import type { ImageFormat } from './request.js';
 
-/** One image of an answer: at least one of `url` and `base64` is there. */
+/** An image of an answer. It has a `url`, `base64` or both. */
 export interface AnswerImage {
   readonly url: string | null;
   readonly base64: string | null;
@@ -13,21 +13,21 @@ export interface AnswerImage {
   readonly revisedPrompt: string | null;
 }
 
-/** Input tokens by their kind. */
+/** Input tokens by kind. */
 export interface InputDetails {
   readonly text: number;
   readonly image: number;
 }
 
-/** The answer of an upstream, whatever its style. */
+/** An upstream's answer, independent of its style. */
 export interface ImageAnswer {
-  /** Unix seconds, or null. */
+  /** Unix time in seconds, or null. */
   readonly created: number | null;
   /** At least one. */
   readonly images: readonly AnswerImage[];
-  /** What the answer cost; null where the upstream does not say. */
+  /** Null if the upstream reports none. */
   readonly usage: Usage | null;
-  /** Null where the upstream does not say. */
+  /** Null if the upstream reports none. */
   readonly inputDetails: InputDetails | null;
   /** `WIDTHxHEIGHT` */
   readonly size: string | null;
@@ -38,8 +38,8 @@ export interface ImageAnswer {
 }
 
 /**
- * URLs whose bytes must be fetched before the answer can be written in the format that the client asked for, each
- * once. `withBytes` takes what was fetched.
+ * Lists the URLs, without duplicates, whose bytes must be fetched before the answer can be written in the client's
+ * format. `withBytes` takes the result.
  */
 export function missingBytes({ images }: ImageAnswer, format: ImageFormat | null): readonly string[] {
   if (format !== 'b64_json') return [];
@@ -47,7 +47,7 @@ export function missingBytes({ images }: ImageAnswer, format: ImageFormat | null
   return [...new Set(urls)];
 }
 
-/** The answer with the bytes of the images that were fetched, by their URLs. */
+/** Adds the bytes of fetched images, by their URLs, to the answer. */
 export function withBytes(answer: ImageAnswer, fetched: ReadonlyMap<string, Buffer>): ImageAnswer {
   const put = (image: AnswerImage): AnswerImage => {
     const bytes = image.base64 === null && image.url !== null ? fetched.get(image.url) : undefined;
@@ -57,11 +57,11 @@ export function withBytes(answer: ImageAnswer, fetched: ReadonlyMap<string, Buff
 }
 
 /**
- * Writes an answer as clients of both forms read it. Each image has either a URL or base64: the asked one, or what
- * the upstream gave where nothing was asked. For an image without an address, the URL is a data URL.
- * @param now Unix milliseconds, for an answer that does not say when it was made
+ * Writes an answer for clients of both forms. Each image has a URL or base64: as requested, or as the upstream returned
+ * it if nothing was requested. The URL of an image without one is a data URL.
+ * @param now Unix time in milliseconds, for an answer that does not say when it was made
  * @returns JSON text
- * @throws {GatewayError} `internal_error` when base64 was asked for and `missingBytes` names an image
+ * @throws {GatewayError} `internal_error` if base64 was requested and `missingBytes` lists an image
  */
 export function writeAnswer(answer: ImageAnswer, format: ImageFormat | null, now: number): string {
   const { usage, inputDetails: details } = answer;
@@ -89,8 +89,8 @@ export function writeAnswer(answer: ImageAnswer, format: ImageFormat | null, now
 }
 
 /**
- * The images of an answer as bytes with their types.
- * @throws {GatewayError} `internal_error` when `missingBytes` of base64 names an image
+ * Returns the images of an answer as bytes with their media types.
+ * @throws {GatewayError} `internal_error` if `missingBytes` for base64 lists an image
  */
 export function madeImages({ images, outputFormat }: ImageAnswer): readonly MadeImage[] {
   return images.map(({ base64 }) => {

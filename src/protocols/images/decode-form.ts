@@ -8,17 +8,17 @@ import { promptRequest } from './decode.js';
 import { type ImageOperation, type ImageRequest, imageOnGeneration, type NamedFile } from './request.js';
 import { formFields, formFieldsType } from './schema.js';
 
-/** The images of a form: one or several, with or without brackets behind the name. */
+/** Names of the images in a form: one or several, with or without brackets after the name. */
 export const imageName = /^image(?:\[\d*\])?$/;
 const numbers: ReadonlySet<string> = new Set(['n', 'output_compression', 'partial_images']);
 const flags: ReadonlySet<string> = new Set(['stream', 'prompt_extend', 'watermark']);
-/** Fields that count even when they are empty. */
+/** Fields that count even if they are empty. */
 const required: ReadonlySet<string> = new Set(['model', 'prompt']);
 
 /**
- * Reads a form with a prompt, for an upstream that does not take it as it came: text fields, and for an edit the images
- * and perhaps a mask.
- * @throws {GatewayError} of status 400, naming the field
+ * Reads a form with a prompt, for an upstream that does not accept it unchanged: text fields, and for an edit the images
+ * and an optional mask.
+ * @throws {GatewayError} with status 400, naming the field
  */
 export function decodeImageForm(operation: ImageOperation, parts: readonly FormPart[]): ImageRequest {
   const images: ImageSource[] = [];
@@ -27,7 +27,7 @@ export function decodeImageForm(operation: ImageOperation, parts: readonly FormP
   const texts = new Map<string, string[]>();
   for (const part of parts) {
     const { name } = part;
-    // What browsers send where no file was chosen.
+    // Browsers send this if no file was chosen.
     if (part.filename === '' && part.data.length === 0) continue;
     const isImage = imageName.test(name);
     if (isImage || name === 'mask') {
@@ -50,7 +50,7 @@ export function decodeImageForm(operation: ImageOperation, parts: readonly FormP
   return promptRequest(operation, { fields, images, imagesAt: 'image', mask, otherFiles });
 }
 
-/** True for an image that is not a file: clients without files send it as text. */
+/** Returns whether an image is not a file: clients without files send it as text. */
 export function isTextPart({ filename, contentType }: FormPart): boolean {
   return filename === null && (contentType === null || /^text\//i.test(contentType));
 }
@@ -62,7 +62,7 @@ function readImage(part: FormPart): ImageSource {
     : readImageFile({ data, contentType, filename }, name);
 }
 
-/** The value of a text field, or null for one that is empty. A value that is not of its type stays a text. */
+/** Returns the value of a text field, or null if it is empty. A value that does not have its type remains a text. */
 function readField(name: string, values: readonly string[]): unknown {
   const [text = '', ...more] = values;
   if (more.length > 0) {

@@ -16,9 +16,9 @@ import { decodeSettings } from './settings.js';
 const longestPrompt = 32_000;
 
 /**
- * Reads a JSON body of either form, for an upstream that does not take it as it came.
- * @param body with its long strings
- * @throws {GatewayError} of status 400, naming the place in the body
+ * Reads a JSON body of either form, for an upstream that does not accept it unchanged.
+ * @param body the body including its long strings
+ * @throws {GatewayError} with status 400, naming the path in the body
  */
 export function decodeImageBody(operation: ImageOperation, body: JsonObject): ImageRequest {
   const schema = operation === 'generate' ? generationsRequest : editsRequest;
@@ -61,20 +61,20 @@ function decodePromptForm(operation: ImageOperation, body: JsonObject): ImageReq
   });
 }
 
-/** What a body with a prompt, JSON or form, has been read to. */
+/** A body with a prompt, read from JSON or a form. */
 interface PromptParts {
   /** Everything but the images. */
   readonly fields: JsonObject;
   readonly images: readonly ImageSource[];
-  /** What the member with the images is called. */
+  /** Name of the member with the images. */
   readonly imagesAt: string;
   readonly mask: ImageSource | null;
   readonly otherFiles: readonly NamedFile[];
 }
 
 /**
- * Makes the request of a body with a prompt that has passed its check.
- * @throws {GatewayError} of status 400, naming the member
+ * Makes the request for a validated body with a prompt.
+ * @throws {GatewayError} with status 400, naming the member
  */
 export function promptRequest(
   operation: ImageOperation,
@@ -95,7 +95,7 @@ function notWithInput(at: string, advice: string): GatewayError {
   return memberError('unsupported_parameter', at, `'${at}' is not supported beside 'input'. ${advice}`);
 }
 
-/** The images of a member that holds one or a list. */
+/** Reads the images of a member that contains one or a list. */
 function referencesIn(body: JsonObject, member: string): readonly ImageSource[] {
   const given = body[member] ?? null;
   if (Array.isArray(given))
@@ -123,7 +123,7 @@ function requirePrompt(prompt: string, at: string): string {
     const message = `'${at}' has no text: expected an item with a 'text' that says what the image is to be.`;
     throw memberError('missing_parameter', at, message);
   }
-  // A pair of surrogates is one character.
+  // A surrogate pair is one character.
   if (prompt.length > longestPrompt && [...prompt].length > longestPrompt)
     throw wrongValue(at, `a text of at most ${longestPrompt} characters`);
   return prompt;
@@ -146,17 +146,17 @@ function requireImages(
   return images;
 }
 
-/** What the messages of an `input` say. */
+/** Content of the messages of an `input`. */
 interface DecodedInput {
-  /** Their texts, one a line. */
+  /** The texts, one per line. */
   readonly prompt: string;
-  /** In their order. */
+  /** In the order of the messages. */
   readonly images: readonly ImageSource[];
 }
 
 /**
- * Reads `input`: texts and images of all its messages, which are the user's.
- * @throws {GatewayError} of status 400, naming the place, for content that is neither
+ * Reads `input`: the texts and images of all its messages, which are the user's.
+ * @throws {GatewayError} with status 400, naming the path, for any other content
  */
 function decodeInput(operation: ImageOperation, input: unknown): DecodedInput {
   const texts: string[] = [];

@@ -4,11 +4,12 @@ import { type ImageCall, type ImageRequest, unsupportedByUpstream } from './requ
 import { writeSize } from './settings.js';
 
 /**
- * Writes a request as Alibaba Cloud's DashScope takes it: one message of the user with the images and the text, and
- * `parameters`. Images that are here become data URLs, the others stay where they are. Of the settings of OpenAI's
- * API, those that only say how the image is made are left out.
+ * Writes a request for Alibaba Cloud's DashScope: one message of the user with the images and the text, and
+ * `parameters`. Images whose bytes are known become data URLs; the others keep their URLs. Settings of OpenAI's API that
+ * only affect how the image is made are left out.
  * @param model the model's name at the upstream
- * @throws {GatewayError} of status 400, naming the member, for a mask or another file, a stream, and what the image would have to be
+ * @throws {GatewayError} with status 400, naming the member, for a mask or another file, for a stream, and for required
+ * properties of the image
  */
 export function encodeDashscope(request: ImageRequest, model: string): ImageCall {
   refuse(request);
@@ -25,10 +26,10 @@ export function encodeDashscope(request: ImageRequest, model: string): ImageCall
   };
 }
 
-/** Members of the client's body that such a request does not say. */
+/** Lists the members of the client's body that such a request cannot express. */
 export function unsaidByDashscope({ extras }: ImageRequest): string[] {
   return Object.entries(extras).flatMap(([name, value]) => {
-    // Of the other words of the first one is refused, and the second asks for what such an upstream gives.
+    // Other values of `background` are refused; for `output_format`, the upstream's default is requested.
     const isMet = name === 'background' || (name === 'output_format' && value === 'png');
     const isSaid = isMet || (name === 'seed' && seedOf(value) !== null);
     return value === null || value === '' || isSaid ? [] : [name];
@@ -49,7 +50,7 @@ function parametersOf(request: ImageRequest): JsonObject {
     negative_prompt: request.negativePrompt,
     prompt_extend: request.promptExtend,
     watermark: request.watermark,
-    // Without a size the upstream chooses, which is what `auto` means.
+    // Without a size the upstream chooses one, as for `auto`.
     size: size === null || size === 'auto' ? null : writeSize(size, '*'),
     n: request.count,
     seed: seedOf(request.extras.seed),
@@ -58,7 +59,7 @@ function parametersOf(request: ImageRequest): JsonObject {
   return { ...Object.fromEntries(given), ...request.parameters };
 }
 
-/** In a form it is a text. */
+/** In a form, the seed is text. */
 function seedOf(seed: unknown): number | null {
   const value = typeof seed === 'string' && /^\d{1,15}$/.test(seed) ? Number(seed) : seed;
   return typeof value === 'number' && Number.isSafeInteger(value) ? value : null;

@@ -5,16 +5,16 @@ import { writeForm } from '../../wire/form-data.js';
 import type { ImageCall, ImageRequest } from './request.js';
 import { writeSize } from './settings.js';
 
-/** What a form or a body is given of a request besides its images, in the order in which it is written. */
+/** Members of a request besides its images, in the order in which they are written. */
 type Settings = readonly (readonly [name: string, value: unknown])[];
 
 /**
- * Writes a request as OpenAI's images API takes it: JSON for a generation and for an edit of images that are given by
- * URL, a form for any other edit.
+ * Writes a request for OpenAI's images API: JSON for a generation and for an edit of images that are given by URL, a
+ * form for any other edit.
  *
- * What a body with `input` says and the API has no words for: a negative prompt is put into the prompt, since it says
- * what the image must not show; `prompt_extend`, `watermark` and unknown members of `parameters` are left out. A body
- * with `prompt` was written for such an API: all of it is passed on.
+ * The API lacks some members of a body with `input`. A negative prompt is added to the prompt, since it says what the
+ * image must not show. `prompt_extend`, `watermark` and unknown members of `parameters` are left out. A body with
+ * `prompt` was written for such an API and is passed on completely.
  * @param model the model's name at the upstream
  */
 export function encodeOpenai(request: ImageRequest, model: string): ImageCall {
@@ -36,8 +36,9 @@ export function encodeOpenai(request: ImageRequest, model: string): ImageCall {
 }
 
 /**
- * Members that a family of the vendor's models refuses (https://platform.openai.com/docs/api-reference/images/create). The
- * form of the images is not lost by that: the answer is brought into the one that was asked for.
+ * Returns whether a family of the vendor's models refuses a member
+ * (https://platform.openai.com/docs/api-reference/images/create). Without it, the format of the images is still honored:
+ * the answer is converted to the requested one.
  */
 function isRefused(name: string, model: string): boolean {
   if (model.includes('gpt-image')) return name === 'response_format';
@@ -54,7 +55,7 @@ const onlyNewer: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Members of the client's body that such a request does not say.
+ * Lists the members of the client's body that such a request cannot express.
  * @param model the model's name at the upstream
  */
 export function unsaidByOpenai(
@@ -75,7 +76,10 @@ function isUrl({ kind }: ImageSource): boolean {
   return kind === 'url';
 }
 
-/** What is here goes beside the URLs as data URLs: megabytes of base64 are not made part of a larger text. */
+/**
+ * Images whose bytes are known are written as data URLs beside the others. Their megabytes of base64 are not copied into
+ * a larger string.
+ */
 function editByUrl(settings: Settings, { images, mask }: ImageRequest): ImageCall {
   const before = JSON.stringify(Object.fromEntries(settings)).slice(0, -1);
   const body: Buffer[] = [Buffer.from(`${before},"images":[`)];
@@ -103,7 +107,7 @@ function settingsOf(request: ImageRequest, model: string): Settings {
     ...(form === 'input'
       ? []
       : ([
-          // Newer models refuse it, so it is not written unless the client did.
+          // Newer models refuse it, so it is only written if the client set it.
           ['response_format', request.responseFormat],
           ['negative_prompt', negativePrompt],
           ['prompt_extend', request.promptExtend],

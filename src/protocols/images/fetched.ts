@@ -1,12 +1,12 @@
 import { type ImageFile, type ImageSource, type ImageUrl, readImageFile } from '../../media/image.js';
 import type { ImageRequest } from './request.js';
 
-/** How an upstream takes requests: `openai-files` takes the images of an edit only as files. */
+/** How an upstream accepts requests. `openai-files` accepts the images of an edit only as files. */
 export type ImageStyle = 'openai' | 'openai-files' | 'dashscope';
 
 /**
- * Images of a request that an upstream of the style takes only as bytes and that are given by URL: each URL once, in
- * the order of the body.
+ * Lists the images that are given by URL but that an upstream of this style accepts only as bytes. Each URL occurs once,
+ * in the order of the body.
  */
 export function imagesToFetch({ images, mask }: ImageRequest, style: ImageStyle): readonly ImageUrl[] {
   if (style !== 'openai-files') return [];
@@ -17,8 +17,8 @@ export function imagesToFetch({ images, mask }: ImageRequest, style: ImageStyle)
 }
 
 /**
- * The request with the images that were fetched in place of their URLs; what is not in the map stays a URL.
- * @throws {GatewayError} of status 400, naming the image, for one without bytes
+ * Replaces the URLs of images that were fetched by their bytes. Images that are not in the map keep their URLs.
+ * @throws {GatewayError} with status 400, naming the image, for one without bytes
  */
 export function withFetched(request: ImageRequest, fetched: ReadonlyMap<string, ImageFile>): ImageRequest {
   const put = (image: ImageSource): ImageSource => {

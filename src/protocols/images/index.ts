@@ -15,18 +15,18 @@ import { brokenEvent, foreignEvent, upstreamError, wordsOf } from '../error-form
 import { imagesUsage } from './answer-decode.js';
 import { MadeImages } from './made.js';
 
-/** An event holds an image of megabytes: so many of its first bytes tell what it is. */
+/** An event may contain an image of megabytes. This many of its first bytes identify it. */
 const headBytes = 512;
 const ownType = /^image_(?:generation|edit)\./;
-/** Beginnings of events of the protocol, by their name or by their data. */
+/** Beginnings of the protocol's events, by name or by data. */
 const ownHead = /^(?:event: ?|data: ?\{\s*"type"\s*:\s*")image_(?:generation|edit)\./;
-/** What only an image on the way has behind its bytes. A text in quotes cannot stand inside another one. */
+/** Members that only a partial image has after its bytes. A string cannot contain the quotes. */
 const partialKey = /"partial_image_index"|"image_(?:generation|edit)\.partial_image"/;
 
-/** What an event says of how the stream stands. */
+/** What an event says about the state of the stream. */
 type Word = 'complete' | 'incomplete' | 'nothing' | GatewayError;
 
-/** See `StreamRules.marks`; with that of an image in a whole answer. */
+/** See `StreamRules.marks`. Includes those of an image in a whole answer. */
 const marks = marksOf('"image_', '"b64_json"', '"url"');
 
 /** Judges the first events of a stream of images; see `StreamRules.judgeStart`. */
@@ -36,7 +36,7 @@ function judgeStart(run: Buffer): StreamStart {
     const next = firstEventEnd(run, start, run.length);
     const end = next === -1 ? run.length : next;
     const { event, data } = parseEvent(run.toString('utf8', start, end));
-    // An event that is too large to be held comes in parts: what it is shows at the end.
+    // An event that is too large to be held arrives in parts. Its type is known at its end.
     if (next === -1 && data?.startsWith('{') && parseObject(data) === null) return 'meaningful';
     const judged = data === null ? 'silence' : judgeEvent(event, data);
     if (judged !== 'silence') return judged;
@@ -74,7 +74,7 @@ function judgeEnd(tail: Buffer): StreamEnding {
   return { state: 'incomplete', usage, error: null };
 }
 
-/** @param mayBeCut the event may have begun before the text */
+/** @param mayBeCut whether the event may have begun before the text */
 function wordOf(text: string, mayBeCut: boolean): Word {
   const { event, data } = parseEvent(text);
   const body = parseObject(data ?? '');
@@ -89,8 +89,8 @@ function wordOf(text: string, mayBeCut: boolean): Word {
 }
 
 /**
- * True for the end of an event whose beginning is gone, and with it its name: the end of a JSON object. One that broke
- * off in its image has no end.
+ * Returns whether a text is the end of an event whose beginning, with its name, is missing: the end of a JSON object. An
+ * event that broke off within its image has no such end.
  */
 function isRemains(text: string): boolean {
   return text.trimEnd().endsWith('}') && !/^(?:event|data|id|retry)?:/.test(text);
@@ -103,7 +103,7 @@ function headOf(run: Buffer, start: number): string {
 const sizeKey = needleOf('"size"');
 const qualityKey = needleOf('"quality"');
 
-/** Size and quality of the images of an answer, which stand behind them; see `StreamRules.madeOf`. */
+/** Reads size and quality of the images, which follow them in an answer; see `StreamRules.madeOf`. */
 function madeOf(end: Buffer): MadeMedia {
   return { size: lastWordOf(end, sizeKey), quality: lastWordOf(end, qualityKey), resolution: null };
 }
@@ -124,5 +124,5 @@ const images: Omit<Endpoint, 'upstreamPath'> = {
 /** `POST /v1/images/generations` */
 export const imageGenerations: Endpoint = { ...images, upstreamPath: () => '/images/generations' };
 
-/** `POST /v1/images/edits`, whose `stream` may stand in a form behind the images. */
+/** `POST /v1/images/edits`. In a form, `stream` may follow the images. */
 export const imageEdits: Endpoint = { ...images, upstreamPath: () => '/images/edits', streamsUnasked: true };

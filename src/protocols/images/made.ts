@@ -2,7 +2,7 @@ import type { UnitCounter } from '../../conversation/stream-rules.js';
 import { endOfString } from '../../wire/json-skip.js';
 
 /*
- * How many images an answer has brought, counted as its bytes pass: of megabytes of image in it nothing is kept.
+ * Counts the images of an answer as its bytes pass, without storing its megabytes of image data.
  */
 
 const quote = 0x22;
@@ -14,14 +14,14 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-/** Of a string so much is kept: the names that are looked for are shorter. */
+/** Maximum number of bytes that are kept of a string. The names that are looked for are shorter. */
 const longestName = 8;
-/** How deep a member of the answer stands, an image in its `data`, and a member of that. */
+/** Depths of a member of the answer, and of an image in its `data`. */
 const ofAnswer = 1;
 const ofData = 2;
 const ofImage = 3;
 
-/** Counts the objects in `data` of a whole answer. In the place of an image that was not made an error may stand. */
+/** Counts the objects in `data` of a whole answer. An error may take the place of an image that was not made. */
 class DataImages {
   /** Null until the list has ended. */
   made: number | null = null;
@@ -30,11 +30,11 @@ class DataImages {
   #inData = false;
   #isFailed = false;
   #inText = false;
-  /** The last byte is a backslash that says what the next one means. */
+  /** Whether the last byte is a backslash that escapes the next one. */
   #isEscaped = false;
-  /** The beginning of the string that stands last. */
+  /** Beginning of the last string. */
   #text = '';
-  /** Of the members that are looked into, the one whose value comes next. */
+  /** Name of the member whose value is next, if it is one of those that are read. */
   #name: string | null = null;
 
   add(piece: Buffer): void {
@@ -65,7 +65,7 @@ class DataImages {
     }
   }
 
-  /** @returns where the string ends, behind its quote, or the end of the piece */
+  /** @returns the offset after the closing quote of the string, or the end of the piece */
   #readText(piece: Buffer, from: number): number {
     const start = from + (this.#isEscaped ? 1 : 0);
     this.#isEscaped = false;
@@ -107,12 +107,12 @@ class DataImages {
   }
 }
 
-/** Counts how often one of some words stands in bytes, however these are cut. */
+/** Counts occurrences of some words in bytes that arrive in arbitrary pieces. */
 class WordCount {
   count = 0;
   readonly #words: readonly Buffer[];
   readonly #longest: number;
-  /** The end of what has passed, in which a word may have begun. */
+  /** The last bytes so far, in which a word may have begun. */
   #begun = Buffer.alloc(0);
 
   constructor(words: readonly string[]) {
@@ -133,9 +133,9 @@ class WordCount {
   }
 }
 
-/** How often a stream has events of some types. */
+/** Counts the events of some types in a stream. */
 class EventCount {
-  /** In quotes, which no text can hold, and where servers name their events, by their lines. */
+  /** Counts types in quotes, which no string can contain, and lines with the names of events. */
   readonly #types: WordCount;
   readonly #lines: WordCount;
 
@@ -157,7 +157,7 @@ class EventCount {
 /** Counts the images of an answer; see `StreamRules.countUnits`. */
 export class MadeImages implements UnitCounter {
   readonly #data = new DataImages();
-  /** An event for each image; of Ark one for all of them, behind those that bring one each. */
+  /** One event per image. Ark sends one for all images, after one event for each of them. */
   readonly #completed = new EventCount(['image_generation.completed', 'image_edit.completed']);
   readonly #succeeded = new EventCount(['image_generation.partial_succeeded']);
 

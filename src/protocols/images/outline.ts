@@ -17,38 +17,38 @@ import { formOf, mostCount } from './schema.js';
 import { formatOrNull } from './settings.js';
 
 /*
- * How many images a body asks for. It is passed on as it came, to servers that differ on the member that counts and on
- * where it stands: what is metered is the largest number that any of them could read.
+ * Determines how many images a body requests. The body is passed on unchanged, to servers that differ in the member that
+ * counts and in its place. The largest number that any of them could read is metered.
  */
 
 const sought: Sought = {
   names: new Set(imageCountMembers.map(foldName)),
-  // DashScope has `parameters`, Ark `sequential_image_generation_options`.
+  // `parameters` is DashScope's, `sequential_image_generation_options` Ark's.
   holders: new Set(
     ['parameters', 'metadata', 'extra_body', 'sequential_image_generation_options'].map(foldName),
   ),
 };
 
 /**
- * The largest number of images that a JSON body asks for.
- * @param body its long strings may be cut
- * @param whole gives the body with its long strings
- * @returns null where it names none
- * @throws {GatewayError} of status 400, naming the member, for what could count and is no number
+ * Returns the largest number of images that a JSON body requests.
+ * @param body its long strings may be truncated
+ * @param whole returns the body including its long strings
+ * @returns null if it names none
+ * @throws {GatewayError} with status 400, naming the member, for one that could count and is not a number
  */
 export function countIn(body: JsonObject, whole: () => JsonObject): number | null {
   return largest(heldMembers(holdsText(body) ? whole() : body, sought));
 }
 
 /**
- * The same of a form, which has the members of objects as `parameters[n]` or `parameters.n`.
- * @throws {GatewayError} of status 400, naming the field
+ * Returns the same for a form, in which members of objects are named `parameters[n]` or `parameters.n`.
+ * @throws {GatewayError} with status 400, naming the field
  */
 export function countInForm(parts: readonly FormPart[]): number | null {
   return largest(heldFields(parts, sought));
 }
 
-/** Whether some holder is a text, which may be that of an object. */
+/** Returns whether a holder is a string, which may contain an object. */
 function holdsText(body: JsonObject): boolean {
   return Object.entries(body).some(([name, value]) => {
     if (!sought.holders.has(foldName(name))) return false;
@@ -59,7 +59,7 @@ function holdsText(body: JsonObject): boolean {
 function largest(members: Iterable<HeldMember>): number | null {
   let most: number | null = null;
   for (const { at, value, isInText, isFile } of members) {
-    // Some servers take a file for a field of its name.
+    // Some servers read a file as the field of its name.
     if (isFile) throw noFile(at);
     if (isInText) throw inText(at);
     const count = countOf(value, at);
@@ -76,7 +76,7 @@ function inText(at: string): GatewayError {
   );
 }
 
-/** A number, or the text of one, which some servers take for it. */
+/** Reads a number, also as text, which some servers accept. */
 function countOf(value: unknown, at: string): number | null {
   if (value === null || value === '') return null;
   const count = typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : value;
@@ -85,28 +85,29 @@ function countOf(value: unknown, at: string): number | null {
   return count;
 }
 
-/** What a call for images is routed and metered by. Of its images, only how they are given has been looked at. */
+/** Properties of a call for images that decide on routing and metering. Only the form of its images has been read. */
 export interface ImageOutline {
   readonly form: ImageForm;
-  /** The model's name as clients know it. */
+  /** The client's name for the model. */
   readonly model: string;
-  /** The most images that its upstream could make of it; null where it does not say. */
+  /** Maximum number of images that the upstream could make for it. Null if it names none. */
   readonly count: number | null;
   readonly stream: boolean;
-  /** As in `ImageRequest`, but null for a word that is for the upstream to say, too. */
+  /** As in `ImageRequest`, but also null for an unknown word, which the upstream judges. */
   readonly responseFormat: ImageFormat | null;
-  /** As the client has named them: `1024x1024`, `high`; null where it does not. */
+  /** As the client wrote them: `1024x1024`, `high`. Null if absent. */
   readonly size: string | null;
   readonly quality: string | null;
-  /** An edit some image of which, or the mask, is no file of a form. */
+  /** Whether, in an edit, an image or the mask is not a file of a form. */
   readonly hasImageTexts: boolean;
 }
 
 /**
  * Reads the outline of a JSON body.
- * @param body one that `passedGenerationsRequest` or `passedEditsRequest` has taken; its long strings may be cut
- * @param whole gives the body with them
- * @throws {GatewayError} of status 400 for a body of neither form
+ * @param body a body that `passedGenerationsRequest` or `passedEditsRequest` has accepted; its long strings may be
+ * truncated
+ * @param whole returns the body including its long strings
+ * @throws {GatewayError} with status 400 for a body of neither form
  */
 export function outlineOfBody(
   operation: ImageOperation,
@@ -131,13 +132,13 @@ export function outlineOfBody(
 
 /**
  * Reads the outline of a form.
- * @param parts of a form among whose names `imageForm` has found nothing unclear
- * @throws {GatewayError} of status 400 for what of it cannot be read
+ * @param parts parts of a form whose names `imageForm` found to be unambiguous
+ * @throws {GatewayError} with status 400 for fields that cannot be read
  */
 export function outlineOfForm(operation: ImageOperation, parts: readonly FormPart[]): ImageOutline {
   const textOf = (wanted: string): string => {
     const part = parts.find(({ name }) => name === wanted);
-    // Some servers take a file for a field of its name.
+    // Some servers read a file as the field of its name.
     if (part !== undefined && part.filename !== null) throw noFile(wanted);
     return part?.data.toString('utf8') ?? '';
   };
@@ -155,7 +156,7 @@ export function outlineOfForm(operation: ImageOperation, parts: readonly FormPar
   };
 }
 
-/** True for an upstream of the style that takes the body as it came. */
+/** Returns whether an upstream of this style accepts the body unchanged. */
 export function passesTo(style: ImageStyle, { form, hasImageTexts }: ImageOutline): boolean {
   return form === 'prompt' && style !== 'dashscope' && (style !== 'openai-files' || !hasImageTexts);
 }
@@ -167,13 +168,13 @@ function readFlag(text: string): boolean {
   throw wrongValue('stream', '"true" or "false"');
 }
 
-/** The text of a field that is for the upstream to judge; null for a file, and where there is none. */
+/** Returns the text of a field that the upstream judges. Null for a file, and if it is absent. */
 function namedIn(parts: readonly FormPart[], wanted: string): string | null {
   const part = parts.find(({ name }) => name === wanted);
   return part === undefined || part.filename !== null ? null : part.data.toString('utf8') || null;
 }
 
-/** Some write the sizes of others with an asterisk. */
+/** Some clients write the sizes with an asterisk, as other vendors do. */
 function sizeOf(size: unknown): string | null {
   return textOrNull(size)?.replace('*', 'x') || null;
 }

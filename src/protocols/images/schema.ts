@@ -10,15 +10,15 @@ import type { PartRules } from '../../wire/part-names.js';
 import { memberError } from '../../wire/reading.js';
 import type { ImageForm } from './request.js';
 
-/** Most images that an edit takes which is converted. */
+/** Maximum number of images in an edit that is converted. */
 export const mostImages = 16;
-/** Each is charged. How many a model makes at once is for its upstream to say. */
+/** Each image is charged. The upstream decides how many a model makes at once. */
 export const mostCount = 1000;
 
 const count = nullable(Type.Integer({ minimum: 1, maximum: mostCount }));
 const absent = Type.Optional(Type.Null());
 
-/** What may stand beside the prompt. Texts are not held against lists: these grow with every model. */
+/** Settings beside the prompt. Words are not checked against lists, which grow with every model. */
 const settings = {
   n: count,
   size: text,
@@ -52,10 +52,10 @@ const message = Type.Object({
   content: nullable(Type.Array(Type.Object({ text, image: text }))),
 });
 
-/** Not only the documented object: many servers take the URL or the base64 by itself. */
+/** Not only the documented object: many servers accept the URL or the base64 alone. */
 const reference = Type.Union([Type.String(), Type.Object({ image_url: text, file_id: text })]);
 
-/** A body with `input`, which both endpoints take beside the one with a prompt. */
+/** A body with `input`, which both endpoints accept besides the one with a prompt. */
 export const inputForm = Type.Object({
   model: name,
   prompt: absent,
@@ -64,36 +64,36 @@ export const inputForm = Type.Object({
   ...settings,
 });
 
-/** A body of `POST /v1/images/generations` with a prompt. */
+/** Body of `POST /v1/images/generations` with a prompt. */
 export const generationMembers = Type.Object({ model: name, prompt: name, input: absent, ...settings });
 
 const editMembers = Type.Object({
   ...generationMembers.properties,
-  // Not every upstream takes its images here.
+  // Optional: not every upstream reads its images here.
   images: nullable(Type.Array(reference, { minItems: 1, maxItems: mostImages })),
   image: nullable(Type.Union([reference, Type.Array(reference, { minItems: 1, maxItems: mostImages })])),
   mask: nullable(reference),
 });
 
-/** The check of a body for `POST /v1/images/generations` that is converted, in either form. */
+/** Checks a body of `POST /v1/images/generations` that is converted, in either form. */
 export const generationsRequest = eitherForm(generationMembers, generationMembers);
 
-/** The same of a JSON body for `POST /v1/images/edits`. */
+/** Checks a JSON body of `POST /v1/images/edits` that is converted. */
 export const editsRequest = eitherForm(editMembers, editMembers);
 
-/** All that is asked of a body with a prompt, which its upstream may take as it came. */
+/** The only requirements for a body with a prompt that may be passed on unchanged. */
 const passedMembers = Type.Object({ model: name, prompt: given, input: absent, n: count, stream: flag });
 
-/** The check of every body of `POST /v1/images/generations`. */
+/** Checks every body of `POST /v1/images/generations`. */
 export const passedGenerationsRequest = eitherForm(passedMembers, generationMembers);
 
-/** The same of a JSON body of `POST /v1/images/edits`. */
+/** Checks every JSON body of `POST /v1/images/edits`. */
 export const passedEditsRequest = eitherForm(passedMembers, editMembers);
 
-/** The text fields of a form that are known. */
+/** Known text fields of a form. */
 export const formFieldsType = Type.Object({ model: name, prompt: name, ...settings });
 
-/** What has to be clear among the names of a form's parts: of images there may be several. */
+/** Names of a form's parts that must be unambiguous. Images may occur several times. */
 export const imageForm: PartRules = {
   guard: new MemberGuard({
     reads: [...Object.keys(formFieldsType.properties), ...imageCountMembers, 'image', 'mask'],
@@ -102,11 +102,11 @@ export const imageForm: PartRules = {
   many: new Set(['image']),
 };
 
-/** Their check, once numbers and booleans have been read. */
+/** Checks the fields after numbers and booleans were read. */
 export const formFields = compileSchema(formFieldsType);
 
 /**
- * A check of bodies of two forms, each of which takes only what the other does not.
+ * Makes a check of bodies in two forms, which exclude each other.
  * @param known has all members of a body with a prompt that are ever read
  */
 function eitherForm(promptForm: TObject, known: TObject): CompiledSchema {
@@ -144,11 +144,11 @@ const bothForms =
   'Send either \'prompt\' with its settings beside it ({"model", "prompt", "size", …}), or \'input\' with ' +
   '\'messages\' ({"model", "input": {"messages": [{"role": "user", "content": [{"text": …}]}]}, "parameters"}).';
 
-/** Members that hold the input of other endpoints. */
+/** Members with the input of other endpoints. */
 const foreign = [bodies.chat, bodies.generateContent];
 
 /**
- * Tells which of the two forms a JSON body has: the one whose member is there and not null.
+ * Returns the form of a JSON body: the one whose member is present and not null.
  * @returns the form, or the 400 for a body with both members or neither, which explains the forms
  */
 export function formOf(body: JsonObject): ImageForm | GatewayError {

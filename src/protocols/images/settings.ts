@@ -17,7 +17,7 @@ type ImageSettings = Pick<
 
 const sizeForm = /^(\d{1,6})[*x](\d{1,6})$/;
 
-/** Members that have a place of their own in a request. */
+/** Members that have a field of their own in a request. */
 const inParameters = new Set(['negative_prompt', 'prompt_extend', 'watermark', 'size', 'n']);
 const besidePrompt = new Set([
   ...inParameters,
@@ -33,7 +33,7 @@ const besidePrompt = new Set([
 const besideInput = new Set([...besidePrompt, 'parameters']);
 
 /**
- * Reads the settings of a body that has passed its check. What `parameters` says counts before what stands at the top level.
+ * Reads the settings of a validated body. `parameters` takes precedence over the top level.
  * @param body JSON body, or the text fields of a form
  * @param parameters the body's own, or null for a form that has none
  */
@@ -53,24 +53,24 @@ export function decodeSettings(body: JsonObject, parameters: JsonObject | null):
   };
 }
 
-/** `1024x1024`, or with another sign between the numbers; a word such as `2K` stays as it is. */
+/** Writes a size such as `1024x1024`, or with another sign. A word such as `2K` is returned unchanged. */
 export function writeSize(size: ImageSize | string, sign: 'x' | '*'): string {
   return typeof size === 'string' ? size : `${size.width}${sign}${size.height}`;
 }
 
-/** The form in which images are asked for; null where it is none, or not said. */
+/** Reads the requested format of images. Null if it is absent or unknown. */
 export function formatOrNull(value: unknown): ImageFormat | null {
   return value === 'url' || value === 'b64_json' ? value : null;
 }
 
-/** Which words a model knows beside a width and a height is for its upstream to say. */
+/** Words for a size, other than width and height, are judged by the upstream. */
 function sizeOf(text: string | null): ImageSize | string | null {
   const [, width, height] = (text === null ? null : sizeForm.exec(text)) ?? [];
   const size = { width: Number(width), height: Number(height) };
   return size.width > 0 && size.height > 0 ? size : text;
 }
 
-/** A member, or null. Keys of an object's prototype are not members of a body. */
+/** Returns a member, or null. Members of an object's prototype do not count. */
 function ownOf(holder: JsonObject, key: string): unknown {
   return Object.hasOwn(holder, key) ? (holder[key] ?? null) : null;
 }

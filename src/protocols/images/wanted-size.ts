@@ -3,7 +3,7 @@ import type { ImageStyle } from './fetched.js';
 import type { ImageSize } from './request.js';
 
 /**
- * The sizes that all models of OpenAI's images API take
+ * The sizes that all models of OpenAI's images API accept
  * (https://platform.openai.com/docs/api-reference/images/create).
  */
 const openaiSizes: readonly ImageSize[] = [
@@ -11,23 +11,23 @@ const openaiSizes: readonly ImageSize[] = [
   { width: 1536, height: 1024 },
   { width: 1024, height: 1536 },
 ];
-/** Pixels in all of each of them, more or less. */
+/** Edge of a square with about as many pixels as each of these sizes. */
 const openaiEdge = 1024;
-/** Models want edges of whole blocks. */
+/** Models require edges that are multiples of this. */
 const block = 16;
-/** How far the shape may be from the one that is asked for, as a part of it. */
+/** Maximum relative difference from the requested aspect ratio. */
 const tolerance = 0.04;
 
-/** The size to ask an upstream for, and which of the client's members it does not say. */
+/** The size to request from an upstream, and the client's members that it does not express. */
 interface WantedSize {
-  /** Null where the client leaves it open. */
+  /** Null if the client leaves it open. */
   readonly size: ImageSize | null;
   readonly leftOut: readonly string[];
 }
 
 /**
- * The size of images whose shape and resolution a client has named: where the upstream takes any, the one that is asked
- * for, else the nearest shape that all of its models have.
+ * Returns the size for the aspect ratio and resolution that a client gave. If the upstream accepts any size, it is the
+ * requested one, else the nearest aspect ratio that all of its models support.
  */
 export function wantedSize(
   style: ImageStyle,
