@@ -18,48 +18,48 @@ import { upstreamError } from '../error-formats/upstream-error.js';
 import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
 
 /**
- * Finds the last `usage` in the bytes of a transcript or in the end of its stream; one that counts seconds in place of
- * tokens is none.
+ * Finds the last `usage` in the bytes of a transcript or in the end of its stream. One that counts seconds instead of
+ * tokens is ignored.
  */
 const { lastUsage: transcriptUsage } = createUsageReader(tokenNames);
-/** The same of speech, whose output is sound. */
+/** The same for speech, whose output is audio. */
 const { lastUsage: speechUsage } = createUsageReader(tokenNames, 'audio');
 
 /*
- * The streams of transcriptions and of speech: events of a `type` in their data, and in their name from some upstreams.
+ * Streams of transcriptions and of speech. The type of an event is in its data, and from some upstreams in its name.
  */
 
-/** The last event of a stream, by its type. */
+/** Types of the last event of a stream. */
 const doneTypes: readonly string[] = ['transcript.text.done', 'speech.audio.done'];
-/** One of these is in an event that may be the last: a text in quotes cannot stand inside another one. */
+/** An event that may be the last contains one of these. A string cannot contain the quotes. */
 const lastTypes = [...doneTypes, 'error'];
 const lastWords = lastTypes.map((type) => Buffer.from(`"${type}"`));
-/** An event's name, and the whole of a comment or of `[DONE]`, are within so many bytes. */
+/** Number of bytes that contain an event's name, or the whole of a comment or of `[DONE]`. */
 const headBytes = 128;
-/** How a line of an event, or a comment, begins. */
+/** Beginning of a line of an event, or of a comment. */
 const lineStart = /^\ufeff?(data|event|id|retry)?:/;
 
-/** See `StreamRules.marks`; with that of a whole transcript. */
+/** See `StreamRules.marks`. Includes that of a whole transcript. */
 const marks = marksOf('"transcript.', '"speech.', '"text"');
 
 /** Judges the first events of a stream; see `StreamRules.judgeStart`. */
 const judgeStart = judgingEvents((event, data) => errorOf(event, data) ?? 'meaningful');
 
-/** Whether a run of events ends with the stream's last one; see `StreamRules.marksEnd`. */
+/** Returns whether a run of events ends with the stream's last one; see `StreamRules.marksEnd`. */
 function marksEnd(run: Buffer): boolean {
   return lastWord(run) === 'done';
 }
 
-/** Judges the end of a stream, whose usage was read; see `StreamRules.judgeEnd`. */
+/** Judges the end of a stream with its usage; see `StreamRules.judgeEnd`. */
 function endingOf(tail: Buffer, facts: StreamFacts, usage: Usage | null): StreamEnding {
   const word = lastWord(tail);
   if (word instanceof GatewayError) return { state: 'failed', usage, error: word };
-  // Only the last event has usage, and where it is large the tail has no more of it than its end.
+  // Only the last event has usage. If it is large, the tail contains only its end.
   const isComplete = word === 'done' || facts.ended || (word === 'unknown' && usage !== null);
   return { state: isComplete ? 'complete' : 'incomplete', usage, error: null };
 }
 
-/** What the last event with data says; `unknown` where its begin is not there. */
+/** State according to the last event with data. `unknown` if its beginning is missing. */
 type LastWord = 'done' | 'unknown' | 'other' | GatewayError;
 
 function lastWord(bytes: Buffer): LastWord {
@@ -73,7 +73,7 @@ function lastWord(bytes: Buffer): LastWord {
   return 'other';
 }
 
-/** The bytes of a sound are not parsed for it. */
+/** Audio data is not parsed for this. */
 function wordOf(found: Buffer, head: string): LastWord {
   const isNamed = head.startsWith('event:') && lastTypes.some((type) => head.includes(type));
   if (!isNamed && !lastWords.some((word) => found.includes(word))) return 'other';
@@ -84,13 +84,13 @@ function wordOf(found: Buffer, head: string): LastWord {
   return body !== null && doneTypes.includes(textOrNull(body.type) ?? event ?? '') ? 'done' : 'other';
 }
 
-/** True for a comment, for `[DONE]` and for nothing. */
+/** Returns whether a text is a comment, `[DONE]` or empty. */
 function isEmpty(text: string): boolean {
   const { data } = parseEvent(text);
   return data === null || data === '' || data.trim() === '[DONE]';
 }
 
-/** The error that an event is, or null. */
+/** Returns the error in an event, or null. */
 function errorOf(event: string | null, data: string): GatewayError | null {
   const body = parseObject(data);
   if (body === null) return event === 'error' ? new GatewayError('upstream_error', data || null) : null;
@@ -110,7 +110,7 @@ const audio = {
 const ofTranscripts: Metering = { ...reportedMetering, broken: 'text', seconds: transcriptSeconds };
 const ofSpeech: Metering = { ...reportedMetering, broken: 'medium', seconds: speechSeconds };
 
-/** Endpoints whose upstreams decide whether they stream: some models ignore that they were asked to. */
+/** Endpoints whose upstreams decide whether they stream: some models ignore the client's setting. */
 const streaming = {
   ...audio,
   streamsUnasked: true,
@@ -150,14 +150,14 @@ const waveFormat = Buffer.from('WAVEfmt ');
 const riffAt = 0;
 const waveAt = 8;
 const byteRateAt = 28;
-/** Of a file that has nothing but its format before the sound. */
+/** Size of the header of a file with only its format before the audio. */
 const waveHeaderBytes = 44;
 
 /**
- * Seconds of a sound: those of a WAV file, whose head says how many bytes a second has. Other formats say no such thing
- * where it could be read in passing.
- * @param begin its first bytes
- * @param length of the whole of it, which the head of a streamed file does not know
+ * Returns the seconds of audio in a WAV file, whose header has the bytes per second. Other formats have no such number
+ * that could be read in passing.
+ * @param begin first bytes of the file
+ * @param length bytes of the whole file, which the header of a streamed file does not contain
  */
 function speechSeconds(begin: Buffer, length: number): number {
   if (begin.length < waveHeaderBytes || !standsAt(begin, riffAt, riff)) return 0;
@@ -166,23 +166,23 @@ function speechSeconds(begin: Buffer, length: number): number {
   return byteRate === 0 ? 0 : Math.max(0, length - waveHeaderBytes) / byteRate;
 }
 
-/** A quoted key cannot occur inside a JSON string, where its quotes would be escaped. */
+/** A quoted key cannot occur within a JSON string, where its quotes would be escaped. */
 const durationKey = Buffer.from('"duration"');
 const usageKey = Buffer.from('"usage"');
 const number = /^\s*:\s*"?(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)/;
-/** Mistral calls them seconds of the prompt (https://docs.mistral.ai/capabilities/audio). */
+/** Mistral's member for the seconds of the prompt differs (https://docs.mistral.ai/capabilities/audio). */
 const secondsNumber = /^\s*:\s*\{[^{}]*"(?:prompt_audio_)?seconds"\s*:\s*(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)/;
-/** A number, or a usage, with its name and the space around it. */
+/** Maximum number of bytes of a number or a usage, with its name and white space. */
 const valueBytes = 256;
 
-/** How a transcript begins that is an object, or the events of a stream; any other is plain text, which names nothing. */
+/** Beginning of a transcript that is an object or a stream of events. Any other is plain text without metadata. */
 const namingStart = /^\ufeff?\s*(?:\{|(?:data|event|id|retry)?:)/;
 const startBytes = 64;
 
 /**
- * Seconds of the sound of which an answer is the transcript: as its `usage` counts them, or as its `duration`.
- * @param begin its first bytes
- * @param end its last bytes
+ * Returns the seconds of the transcribed audio, from `usage` or `duration` of the answer.
+ * @param begin first bytes of the answer
+ * @param end last bytes of the answer
  */
 function transcriptSeconds(begin: Buffer, _length: number, end: Buffer): number {
   if (!namingStart.test(begin.toString('utf8', 0, startBytes))) return 0;
@@ -198,6 +198,6 @@ function numberAfter(bytes: Buffer, at: number, key: Buffer, form: RegExp): numb
   const from = at + key.length;
   const found = form.exec(bytes.toString('latin1', from, from + valueBytes));
   const value = found === null ? null : Number(found[1]);
-  // More than any number can count is no length of a sound.
+  // Larger numbers cannot be the length of audio.
   return value !== null && value <= Number.MAX_SAFE_INTEGER ? value : null;
 }

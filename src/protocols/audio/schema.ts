@@ -14,13 +14,13 @@ export const speechRequestType = Type.Object({
   stream_format: nullable(Type.Enum(['audio', 'sse'])),
 });
 
-/** Bodies of other endpoints, told by the member that holds their input. */
+/** Bodies of other endpoints, recognized by the member with their input. */
 const speechMixedBody: MixedBody = {
   own: 'input',
   foreign: [bodies.chat, bodies.completions],
 };
 
-/** The check of a speech request body, which is passed on as it came. */
+/** Checks a speech request body, which is passed on unchanged. */
 export const speechRequest = compileSchema(Type.Object({ model: name, input: given }), speechMixedBody, {
   reads: Object.keys(speechRequestType.properties),
 });
@@ -28,7 +28,9 @@ export const speechRequest = compileSchema(Type.Object({ model: name, input: giv
 const field = Type.Optional(Type.String());
 const fields = Type.Optional(Type.Array(Type.String()));
 
-/* Words and ranges are the upstream's to judge. */
+/*
+ * The upstream judges words and ranges.
+ */
 
 const members = {
   model: name,
@@ -48,7 +50,7 @@ export const transcriptionForm = compileForm({
     include: fields,
     languages: fields,
     keywords: fields,
-    // `auto`, or the text of an object, or `chunking_strategy[type]` and so on.
+    // `auto`, the JSON text of an object, or `chunking_strategy[type]` and so on.
     chunking_strategy: field,
   }),
   split: ['chunking_strategy'],

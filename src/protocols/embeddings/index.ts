@@ -15,9 +15,9 @@ import { createInputUsageReader } from '../openai-shared/usage.js';
 import { amendedTo, encodingAmender } from './encoding.js';
 
 /*
- * Embeddings in two forms, each of which is made of the other:
- * `POST /embeddings` (https://platform.openai.com/docs/api-reference/embeddings/create) and
- * `:embedContent` with `:batchEmbedContents` (https://ai.google.dev/api/embeddings).
+ * Embeddings in two forms, each of which can be converted to the other: `POST /embeddings`
+ * (https://platform.openai.com/docs/api-reference/embeddings/create), and `:embedContent` with `:batchEmbedContents`
+ * (https://ai.google.dev/api/embeddings).
  */
 
 export const openaiKey = Buffer.from('"embedding"');
@@ -25,7 +25,7 @@ const googleKey = Buffer.from('"values"');
 export const { lastUsage: openaiUsage } = createInputUsageReader();
 const metadataKey = Buffer.from('"usageMetadata"');
 
-/** Of an answer in the vendor's form; its older models tell none. */
+/** Reads the usage of an answer in the vendor's form. Its older models report none. */
 function googleUsage(answer: Buffer): Usage | null {
   const start = lastObjectStart(answer, metadataKey);
   const end = start === -1 ? -1 : endOfValue(answer, start, mostDepth);
@@ -39,7 +39,7 @@ function googleUsage(answer: Buffer): Usage | null {
   return withCharges(usage, { parts: partsByModality(told) });
 }
 
-/** The vendor refuses a batch of more requests. Each text becomes one, with the model's name and the settings in it. */
+/** The vendor refuses larger batches. Each text becomes a request with the model's name and the settings. */
 const mostInBatch = 100;
 
 export const openaiRules: StreamRules = wholeAnswers(openaiUsage, inputMetering, judgeError, ['"embedding"']);
@@ -49,7 +49,7 @@ const googleRules: StreamRules = {
   marks: marksOf('"embedding"', '"embeddings"'),
 };
 
-/** How `POST /v1/embeddings` is served by an upstream that has the other form. */
+/** Serves `POST /v1/embeddings` by an upstream that has the other form. */
 export const openaiOnGoogle: OtherForm = {
   kinds: new Set(['generateContent']),
   upstreamPath: (model) => `${modelPath(model)}:batchEmbedContents`,
@@ -71,7 +71,7 @@ export const openaiOnGoogle: OtherForm = {
   },
 };
 
-/** How `:embedContent` is served by an upstream that has `/embeddings`. */
+/** Serves `:embedContent` by an upstream that has `/embeddings`. */
 const contentOnOpenai: OtherForm = onOpenai((body, names, leftOut) => {
   const text = contentText(body.content, 'content');
   leaveOthers(body, contentMembers, leftOut);
@@ -80,7 +80,7 @@ const contentOnOpenai: OtherForm = onOpenai((body, names, leftOut) => {
   );
 });
 
-/** The same for `:batchEmbedContents`. */
+/** Serves `:batchEmbedContents` in the same way. */
 const contentsOnOpenai: OtherForm = onOpenai((body, names, leftOut) => {
   const requests = Array.isArray(body.requests) ? body.requests.filter(isObject) : [];
   if (requests.length === 0) throw invalid('requests', 'must name at least one text.');
@@ -118,7 +118,7 @@ function dimensionsOf(request: JsonObject): unknown {
   return request.outputDimensionality ?? request.output_dimensionality ?? undefined;
 }
 
-/** @param write the whole answer, of the vectors in their order and what is said of the usage */
+/** @param write makes the whole answer from the vectors in order and the usage */
 function openaiRequest(
   texts: readonly string[],
   settings: JsonObject,
@@ -139,7 +139,7 @@ function openaiRequest(
   };
 }
 
-/** The vectors by the index that each has beside it. @throws {GatewayError} `upstream_error` where one is missing */
+/** Returns the vectors in the order of their indexes. @throws {GatewayError} `upstream_error` if one is missing */
 export function vectorsInOrder({ rest, vectors }: CutAnswer, count: number): readonly Buffer[] {
   const data = isObject(rest) && Array.isArray(rest.data) ? rest.data : [];
   const ordered: (Buffer | undefined)[] = Array.from({ length: count });
@@ -157,7 +157,7 @@ function complete(vectors: readonly (Buffer | undefined)[]): readonly Buffer[] {
   return all;
 }
 
-/** The vectors as elements of a list, with something before and behind each. */
+/** Writes the vectors as elements of a list, with a prefix and suffix for each. */
 export function listed(
   vectors: readonly Buffer[],
   before: (index: number) => string,
@@ -179,7 +179,7 @@ function openaiAnswer(answer: Buffer, texts: readonly string[], model: string): 
       return isObject(each) && typeof each.values === 'number' ? vectors[each.values] : undefined;
     }),
   );
-  // Clients read the usage without looking whether there is any.
+  // Clients read the usage without checking that it is present.
   const tokens = googleUsage(answer)?.input ?? bodyEstimate(Buffer.from(texts.join('\n')));
   return Buffer.concat([
     Buffer.from('{"object":"list","data":['),
@@ -190,7 +190,10 @@ function openaiAnswer(answer: Buffer, texts: readonly string[], model: string): 
   ]);
 }
 
-/** It is written beside each text. @throws {GatewayError} of status 400 for what is no length of a vector */
+/**
+ * Reads the length of vectors, which is written beside each text. @throws {GatewayError} with status 400 for an invalid
+ * length
+ */
 function wholeDimensions(given: unknown): number | undefined {
   if (given === null || given === undefined) return undefined;
   if (typeof given === 'number' && Number.isSafeInteger(given) && given > 0) return given;
@@ -198,8 +201,8 @@ function wholeDimensions(given: unknown): number | undefined {
 }
 
 /**
- * The texts of `input`.
- * @throws {GatewayError} of status 400 for more of them than a batch takes, for tokens, and for anything else that is no
+ * Reads the texts of `input`.
+ * @throws {GatewayError} with status 400 for more texts than a batch may have, for tokens, and for anything else but
  * text
  */
 function inputTexts(input: unknown): readonly string[] {
@@ -217,7 +220,7 @@ function inputTexts(input: unknown): readonly string[] {
   });
 }
 
-/** The text of a content, whose parts are one text. @throws {GatewayError} of status 400 for one of something else */
+/** Reads the text of a content, whose parts form one text. @throws {GatewayError} with status 400 for other parts */
 function contentText(content: unknown, at: string): string {
   if (typeof content === 'string') return content;
   const parts: unknown = isObject(content) ? content.parts : undefined;
@@ -250,21 +253,21 @@ function invalid(param: string, what: string): GatewayError {
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
-/** By byte: 1 where a flat list of numbers may have it. */
+/** By byte: 1 if a flat list of numbers may contain it. */
 const listBytes = new Uint8Array(256);
 for (const character of '0123456789+-.eE, \t\r\n') listBytes[character.charCodeAt(0)] = 1;
 
-/** An answer, and apart from it the texts of its vectors: an answer of millions of numbers is not parsed. */
+/** An answer without its vectors, and their JSON texts: parsing millions of numbers is avoided. */
 interface CutAnswer {
-  /** As parsed, with the number of a vector in the place of each. */
+  /** The parsed answer, with the index of each vector in its place. */
   readonly rest: unknown;
   readonly vectors: readonly Buffer[];
 }
 
 /**
- * Takes the lists of numbers out of an answer that are the values of a member.
- * @param key the member's name in its quotes: they cannot stand in a text, where they would be escaped
- * @throws {GatewayError} `upstream_error` for what is no JSON, and for a list of something else
+ * Cuts the lists of numbers that are the values of a member out of an answer.
+ * @param key name of the member including its quotes, which a string could only contain in escaped form
+ * @throws {GatewayError} `upstream_error` for invalid JSON, and for lists of anything but numbers
  */
 export function cutVectors(answer: Buffer, key: Buffer): CutAnswer {
   const pieces: Buffer[] = [];
@@ -295,14 +298,14 @@ function isListOfNumbers(bytes: Buffer, from: number, end: number): boolean {
   return true;
 }
 
-/** What a client is told in place of an answer that is none. @param what for the log */
+/** Makes the error for a response that is not an answer. @param what for the log */
 export function unusable(what: string): GatewayError {
   return new GatewayError('upstream_error', 'The upstream returned something other than embeddings.', {
     cause: what,
   });
 }
 
-/** `POST /v1/embeddings`, and `POST /v1/engines/{model}/embeddings` once the model is in the body. */
+/** `POST /v1/embeddings`, and `POST /v1/engines/{model}/embeddings` after the model was added to the body. */
 export const embeddings: Endpoint = {
   ...plainEndpoint,
   ...openaiRules,
@@ -316,7 +319,7 @@ export const embeddings: Endpoint = {
 /** `POST /v1beta/models/{model}:embedContent` */
 export const embedContent: Endpoint = googleEndpoint('embedContent', contentOnOpenai);
 
-/** `POST /v1beta/models/{model}:batchEmbedContents`: what the vendor's SDKs call for one content, too. */
+/** `POST /v1beta/models/{model}:batchEmbedContents`. The vendor's SDKs also use it for a single content. */
 export const batchEmbedContents: Endpoint = googleEndpoint('batchEmbedContents', contentsOnOpenai);
 
 function googleEndpoint(operation: string, otherForm: OtherForm): Endpoint {

@@ -5,40 +5,40 @@ import { bodies, given, name, nullable, text } from '../../schema/members.js';
 const bounds = { minItems: 1, maxItems: 2048 };
 const many = (items: TSchema) => Type.Array(items, bounds);
 const filled = Type.String({ minLength: 1 });
-/** One text in tokens: how long it may be is the model's to say. */
+/** One text as tokens. The upstream judges its length. */
 const tokens = Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1 });
 
 const members = {
-  // The most general form comes last: for a list that fits none of these, the error says what the last one expects.
+  // The most general form is last: for a list that matches none, the error describes the last one.
   input: Type.Union([filled, tokens, many(tokens), many(filled)]),
   encoding_format: nullable(Type.Enum(['float', 'base64'])),
   dimensions: nullable(Type.Integer({ minimum: 1 })),
   user: text,
 };
 
-/** What the API document says of a body of `POST /v1/embeddings`. It is checked for less, by `embeddingsRequest`. */
+/** Body of `POST /v1/embeddings` as in the API document. `embeddingsRequest` checks less. */
 export const embeddingsRequestType = Type.Object({ model: name, ...members });
 
-/** The same of `POST /v1/engines/{model}/embeddings`, whose path names the model. */
+/** Body of `POST /v1/engines/{model}/embeddings`, whose path names the model. */
 export const engineEmbeddingsRequestType = Type.Object({ model: text, ...members });
 
-/** Bodies of other endpoints, known by the member that holds their input. */
+/** Bodies of other endpoints, recognized by the member with their input. */
 const embeddingsMixedBody: MixedBody = {
   own: 'input',
   foreign: [bodies.chat, bodies.completions, bodies.rerank, bodies.generateContent],
 };
 
-/** Members that may come once only, and in this spelling. */
+/** Members that may occur only once, and only in this spelling. */
 const guarded = { reads: Object.keys(embeddingsRequestType.properties) };
 
-/** The check of a body of `POST /v1/embeddings`, which is passed on as it came. */
+/** Checks a body of `POST /v1/embeddings`, which is passed on unchanged. */
 export const embeddingsRequest = compileSchema(
   Type.Object({ model: name, input: given }),
   embeddingsMixedBody,
   guarded,
 );
 
-/** The check of a body of `POST /v1/engines/{model}/embeddings`. */
+/** Checks a body of `POST /v1/engines/{model}/embeddings`. */
 export const engineEmbeddingsRequest = compileSchema(
   Type.Object({ model: text, input: given }),
   embeddingsMixedBody,
@@ -64,7 +64,7 @@ export const batchEmbedContentsRequestType = Type.Object({
 
 const contentReads = [...Object.keys(contentMembers), 'task_type', 'output_dimensionality'];
 
-/** The check of a body of `POST /v1beta/models/{model}:embedContent`, which is passed on as it came. */
+/** Checks a body of `POST /v1beta/models/{model}:embedContent`, which is passed on unchanged. */
 export const embedContentRequest = compileSchema(
   Type.Object({ model: text, content: given }),
   {
@@ -74,7 +74,7 @@ export const embedContentRequest = compileSchema(
   { reads: contentReads },
 );
 
-/** The same of `POST /v1beta/models/{model}:batchEmbedContents`, whose parts name the model, too. */
+/** Checks a body of `POST /v1beta/models/{model}:batchEmbedContents`, whose parts also name the model. */
 export const batchEmbedContentsRequest = compileSchema(
   Type.Object({ requests: Type.Array(Type.Object({ model: text, content: given })) }),
   {
@@ -84,7 +84,7 @@ export const batchEmbedContentsRequest = compileSchema(
   { within: { requests: { reads: contentReads, notes: ['model'], isList: true } } },
 );
 
-/** Body of `POST /v1/embed` and `POST /v2/embed`: what Cohere's clients send. */
+/** Body of `POST /v1/embed` and `POST /v2/embed`, as Cohere's clients send it. */
 export const embedRequestType = Type.Object({
   model: name,
   texts: nullable(Type.Array(Type.String(), { minItems: 1 })),
@@ -96,7 +96,7 @@ export const embedRequestType = Type.Object({
   max_tokens: nullable(Type.Integer({ minimum: 1 })),
 });
 
-/** The check of such a body. Its texts are looked into only where it is converted for an upstream. */
+/** Checks such a body. Its texts are only checked when it is converted for an upstream. */
 export const embedRequest = compileSchema(
   Type.Object({ model: name }),
   { own: 'texts', foreign: [bodies.chat, bodies.embeddings] },

@@ -37,16 +37,16 @@ const listFormats: Readonly<Record<ModelListFormat, ListFormat>> = {
   },
 };
 
-/** The error format in which a request for a list of this format is refused. */
+/** Returns the error format for requests of a list in this format. */
 export function modelListErrorFormat(format: ModelListFormat): ErrorFormat {
   return listFormats[format].errorFormat;
 }
 
 /**
- * JSON text of a model list.
- * @param models what the key may use, by name, in the order of the list.
- * @param query raw query of the request: the page asked for.
- * @throws GatewayError invalid_value for a bad page.
+ * Returns the JSON text of a model list.
+ * @param models models that the key may use, by name, in the order of the list
+ * @param query raw query of the request, with the requested page
+ * @throws GatewayError `invalid_value` for an invalid page
  */
 export function modelList(
   format: ModelListFormat,
@@ -62,9 +62,9 @@ export function modelList(
 }
 
 /**
- * JSON text of one model.
- * @param id as in the path; in the generateContent format it may begin with `models/`.
- * @throws GatewayError model_not_found when the key has no such model in this format.
+ * Returns the JSON text of one model.
+ * @param id name as in the path; in the generateContent format it may begin with `models/`
+ * @throws GatewayError `model_not_found` if the key has no such model in this format
  */
 export function modelObject(format: ModelListFormat, models: ReadonlyMap<string, Model>, id: string): string {
   const listFormat = listFormats[format];
@@ -84,8 +84,8 @@ const defaultPageSize = 50;
 const maximumPageSize = 1000;
 
 /**
- * JSON text of one model as generateContent writes it. A token limit that the config does not name
- * is null, which JSON readers of protocol buffers take for unset, rather than a number that a client would believe.
+ * Returns the JSON text of one model in the generateContent format. A token limit that the config does not set is null,
+ * which JSON parsers of protocol buffers read as unset: clients would rely on a made-up number.
  */
 function generateContentModel(model: Model): string {
   return `{"name":${JSON.stringify(`models/${model.name}`)},"version":"001","displayName":${JSON.stringify(model.name)},"description":"","inputTokenLimit":${model.tokens.input},"outputTokenLimit":${model.tokens.output},"supportedGenerationMethods":${JSON.stringify(methodsOf(model))}}`;
@@ -94,7 +94,7 @@ function generateContentModel(model: Model): string {
 const generating = ['generateContent', 'streamGenerateContent', 'countTokens'];
 const embedding = ['embedContent', 'batchEmbedContents'];
 
-/** What clients of generateContent may ask a model. */
+/** Lists the methods of generateContent that the model supports. */
 function methodsOf({ protocols }: Model): readonly string[] {
   return [
     ...(protocols.has('generateContent') ? generating : []),
@@ -103,9 +103,10 @@ function methodsOf({ protocols }: Model): readonly string[] {
 }
 
 /**
- * JSON text of one page of the generateContent list. As with the vendor, a page size of 0 means the default, and one
- * that is too large means the maximum.
- * @throws GatewayError invalid_value for a page size that is no number, or a page token that is not ours.
+ * Returns the JSON text of one page of the generateContent list. As at the vendor, a page size of 0 means the default,
+ * and one that is too large means the maximum.
+ * @throws GatewayError `invalid_value` for a page size that is not a number, or a page token that the gateway did not
+ * make
  */
 function generateContentModelList(models: readonly Model[], query: string): string {
   const asked = wholeNumber(query, 'pageSize', 0) ?? 0;
@@ -118,7 +119,10 @@ function generateContentModelList(models: readonly Model[], query: string): stri
   return `{"models":[${models.slice(start, end).map(generateContentModel).join()}]${next}}`;
 }
 
-/** A token is the name of the last model seen: it outlives a reload and a restart, whichever worker reads it. */
+/**
+ * Makes a page token from the name of the last model of the page. It is valid after a reload or restart, and at every
+ * worker.
+ */
 function writeToken(name: string): string {
   return Buffer.from(name, 'utf8').toString('base64url');
 }
@@ -131,7 +135,7 @@ function readToken(token: string): string {
   return name;
 }
 
-/** Whether the endpoints of a protocol are OpenAI-shaped: one list of models serves all of these. */
+/** Returns whether the endpoints of a protocol are OpenAI-shaped. One list of models serves all of these. */
 const isOfChatFamily: Readonly<Record<Protocol, boolean>> = {
   chat: true,
   responses: true,
@@ -167,7 +171,7 @@ function chatAndMessagesModel(model: Model): string {
   return `{${chatFields(model)},"type":"model","display_name":${JSON.stringify(model.name)},"created_at":"${createdAt(model)}"}`;
 }
 
-/** JSON text of a chat list that a messages client reads as a last page. */
+/** Returns the JSON text of a chat list that a messages client reads as a last page. */
 function chatAndMessagesModelList(models: readonly Model[]): string {
   return `{"object":"list","data":[${models.map(chatAndMessagesModel).join()}],${edges(models, false)}}`;
 }
@@ -178,8 +182,8 @@ function chatFields(model: Model): string {
 
 /**
  * Reads a whole number from the query.
- * @returns the number, or null where the parameter is absent.
- * @throws GatewayError invalid_value when it is not a whole number of at least `least`.
+ * @returns the number, or null if the parameter is absent
+ * @throws GatewayError `invalid_value` if it is not a whole number of at least `least`
  */
 function wholeNumber(query: string, name: string, least: number): number | null {
   const text = queryParameter(query, name);
@@ -192,8 +196,8 @@ function wholeNumber(query: string, name: string, least: number): number | null 
 }
 
 /**
- * Finds a page's border in a list.
- * @throws GatewayError invalid_value when the list has no such model; `param` names the cursor's parameter.
+ * Finds the position of a cursor in a list.
+ * @throws GatewayError `invalid_value` if the list has no such model; `param` names the cursor's parameter
  */
 function positionOf(models: readonly Model[], name: string, param: string): number {
   const index = models.findIndex((model) => model.name === name);
@@ -206,20 +210,20 @@ function positionOf(models: readonly Model[], name: string, param: string): numb
 const defaultLimit = 20;
 const maximumLimit = 1000;
 
-/** RFC 3339 text of the time when the catalogue first knew the model. */
+/** Returns the time when the catalogue first listed the model, as RFC 3339 text. */
 function createdAt(model: Model): string {
   return `${new Date(model.created * 1000).toISOString().slice(0, -5)}Z`;
 }
 
-/** JSON text of one model as the messages family writes it. */
+/** Returns the JSON text of one model in the messages format. */
 function messagesModel(model: Model): string {
   const name = JSON.stringify(model.name);
   return `{"type":"model","id":${name},"display_name":${name},"created_at":"${createdAt(model)}","capabilities":null,"max_input_tokens":${model.tokens.input},"max_tokens":${model.tokens.output},"lifecycle":"active","line":null,"deprecated_at":null,"retires_at":null}`;
 }
 
 /**
- * JSON text of one page of the messages list: `limit` models after `after_id` or before `before_id`.
- * @throws GatewayError invalid_value for a bad limit or cursor, or for both cursors at once.
+ * Returns the JSON text of one page of the messages list: `limit` models after `after_id` or before `before_id`.
+ * @throws GatewayError `invalid_value` for an invalid limit or cursor, or for both cursors together
  */
 function messagesModelList(models: readonly Model[], query: string): string {
   const limit = wholeNumber(query, 'limit', 1) ?? defaultLimit;
@@ -244,7 +248,7 @@ function page(models: readonly Model[], hasMore: boolean): string {
   return `{"data":[${models.map(messagesModel).join()}],${edges(models, hasMore)}}`;
 }
 
-/** The members by which a client asks for what stands before a page, or behind it. */
+/** Writes the members with which a client requests the previous or next page. */
 function edges(models: readonly Model[], hasMore: boolean): string {
   const firstId = JSON.stringify(models[0]?.name ?? null);
   const lastId = JSON.stringify(models.at(-1)?.name ?? null);

@@ -31,29 +31,29 @@ export const rerank: Endpoint = {
 const usageKey = Buffer.from('"usage"');
 const usageNames = numberNames(['prompt_tokens', 'total_tokens']);
 const metaKey = Buffer.from('"meta"');
-/** In `tokens`, or in `billed_units`, where search units may stand in place of tokens. */
+/** In `tokens`, or in `billed_units`, which may have search units instead of tokens. */
 const metaNames = numberNames(['input_tokens']);
 
 const unitNames = numberNames(['search_units']);
 
-/** What tells of the answer is a member of it: the documents of a client, which it may repeat, have members of any name. */
+/** Metadata are members of the answer. The client's documents, which it may repeat, may have members of any name. */
 const levels = 1;
 
 /**
  * Finds the tokens of an answer in its `usage` (Jina) or its `meta` (Cohere). All of them are input.
- * @returns null when neither names any
+ * @returns null if neither has any
  */
 function rerankUsage(answer: Buffer): Usage | null {
   const input = mostOf(answer, usageKey, usageNames) ?? mostOf(answer, metaKey, metaNames);
   return input === null ? null : { input, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
 }
 
-/** Cohere bills a question with more than 100 documents as several (https://cohere.com/pricing). */
+/** Cohere bills a query with more than 100 documents as several (https://cohere.com/pricing). */
 function noteSearchUnits(answer: Buffer, charges: AnswerCharges): void {
   charges.calls = mostOf(answer, metaKey, unitNames) ?? 0;
 }
 
-/** The largest of the wanted numbers in the answer's last object of that name, or null when it has none. */
+/** Returns the largest of the wanted numbers in the answer's last object of that name, or null if it has none. */
 function mostOf(answer: Buffer, key: Buffer, wanted: NumberNames): number | null {
   const found: number[] = [];
   const start = lastMemberObject(answer, key, levels);
@@ -62,25 +62,25 @@ function mostOf(answer: Buffer, key: Buffer, wanted: NumberNames): number | null
   return most === -1 ? null : most;
 }
 
-/** What the request says of the answer. */
+/** Settings of a request that affect the answer. */
 interface Wanted {
-  /** Null where the request names none. */
+  /** Null if the request names none. */
   readonly model: string | null;
-  /** How many results; infinite where the request does not say. */
+  /** Maximum number of results. Infinite if the request sets none. */
   readonly most: number;
 }
 
 /**
- * Makes of an answer one that Cohere's clients (`id`, `results`, `meta`) and Jina's (`object`, `model`, `usage`,
- * `results`) both can read: adds what is missing of these, puts the best results first, makes their documents
- * objects, and leaves no more than `top_n` of them.
+ * Makes a function that converts an answer to one that both Cohere's clients (`id`, `results`, `meta`) and Jina's
+ * (`object`, `model`, `usage`, `results`) can read. It adds missing members, sorts the results by score, converts their
+ * documents to objects, and keeps at most `top_n` of them.
  * @param body a validated request
- * @returns what does so with a whole answer, and gives back the same buffer when nothing is to do
+ * @returns a function of the whole answer, which returns the same buffer if nothing changes
  */
 function rerankAmender(body: Buffer): (body: Buffer) => Buffer {
   const { model, top_n: count } = objectOf(parseBody(body, scanBody(body)));
   const most = numberOrNull(count) ?? 0;
-  // What is no number of results is left to the upstream.
+  // The upstream judges an invalid number of results.
   const wanted = { model: textOrNull(model), most: most >= 1 ? most : Number.POSITIVE_INFINITY };
   return (body) => amend(body, wanted);
 }
@@ -94,10 +94,10 @@ function amend(body: Buffer, wanted: Wanted): Buffer {
   return Buffer.from(JSON.stringify({ ...answer, ...missing, results }));
 }
 
-/** The results in the right order and number: the very list that came when it is so already. */
+/** Returns the results in the right order and number. Returns the same list if nothing changes. */
 function bestOf(results: readonly unknown[], most: number): readonly unknown[] {
   const scores = results.map(scoreOf);
-  // Without a score there is no saying which is best.
+  // Without scores, the order is unknown.
   const sorted = scores.some(Number.isNaN) || falls(scores);
   if (sorted && results.length <= most) return results;
   const ordered = sorted ? results : results.toSorted((one, other) => scoreOf(other) - scoreOf(one));
@@ -113,7 +113,7 @@ function falls(scores: readonly number[]): boolean {
   return true;
 }
 
-/** Clients of both read an object with a text where some servers repeat a document as the text alone. */
+/** Clients of both read an object with a text. Some servers repeat a document as bare text. */
 function withDocuments(results: readonly unknown[]): readonly unknown[] {
   if (!results.some(hasTextAlone)) return results;
   return results.map((result) =>
@@ -129,7 +129,7 @@ function scoreOf(result: unknown): number {
   return (isObject(result) ? numberOrNull(result.relevance_score) : null) ?? Number.NaN;
 }
 
-/** The members that a client may expect and the answer has not. */
+/** Returns the members that a client may expect and the answer lacks. */
 function missingOf(answer: JsonObject, model: string | null): JsonObject {
   const missing: Record<string, unknown> = {};
   if (typeof answer.id !== 'string') missing.id = randomUUID();
@@ -151,7 +151,7 @@ function missingOf(answer: JsonObject, model: string | null): JsonObject {
   return missing;
 }
 
-/** The tokens that the answer names in one of the two forms, or 0. */
+/** Returns the tokens that the answer names in either form, or 0. */
 function tokensOf({ usage, meta }: JsonObject): number {
   const { total_tokens: total, prompt_tokens: prompt } = objectOf(usage);
   const { tokens, billed_units: billed } = objectOf(meta);

@@ -4,7 +4,7 @@ import { bodies, flag, given, name, nullable } from '../../schema/members.js';
 
 const count = nullable(Type.Integer({ minimum: 1 }));
 
-/** Body of `POST /v1/rerank`: what Cohere's and Jina's clients send. */
+/** Body of `POST /v1/rerank`, as Cohere's and Jina's clients send it. */
 export const rerankRequestType = Type.Object({
   model: nullable(name),
   query: name,
@@ -20,13 +20,13 @@ export const rerankRequestType = Type.Object({
   priority: nullable(Type.Integer({ minimum: 0 })),
 });
 
-/** Bodies of other endpoints, told by the member that holds their input. */
+/** Bodies of other endpoints, recognized by the member with their input. */
 const rerankMixedBody: MixedBody = {
   own: 'documents',
   foreign: [bodies.embeddings, bodies.chat],
 };
 
-/** The check of a rerank request body, which is passed on as it came. */
+/** Checks a rerank request body, which is passed on unchanged. */
 export const rerankRequest = compileSchema(
   Type.Object({ model: nullable(name), query: given, documents: given }),
   rerankMixedBody,

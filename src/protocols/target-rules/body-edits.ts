@@ -11,17 +11,17 @@ import {
 } from '../../wire/member-edits.js';
 import { clash, type MemberPath, type MemberRule } from '../../wire/member-rule.js';
 
-/** Where the bodies of a protocol have what rules speak of by its meaning. */
+/** Where the bodies of a protocol have the members that rules refer to by meaning. */
 interface Places {
-  /** Words for how much a model is to reason. */
+  /** Members with the reasoning effort. */
   readonly efforts: readonly MemberPath[];
-  /** Efforts are written in capitals. */
+  /** Whether efforts are written in capitals. */
   readonly upperCase: boolean;
-  /** The list whose objects have a `role`. */
+  /** Name of the list whose objects have a `role`. */
   readonly turns: string | null;
-  /** How the next token is drawn. */
+  /** Sampling settings. */
   readonly sampling: readonly MemberPath[];
-  /** Each name may be in snake case, too. */
+  /** Whether each name may also be in snake case. */
   readonly takesSnakeCase: boolean;
 }
 
@@ -30,11 +30,9 @@ const drawing = [['temperature'], ['top_p'], ['top_k']];
 const none: Places = { efforts: [], upperCase: false, turns: null, sampling: [], takesSnakeCase: false };
 
 /**
- * As the vendors' references have them:
- * https://platform.openai.com/docs/api-reference/chat/create (`reasoning.effort` there is OpenRouter's and Ollama's),
- * https://platform.openai.com/docs/api-reference/responses/create,
- * https://platform.claude.com/docs/en/api/messages,
- * https://ai.google.dev/api/generate-content#ThinkingConfig.
+ * As in the vendors' references: https://platform.openai.com/docs/api-reference/chat/create (`reasoning.effort` there is
+ * OpenRouter's and Ollama's), https://platform.openai.com/docs/api-reference/responses/create,
+ * https://platform.claude.com/docs/en/api/messages, https://ai.google.dev/api/generate-content#ThinkingConfig.
  */
 const places: Readonly<Record<TextProtocolName | 'completions', Places>> = {
   chat: {
@@ -68,32 +66,32 @@ const places: Readonly<Record<TextProtocolName | 'completions', Places>> = {
   },
 };
 
-/** What the bodies of a protocol have; nothing where the protocol is none of text. */
+/** Returns the places in the bodies of a protocol. None if it is not a text protocol. */
 function placesIn(protocol: Protocol): Places {
   return Object.hasOwn(places, protocol) ? places[protocol as keyof typeof places] : none;
 }
 
-/** What a body that rules are applied to is. */
+/** The body to which rules are applied. */
 export interface RuledBody {
-  /** In whose form it is. */
+  /** Protocol of the body. */
   readonly protocol: Protocol;
-  /** The gateway has written it: the client's effort was mapped before. */
+  /** Whether the gateway wrote the body: the client's effort was mapped before. */
   readonly isTranslated: boolean;
-  /** It asks how many tokens there are: members that it does not have are no part of the question. */
+  /** Whether the body is a request for a token count. Rules add no members to it. */
   readonly isCount: boolean;
-  /** The model's name that takes the place of the client's, or null. */
+  /** Name of the model that replaces the client's, or null. */
   readonly model: string | null;
-  /** `stream_options.include_usage` is to be true. */
+  /** Whether `stream_options.include_usage` must be true. */
   readonly includeUsage: boolean;
 }
 
-/** What the rules of a target come to for a kind of body. */
+/** Compiles the rules of a target for a kind of body. */
 export function bodyEdits(rules: TargetRules, body: RuledBody): ObjectEdits {
   const { protocol } = body;
   const { efforts, upperCase, turns, sampling, takesSnakeCase } = placesIn(protocol);
   const spelling = takesSnakeCase ? snakeCase : sameName;
   const edits = createEdits();
-  // Images are charged by the number that the client asked for.
+  // Images are charged by the number that the client requested.
   for (const rule of rules.members)
     if (protocol !== 'images' || rule.path[0] !== 'n') addRule(edits, rule, spelling, !body.isCount);
   const leftOut = sampling.map((path): MemberRule => ({ kind: 'drop', path }));
@@ -122,10 +120,10 @@ function put(edits: ObjectEdits, path: readonly string[], json: string): void {
 
 const sameName: Spelling = (name) => name;
 
-/** Readers of protocol buffers take each name in both spellings (https://protobuf.dev/programming-guides/json/). */
+/** Parsers of protocol buffers accept both spellings of a name (https://protobuf.dev/programming-guides/json/). */
 const snakeCase: Spelling = (name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** Words are found in any case. */
+/** Matches words in any case. */
 function mapWords(edit: MemberEdit, words: ReadonlyMap<string, string>, upperCase: boolean): void {
   edit.change = (json) => {
     const word = words.get(wordOf(json) ?? '');
@@ -152,7 +150,7 @@ function addThinking(
 }
 
 /**
- * A budget becomes leave to think as much as the model thinks fit; what turns thinking off is left out
+ * Replaces a budget by adaptive thinking. Removes a setting that turns thinking off
  * (https://platform.claude.com/docs/en/about-claude/models/migration-guide).
  */
 function adaptiveThinking(json: string): string | null {
@@ -172,8 +170,8 @@ function toSwitch(json: string): [string, string][] | null {
 const filler = JSON.stringify('.');
 
 /**
- * Stands for reasoning that a client has lost, or that another model wrote: with calls, DeepSeek refuses a message without
- * it (https://api-docs.deepseek.com/guides/thinking_mode), and Kimi an empty one, too.
+ * Replaces reasoning that a client has lost or that another model wrote. DeepSeek refuses a message with calls and
+ * without reasoning (https://api-docs.deepseek.com/guides/thinking_mode). Kimi also refuses empty reasoning.
  */
 function fillReasoning(list: MemberEdit): void {
   list.each ??= createEdits();
@@ -184,7 +182,7 @@ function fillReasoning(list: MemberEdit): void {
           ['reasoning_content', filler],
         ]
       : null;
-  // What is there already takes none in its place.
+  // Reasoning that is present is kept.
   editAt(list.each, ['reasoning_content'], sameName).change = (json) =>
     json === 'null' || json === '""' ? filler : json;
 }
