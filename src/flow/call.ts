@@ -22,14 +22,14 @@ import type { SocketCall } from './responses-socket/upstream-session.js';
 import type { Running } from './running.js';
 import type { SessionSlot } from './sockets/session-memory.js';
 
-/** How the request reached the upstream, and its answer the client: as they came, with a few bytes replaced, or rewritten. */
+/** How the request reached the upstream and its answer the client: unchanged, with a few bytes replaced, or rewritten. */
 export type GatewayPath = 'exact' | 'spliced' | 'translated';
 
 const none: Readonly<Record<string, string>> = {};
 const noSteering: readonly never[] = [];
 const nothing: readonly string[] = [];
 
-/** Whose bytes count in the memory budget. */
+/** The owner of bytes in the memory budget. */
 export interface MemoryHolder {
   readonly running: Running;
   readonly key: Key | null;
@@ -38,7 +38,7 @@ export interface MemoryHolder {
   gathered: number;
 }
 
-/** Whoever asks an upstream: a call, or the gateway of its own accord. */
+/** The sender of an upstream request: a call, or the gateway on its own account. */
 export interface Asking extends MemoryHolder, Guarded {
   readonly exchange: { readonly id: Writable; readonly head: VendorHeaders };
   readonly model: Model | null;
@@ -47,29 +47,29 @@ export interface Asking extends MemoryHolder, Guarded {
   answeredAt: number;
 }
 
-/** Asks upstreams for the answer of a call. */
+/** Requests the answer of a call from upstreams. */
 export interface ForwardedCall {
-  /** Of the present attempt, once that was sent. */
+  /** The transform of the current attempt, once that was sent. */
   readonly transform: AnswerTransform | null;
-  /** Ends the call with an error of its own side: the rest of its body will not come. */
+  /** Ends the call with an error on the client's side: the rest of its body will not arrive. */
   fail(error: GatewayError): void;
 }
 
-/** What a call takes up of a bounded number. */
+/** A unit of a bounded number that a call holds. */
 interface Slot {
-  /** Gives it back; a second time does nothing. */
+  /** Returns the unit. A second call is a no-op. */
   give(): void;
 }
 
-/** The form of a call that reaches its upstream while it still arrives from the client. */
+/** The form of a call that is sent to its upstream while it still arrives from the client. */
 export interface UploadBody {
-  /** Value of the content type with the form's boundary. */
+  /** Value of the `content-type` header, with the form's boundary. */
   readonly contentType: string;
-  /** Nothing of it has been let go yet, so that it may be sent to another target. */
+  /** No part of the form has been released yet, so it can be sent to another target. */
   readonly canReplay: boolean;
   /**
-   * @param model takes the place of the name in the form; null to leave it
-   * @returns the pieces that are there, and where the rest comes from, or null when they are all
+   * @param model replaces the model's name in the form; null leaves it
+   * @returns the pieces that have arrived, and the source of the rest, or null if there is no rest
    */
   open(model: string | null): {
     readonly body: readonly Buffer[];
@@ -77,7 +77,7 @@ export interface UploadBody {
   };
 }
 
-/** One call, from its first byte to its record (see `account`). Every field is there from the start. */
+/** One call, from its first byte to its record (see `account`). Every field exists from the start. */
 export class Call implements Guarded, OpenCall<Call> {
   readonly exchange: Exchange;
   readonly running: Running;
@@ -86,57 +86,59 @@ export class Call implements Guarded, OpenCall<Call> {
   params: Readonly<Record<string, string>> = none;
   key: Key | null = null;
   body: Buffer | null = null;
-  /** Hash of what it begins with, where calls that begin alike are to go together. */
+  /** Hash of the beginning of the body, if calls that begin alike are to reach the same target. */
   affinity: number | null = null;
-  /** Of a call that came as a message of a WebSocket. */
+  /** Set if the call arrived as a message of a WebSocket. */
   socketCall: SocketCall | null = null;
-  /** The form of a call that is passed on while it arrives; `body` is null then. */
+  /** The form of a call that is passed on while it arrives. `body` is null then. */
   upload: UploadBody | null = null;
   validated: ValidatedBody | null = null;
-  /** Members of the request that could make an upstream call another address. */
+  /** Members of the request that could make an upstream send requests to another address. */
   steering: readonly SteeringMember[] = noSteering;
   model: Model | null = null;
-  /** What it goes on from; null where it stands for itself. */
+  /** The earlier turn that the call continues from; null if there is none. */
   recalled: Recalled | null = null;
   target: Target | null = null;
   gatewayPath: GatewayPath | null = null;
-  /** Members of its body that the target which answered did not get, since its protocol cannot say them. */
+  /** Members of the body that were left out for the target that answered, since its protocol cannot express them. */
   leftOut: LeftOutNames = nothingLeftOut;
-  /** The same of its answer, which the client did not get. */
+  /** Members of the answer that were left out for the client for the same reason. */
   lostInAnswer: readonly string[] = nothing;
   /** How the events of a streamed answer are framed. */
   framing: 'sse' | 'array' = 'sse';
   error: GatewayError | null = null;
   usage: Usage | null = null;
-  /** What its attempts before, or beside the one that answers, are thought to have used; null for nothing. */
+  /** Estimated usage of the attempts before or beside the one that answers; null for none. */
   givenUp: GivenUpTokens | null = null;
-  /** The attempts that others have taken the place of, by themselves; null for none. */
+  /** Attempts that another attempt has replaced; null for none. */
   otherAttempts: Map<object, OtherAttempt> | null = null;
-  /** Null for a call that falls under no limits. */
+  /** Null if no limits apply to the call. */
   limited: LimitedCall | null = null;
-  /** Of a call that opens a session, or downloads a file: given back with its account at the latest. */
+  /**
+   * Slot of a call that opens a session or downloads a file. It is returned when the call is accounted for, at the latest.
+   */
   slot: Slot | null = null;
-  /** An upstream has done what was asked for, or is at it: a price per call or second counts. */
+  /** An upstream has done the requested work, or is doing it: a price per call or second applies. */
   isServed = false;
   /** How many times the price per call is charged: once for each image. */
   units = 1;
-  /** Seconds of audio or video, as far as they are known. */
+  /** Seconds of audio or video, if they are known. */
   mediaSeconds = 0;
-  /** What kind of images or video it asks for, or gets; null where that is not known or has no price. */
+  /** Kind of the requested or made images or video; null if it is unknown or has no price. */
   made: MadeMedia | null = null;
-  /** The cost of the call, see `costOfCall`; below zero until it was computed. */
+  /** The cost of the call, see `costOfCall`. Negative until it is computed. */
   costNanos = -1;
-  /** What it has its upstream make in the background; null for a call that ends with its answer. */
+  /** Work that the upstream does in the background; null for a call that ends with its answer. */
   begun: BegunResponse | null = null;
-  /** It asks for a video task that an earlier call has made. */
+  /** The call is about a video task that an earlier call has created. */
   isOfTask = false;
-  /** Bytes that it has taken of `Services.memory`. */
+  /** Bytes that the call has taken of `Services.memory`. */
   heldBytes = 0;
-  /** Of them, those of the upstream's answer. */
+  /** The part of `heldBytes` that holds the upstream's answer. */
   gathered = 0;
-  /** Attempts at an upstream after the first. */
+  /** Number of attempts after the first. */
   retries = 0;
-  /** Whoever asks its upstreams for an answer that is handed on; null until then, and where none is. */
+  /** Requests the answer from upstreams; null until that begins, and if the call relays no answer. */
   forwarding: ForwardedCall | null = null;
   openBefore: Call | null = null;
   openAfter: Call | null = null;
@@ -144,24 +146,24 @@ export class Call implements Guarded, OpenCall<Call> {
   openRecord: OpenRecord<Call> | null = null;
   accounted = false;
   outcome: CallOutcome = 'complete';
-  /** Milliseconds of `performance.now()`; 0 until it happened. */
+  /** Time of `performance.now()` in milliseconds. The times below are 0 until the event has happened. */
   readonly startedAt: number;
   authenticatedAt = 0;
-  /** Its body has come; that of a call without one, with authentication. */
+  /** The body has arrived. For a call without a body, the time of authentication. */
   bodyAt = 0;
   validatedAt = 0;
   /** The request was handed to an upstream's socket. */
   sentAt = 0;
-  /** The upstream's head came. */
+  /** The head of the upstream's answer has arrived. */
   answeredAt = 0;
-  /** Its client has left, and its upstream is read on for. */
+  /** The client has disconnected, and the upstream is still read for the usage. */
   leftAt = 0;
   /** Set by `account`. */
   endedAt = 0;
 
   readonly #endThrown: (call: Call, where: FaultPlace, thrown: unknown) => void;
 
-  /** @param endThrown ends the call when a callback of it has thrown */
+  /** @param endThrown ends the call when one of its callbacks has thrown */
   constructor(
     exchange: Exchange,
     running: Running,
@@ -176,15 +178,15 @@ export class Call implements Guarded, OpenCall<Call> {
     exchange.owner = this;
   }
 
-  /** The whole body. @throws Error when it has not come, or has been let go of */
+  /** Returns the whole body. @throws Error if it has not arrived, or was released */
   wholeBody(): Buffer {
     if (this.body === null) throw new Error('the body of the call is not at hand');
     return this.body;
   }
 
   /**
-   * The same of a body that is about to be read as JSON.
-   * @throws {GatewayError} of status 400 for one that would hold up all other calls
+   * Returns the whole body, which is about to be parsed as JSON.
+   * @throws {GatewayError} with status 400 if parsing it would block all other calls
    */
   jsonBody(): Buffer {
     const body = this.wholeBody();
@@ -192,14 +194,14 @@ export class Call implements Guarded, OpenCall<Call> {
     return body;
   }
 
-  /** The whole body, parsed. @throws {GatewayError} `invalid_json`, and as `jsonBody` does */
+  /** Parses the whole body. @throws {GatewayError} `invalid_json`, and as `jsonBody` does */
   parsedBody(): JsonObject {
     const parsed = parseObject(this.jsonBody().toString('utf8'));
     if (parsed === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
     return parsed;
   }
 
-  /** What is known of the body. @throws Error as `wholeBody` does */
+  /** Returns the result of the body's validation. @throws Error if the body was not validated or its result was released */
   checkedBody(): ValidatedBody {
     if (this.validated === null) throw new Error('the body of the call was not validated');
     return this.validated;
@@ -211,50 +213,50 @@ export class Call implements Guarded, OpenCall<Call> {
 }
 
 /*
- * A call is one object all its life. What a phase has found is never null after it, but for `body` and `validated`, which
- * go once nothing needs them any more: so each of these phases gives the call on under the narrower of the types below, and
- * is the only place that does.
+ * A call is one object during its whole life. A field that a phase has set is not null after that phase, except `body` and
+ * `validated`, which are released when nothing needs them any more. Each of these phases returns the call as the narrower
+ * type below, and is the only place that does.
  */
 
-/** A call that `authenticate` has let pass. */
+/** A call whose key `authenticate` has accepted. */
 export interface AuthenticatedCall extends Call {
   readonly route: Route;
   readonly key: Key;
 }
 
-/** A call of which `findModel` has found the model. */
+/** A call whose model `findModel` has found. */
 export interface ResolvedCall extends AuthenticatedCall {
   readonly model: Model;
 }
 
-/** A call that `aimAt` has given a target: the last one that was asked. */
+/** A call to which `aimAt` has given a target: the last one to which it was sent. */
 export interface RoutedCall extends ResolvedCall {
   target: Target;
 }
 
-/** A call that opens a session, for which `takeSlot` has found room. */
+/** A call that opens a session and for which `takeSlot` has found a slot. */
 export interface SessionCall extends AuthenticatedCall {
   readonly slot: SessionSlot;
 }
 
-/** What the ids of an answer of the gateway's own are made of: the call's id without its kind. */
+/** Returns the base for ids in an answer that the gateway makes: the call's id without its prefix. */
 export function answerId({ exchange }: Call): string {
   return exchange.id.slice('req_'.length);
 }
 
-/** Milliseconds that are left of a call's total time, at least one. */
+/** Returns the milliseconds that are left of a call's total time, at least one. */
 export function timeLeft({ running, validatedAt }: Call): number {
   return Math.max(1, running.snapshot.timeouts.totalMs - (performance.now() - validatedAt));
 }
 
-/** The deadlines of an attempt that is not the first thing that its call has waited for. */
+/** Returns the deadlines of an attempt before which its call has already waited for something else. */
 export function deadlinesLeft(call: Call): Deadlines {
   return { ...call.running.snapshot.timeouts, totalMs: timeLeft(call) };
 }
 
 /**
- * The deadlines of the next attempt of a call that is forwarded.
- * @param isLate time went by before the first attempt
+ * Returns the deadlines of the next attempt of a forwarded call.
+ * @param isLate the call has waited for something before its first attempt
  */
 export function attemptDeadlines(call: Call, isLate: boolean): Deadlines {
   const { timeouts, limits } = call.running.snapshot;
@@ -263,10 +265,10 @@ export function attemptDeadlines(call: Call, isLate: boolean): Deadlines {
   return call.retries === 0 && !isLate ? timeouts : deadlinesLeft(call);
 }
 
-/** Bytes of an upload in a millisecond that a client may be expected to send. */
+/** Slowest rate at which a client is expected to send an upload, in bytes per millisecond. */
 const slowestUpload = 64;
 
-/** An upload may take as long as its size asks for, since both sides are watched for silence. */
+/** Extends the total time by what the upload's size needs. Both sides are watched for silence besides. */
 function uploadDeadlines(timeouts: Deadlines, announced: number, most: number): Deadlines {
   const bytes = announced === -1 ? most : announced;
   return { ...timeouts, totalMs: timeouts.totalMs + bytes / slowestUpload };

@@ -3,13 +3,13 @@ import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { UpstreamExchange } from '../upstream/types.js';
 import type { Call, MemoryHolder } from './call.js';
 
-/** Seconds after which a refused caller may try again. */
+/** Seconds after which a refused client may retry. */
 const retryAfter = 1;
 const smallAnswer = 64 * 1024;
 
 /**
- * Bytes of bodies and gathered answers that this worker holds, in all and for each key. The last key that was asked for
- * is kept beside the others: most calls follow one of the same key, and then nothing is looked up.
+ * Counts the bytes of bodies and gathered answers that this worker holds, in total and for each key. The last used key is
+ * kept apart from the others: most calls follow one of the same key, and then no lookup is needed.
  */
 export class MemoryBudget {
   /** Of all calls. */
@@ -18,20 +18,20 @@ export class MemoryBudget {
   #last = '';
   #lastBytes = 0;
 
-  /** What the calls of a key hold. */
+  /** Returns the bytes that the calls of a key hold. */
   bytesOf(keyId: string): number {
     if (keyId !== this.#last) this.#find(keyId);
     return this.#lastBytes;
   }
 
-  /** @param bytes below zero for those that are given back */
+  /** @param bytes negative for bytes that are returned */
   add(keyId: string, bytes: number): void {
     if (keyId !== this.#last) this.#find(keyId);
     this.#lastBytes += bytes;
     this.bytes += bytes;
   }
 
-  /** The keys whose calls hold anything, with what they hold. */
+  /** Lists the keys whose calls hold any bytes, with their number. */
   list(): (readonly [string, number])[] {
     this.#find('');
     return [...this.#others];
@@ -45,23 +45,23 @@ export class MemoryBudget {
   }
 }
 
-/** The part of `Services` that is needed here. */
+/** The part of `Services` that is used here. */
 interface WithMemory {
   readonly memory: MemoryBudget;
 }
 
 /**
- * Takes memory for what a call is about to hold: its body as it comes, what is fetched for it, and its answer where
- * that is gathered. What one worker holds stays bounded however many clients send at once, and so does what the calls
- * of one key hold there, so that no key takes the room of all.
- * @throws {GatewayError} `overloaded` when the worker's budget is spent, or the key's part of it
+ * Takes memory for what a call is about to hold: its body as it arrives, files fetched for it, and its answer if that is
+ * gathered. This bounds what one worker holds however many clients send concurrently. The bound for the calls of one key
+ * prevents one key from taking all of it.
+ * @throws {GatewayError} `overloaded` if the worker's budget, or the key's part of it, is exhausted
  */
 export function takeMemory(services: WithMemory, call: MemoryHolder, bytes: number): void {
   const refusal = tryMemory(services, call, bytes);
   if (refusal !== null) throw refusal;
 }
 
-/** The same. @returns why there is no room; null where it was taken */
+/** Like `takeMemory`, without throwing. @returns the refusal, or null if the memory was taken */
 export function tryMemory({ memory }: WithMemory, call: MemoryHolder, bytes: number): GatewayError | null {
   const { bufferedBytes, bufferedBytesPerKey } = call.running.snapshot.limits;
   const keyId = call.key?.id ?? '';
@@ -72,7 +72,10 @@ export function tryMemory({ memory }: WithMemory, call: MemoryHolder, bytes: num
   return null;
 }
 
-/** Sets what a call holds: what it needs less is given back, once its body's real length is known. */
+/**
+ * Sets the bytes that a call holds, without a check. Used to return what it needs less, once its body's real length is
+ * known.
+ */
 export function keepMemory(services: WithMemory, call: MemoryHolder, bytes: number): void {
   if (call.heldBytes === bytes) return;
   services.memory.add(call.key?.id ?? '', bytes - call.heldBytes);
@@ -80,16 +83,16 @@ export function keepMemory(services: WithMemory, call: MemoryHolder, bytes: numb
   if (call.gathered > bytes) call.gathered = bytes;
 }
 
-/** The call is about to hold so many bytes in all. @throws {GatewayError} as `takeMemory` does */
+/** Sets the bytes that a call holds in total, with a check if they grow. @throws {GatewayError} as `takeMemory` does */
 export function holdInAll(services: WithMemory, call: MemoryHolder, bytes: number): void {
   if (bytes > call.heldBytes) takeMemory(services, call, bytes - call.heldBytes);
   else keepMemory(services, call, bytes);
 }
 
 /**
- * Says how much of its upstream's answer a call is about to hold. A small answer counts, and is never refused: the
- * upstream has done its work.
- * @returns why there is no room for it; else null
+ * Sets how much of its upstream's answer a call is about to hold. A small answer counts but is never refused: the upstream
+ * has done its work.
+ * @returns the refusal if there is no room, else null
  */
 export function takeAnswerMemory(
   services: WithMemory,
@@ -105,7 +108,7 @@ export function takeAnswerMemory(
   return null;
 }
 
-/** The same for what is in memory already and cannot be refused: a piece of an answer that its client does not take. */
+/** Counts a part of an answer that is in memory already and cannot be refused, since its client has not read it yet. */
 export function countAnswerMemory(services: WithMemory, call: MemoryHolder, bytes: number): void {
   const more = bytes - call.gathered;
   keepMemory(services, call, call.heldBytes + more);
@@ -113,8 +116,8 @@ export function countAnswerMemory(services: WithMemory, call: MemoryHolder, byte
 }
 
 /**
- * Counts what the client of a call that has ended has not taken of its stream, until it has or leaves: the last events of
- * some protocols repeat all that was said.
+ * Counts the unread part of an ended call's stream, until the client has read it or disconnects. The last events of some
+ * protocols repeat the whole answer.
  */
 export function countUnread({ memory }: WithMemory, { exchange, key }: Call): void {
   const { unreadBytes } = exchange;
@@ -125,8 +128,8 @@ export function countUnread({ memory }: WithMemory, { exchange, key }: Call): vo
 }
 
 /**
- * Takes what a call holds from its account, for work that goes on when its client has left.
- * @returns gives it back; to be called once
+ * Removes what a call holds from its account, for work that continues after its client has disconnected.
+ * @returns a function that returns the bytes; to be called once
  */
 export function detachMemory(services: WithMemory, call: Call): () => void {
   const { heldBytes } = call;
@@ -137,9 +140,9 @@ export function detachMemory(services: WithMemory, call: Call): () => void {
 }
 
 /**
- * Lets go of the request body once it cannot be needed again. An attempt that was given up may still hold it, so its
- * buffer goes back to the pool only after a call that needed one attempt.
- * @param upstream the attempt whose answer it gets: whether it will still read the request from its buffers
+ * Releases the request body when it cannot be needed again. An attempt that was given up may still hold it, so its buffer
+ * returns to the pool only after a call that needed one attempt.
+ * @param upstream the attempt that answers: whether it still reads the request from its buffers
  * @param transform of that answer
  */
 export function releaseBody(
@@ -155,7 +158,7 @@ export function releaseBody(
   keepMemory(services, call, call.gathered + keptBytes(transform));
 }
 
-/** Bytes of the request that wait to be kept with the answer. */
+/** Returns the number of request bytes that wait to be stored with the answer. */
 export function keptBytes(transform: AnswerTransform | null): number {
   return transform?.keep?.bytes ?? 0;
 }

@@ -9,14 +9,14 @@ import type { Route } from '../routes.js';
 import { ownLines, timingLine } from './answer/lines.js';
 import type { AuthenticatedCall } from './call.js';
 
-/** The error format of a model listing whose format the request's headers choose. */
+/** Returns the error format of a model list whose format depends on the request's headers. */
 export function modelsErrorFormat(source: CredentialSource): ErrorFormat {
   return modelListErrorFormat(modelListFormat(source));
 }
 
 /**
- * Answers a model listing, or one model of it, from what the call's key opens.
- * @throws {GatewayError} for an unknown model or a bad page.
+ * Answers a request for the list of models, or for one model, with what the call's key may use.
+ * @throws {GatewayError} if the model is unknown or the page is invalid
  */
 export function answerModels(call: AuthenticatedCall, route: Route): void {
   const { exchange, key } = call;

@@ -9,14 +9,17 @@ import type { Call } from './call.js';
 import { account } from './record/account.js';
 import type { Services } from './services.js';
 
-/** How a call ends with an error, whatever of an answer has left: only what its upstream has done is told of that. */
+/**
+ * Returns the outcome of a call that ends with an error, whatever part of an answer was sent: `upstream_error` only for an
+ * error whose source is the upstream.
+ */
 export function outcomeOf({ source }: GatewayError): CallOutcome {
   return source === 'upstream' ? 'upstream_error' : 'refused';
 }
 
 /**
- * What the client is told of what was thrown in the course of its call: a refusal of ours as it is; anything else is a
- * fault of ours, which is counted and logged, and told as an `internal_error`.
+ * Returns the error for the client when something was thrown during its call. A `GatewayError` is returned as it is.
+ * Anything else is counted and logged as an unexpected exception, and becomes `internal_error`.
  */
 export function refusalOf(services: Services, call: Call, where: FaultPlace, thrown: unknown): GatewayError {
   if (!(thrown instanceof GatewayError)) services.reportFault(where, thrown, call);
@@ -24,8 +27,8 @@ export function refusalOf(services: Services, call: Call, where: FaultPlace, thr
 }
 
 /**
- * Answers a call with an error in its caller's error format. Nothing of an answer has left yet.
- * @param head of the upstream's answer that the error tells of, or null
+ * Answers a call with an error in its caller's error format. Nothing of an answer may have been sent yet.
+ * @param head of the upstream's answer that the error reports, or null
  * @param more header lines, each with CRLF before it
  */
 export function refuse(
@@ -37,15 +40,15 @@ export function refuse(
 ): void {
   call.error = error;
   if (error.limit !== null) services.reportLimit(error.limit);
-  // Whatever an upstream has done for it, who gets an error is not charged, but for a task that could not be noted: it has
-  // its price, and goes on.
+  // A client that gets an error is not charged, whatever an upstream has done. The exception is a task that could not be
+  // recorded: it has its price and continues.
   if (call.costNanos < 0) {
     call.isServed = false;
     call.usage = null;
   }
   const { exchange, errorFormat } = call;
-  // An announced rest of the body is read and thrown away, so that the client gets to read the answer; one of unknown
-  // or absurd length is not waited for.
+  // If the length of the rest of the body is announced, the rest is read and discarded, so that the client reads the answer.
+  // A rest of unknown or absurd length is not waited for.
   const { chunked, contentLength } = exchange.head;
   if (call.body === null && (chunked || contentLength > call.running.snapshot.limits.uploadBytes))
     exchange.closing = true;
@@ -65,17 +68,17 @@ export function refuse(
 }
 
 interface LastWords {
-  /** Of the error event in its stream. */
+  /** Sequence number of the error event in its stream. */
   readonly number: number;
-  /** Part of an event has left, and its end never will. */
+  /** Part of an event was sent, and its end never will be. */
   readonly insideEvent: boolean;
-  /** Makes the last words of the error format's error event; null when nothing but keep-alives has left. */
+  /** Makes the last words of the error format's error event; null if only keep-alives were sent. */
   readonly words: (event: string) => string | null;
 }
 
 /**
- * Ends a stream that has begun: what is left of an unfinished event is closed by a blank line, then the error event
- * says what happened, because most SDKs take a clean early end for success. The caller accounts.
+ * Ends a stream that has begun. A blank line closes an unfinished event. An error event follows, since most SDKs treat a
+ * clean early end as success. The caller accounts for the call.
  */
 export function refuseStream(
   call: Call,
@@ -89,17 +92,17 @@ export function refuseStream(
   endFailedStream(call);
 }
 
-/** Ends a stream whose error event has left, so that its client takes it for a failure. */
+/** Ends a stream whose error event was sent, so that its client treats it as a failure. */
 export function endFailedStream({ exchange, errorFormat: { readsErrorEvents } }: Call): void {
   if (readsErrorEvents === null || readsErrorEvents(exchange.head.userAgent)) exchange.end();
   else exchange.endTruncated();
 }
 
 const keepAlives = new Map<string, Buffer>();
-/** White space between the elements of an array means nothing to its parser. */
+/** Parsers ignore white space between the elements of an array. */
 const arrayKeepAlive = Buffer.from('\n');
 
-/** What is sent on a call's stream while its upstream is silent. */
+/** Returns what is sent in a call's stream while its upstream is silent. */
 export function keepAliveBytes({ errorFormat, framing }: Call): Buffer {
   if (framing === 'array') return arrayKeepAlive;
   const known = keepAlives.get(errorFormat.keepAlive);
@@ -110,9 +113,9 @@ export function keepAliveBytes({ errorFormat, framing }: Call): Buffer {
 }
 
 /**
- * Ends a call in whose course something was thrown: a refusal of any phase, or a fault of ours (`refusalOf`). Its client is
- * told in its own protocol, what it waits for is cancelled, and what it holds is given back. Never throws: a step that fails
- * in turn is noted, and the others follow.
+ * Ends a call during which something was thrown: a refusal of any phase, or an unexpected exception (`refusalOf`). Its
+ * client is answered in its own protocol, whatever it waits for is cancelled, and whatever it holds is returned. Never
+ * throws: an exception in one step is recorded, and the other steps follow.
  */
 export function endThrown(services: Services, call: Call, where: FaultPlace, thrown: unknown): void {
   const { exchange } = call;
@@ -132,7 +135,7 @@ export function endThrown(services: Services, call: Call, where: FaultPlace, thr
   const isTold = succeeds(() => tell(services, call, listener, error));
   if (!isTold) succeeds(() => exchange.abort());
   succeeds(() => account(services, call, outcomeOf(error)));
-  // As if its client had left, which it has not by its record: whatever was begun for the call ends.
+  // Work begun for the call ends as if the client had disconnected, but the call's record does not say so.
   succeeds(() => listener?.onClientGone());
 }
 

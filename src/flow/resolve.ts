@@ -16,21 +16,21 @@ import type { Services } from './services.js';
 import { keyMark } from './upstream/key-mark.js';
 
 /**
- * Finds the model that a call is for: the one in its path, or in its body, or the config's for calls that name none.
- * @throws {GatewayError} `model_not_found` when the key's groups do not open it or the protocol does not offer it;
- * the two look alike, so that a key learns nothing of models it may not use. `missing_parameter` when none is named.
+ * Finds the model of a call: the one in its path or body, or the config's model for calls that name none.
+ * @throws {GatewayError} `model_not_found` if the key's groups do not open the model or the protocol does not offer it. Both
+ * look the same, so that a key learns nothing about models that it may not use. `missing_parameter` if no model is named
  */
 export function resolveModel(call: AuthenticatedCall, protocol: Protocol): ResolvedCall {
   return findModel(call, protocol, nameOf(call, protocol));
 }
 
-/** The same for a name that was read from a body already. */
+/** Finds the model of a name that was read from a body already. */
 export function findModel(call: AuthenticatedCall, protocol: Protocol, name: string): ResolvedCall {
   if (name === '')
     throw new GatewayError('missing_parameter', `Missing required parameter: 'model'.`, { param: 'model' });
   const model = call.key.models.get(name);
   if (model?.protocols.has(protocol)) {
-    // Throws where no target may be asked.
+    // Throws if the call may be sent to no target.
     steerable(call.steering, model.targets);
     const found: Call = call;
     found.model = model;
@@ -45,8 +45,8 @@ export function findModel(call: AuthenticatedCall, protocol: Protocol, name: str
 }
 
 /**
- * Writes the model that the path names into a body that is to name one, in the place of what is named there.
- * @throws {GatewayError} of status 400 for a body that is no JSON object
+ * Writes the model in the path into a body, in place of any model that the body names.
+ * @throws {GatewayError} with status 400 if the body is no JSON object
  */
 export function writePathModel(call: Call): void {
   const { model = null } = call.params;
@@ -55,7 +55,7 @@ export function writePathModel(call: Call): void {
   const scan = scanBody(body);
   const named = scan.model && body.toString('utf8', scan.model.start, scan.model.end);
   if (named === JSON.stringify(model)) return;
-  // What is no JSON there is left for the validation to find.
+  // Invalid JSON in this place is left to the validation.
   if (named !== null && !isJson(named)) return;
   call.body = Buffer.concat(spliceBody(body, scan, { model, includeUsage: false }));
 }
@@ -69,10 +69,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/**
- * Refuses a body that names another model than its path where the body is passed on as it is: an upstream may go by
- * either.
- */
+/** Refuses a body that names another model than its path, if the body is passed on unchanged: an upstream may use either. */
 export function requirePathModel(call: Call): void {
   const { params } = call;
   const body = call.wholeBody();
@@ -89,7 +86,7 @@ export function requirePathModel(call: Call): void {
   }
 }
 
-/** A text of the body; empty for null, which names nothing. */
+/** Returns a string of the body; empty for null, which names no model. */
 function textAt(body: Buffer, start: number, end: number): string {
   const value: unknown = JSON.parse(body.toString('utf8', start, end));
   return typeof value === 'string' ? value : '';
@@ -106,20 +103,23 @@ function printable(name: string): string {
   return name.length > 200 ? `${name.slice(0, 200)}…` : name;
 }
 
-/** A shorter body is not worth a prompt cache, and grows with each turn within the part that is hashed: each would go elsewhere. */
+/**
+ * Shorter bodies gain nothing from a prompt cache. They also grow within the hashed part with each turn, so that each turn
+ * would reach another target.
+ */
 const leastBytes = 2048;
 
 /**
- * Chooses and orders the targets to try for a call, which from now on is among those that may become long (`openCalls`).
- * @throws {GatewayError} `overloaded` when none may be asked now, and of status 400 or 403 for what the call says of
- * its targets
+ * Chooses and orders the targets to try for a call, and adds the call to those that may become long (`openCalls`).
+ * @throws {GatewayError} `overloaded` if no target may be tried now; status 400 or 403 if the call's demands exclude all
+ * targets
  */
 export function routeCall(services: Services, call: ResolvedCall, all: readonly Target[]): AttemptPlan {
   services.openCalls.add(call);
   const targets = targetsThatKnow(call, steerable(call.steering, all));
   const wishes = wishesOf(call);
   call.affinity = affinityOf(call, targets);
-  // A single target is asked whatever its health: its own answer tells the client more.
+  // A single target is tried whatever its health: its own answer tells the client more.
   if (targets.length === 1 && wishes === null) return planAt(services, call, targets, call.validatedAt);
   const request: RouteRequest =
     wishes === null && call.affinity === null ? anyTarget : { affinity: call.affinity, wishes };
@@ -139,9 +139,9 @@ export function routeCall(services: Services, call: ResolvedCall, all: readonly 
 }
 
 /**
- * The targets that can know what a call goes on from: the one that holds it, or those that keep turns where
- * nobody knows who does.
- * @throws {GatewayError} when none of them is left
+ * Returns the targets that can know the turn that a call continues from: the target that holds it, or all that keep turns if
+ * the holder is unknown.
+ * @throws {GatewayError} if none of them is left
  */
 function targetsThatKnow(call: ResolvedCall, targets: readonly Target[]): readonly Target[] {
   const { recalled, route } = call;
@@ -158,7 +158,7 @@ function targetsThatKnow(call: ResolvedCall, targets: readonly Target[]): readon
   return left;
 }
 
-/** Index of the upstream's key that made what the call goes on from; null where any key will do. */
+/** Returns the index of the upstream's key that made the turn that the call continues from; null if any key will do. */
 function holdingKeyIndex({ recalled }: ResolvedCall, { upstream }: Target): number | null {
   const mark = recalled?.holder?.key ?? null;
   const index = mark === null ? -1 : upstream.apiKeys.findIndex((key) => keyMark(key) === mark);
@@ -166,8 +166,8 @@ function holdingKeyIndex({ recalled }: ResolvedCall, { upstream }: Target): numb
 }
 
 /**
- * A plan for the targets, of which the first is asked with the key that knows what the call goes on from. Over a socket
- * the target comes first that the socket is open to.
+ * Makes the plan for the targets. The first is tried with the key that knows the turn that the call continues from. A call
+ * over a WebSocket tries the target first to which its socket is open.
  */
 function planAt(services: Services, call: ResolvedCall, chosen: readonly Target[], now: number): AttemptPlan {
   const session = call.socketCall?.upstreamSession;
@@ -188,27 +188,27 @@ function wishesOf({ exchange, key }: ResolvedCall): TargetWishes | null {
   return parsed.wishes;
 }
 
-/** Gives a call on with a target, which is about to be asked. */
+/** Sets the target that a call is about to be sent to. */
 export function aimAt<Of extends ResolvedCall>(call: Of, target: Target): Of & RoutedCall {
   call.target = target;
   return call as Of & RoutedCall;
 }
 
-/** A hash that sends the calls of one conversation to the same target and key; null where there is no choice of them. */
+/** Returns a hash that sends the calls of one conversation to the same target and key; null if there is only one choice. */
 function affinityOf({ body, key, model, running }: ResolvedCall, targets: readonly Target[]): number | null {
   if (!running.snapshot.routing.affinity || body === null || body.length < leastBytes) return null;
   if (targets.length === 1 && (targets[0]?.upstream.apiKeys.length ?? 0) < 2) return null;
   const owner = ownerHash(key.id, model.name);
-  // What changes with every call would spread the calls of one conversation over all targets.
+  // Parts that change with every call would spread the calls of one conversation over all targets.
   const billing = findBillingLine(body, affinityBytes);
   if (billing === null) return hashBytes(owner, body, 0, body.length);
   return hashBytes(hashBytes(owner, body, 0, billing.start), body, billing.end, body.length);
 }
 
 /**
- * The targets that may be asked with members which could lead an upstream elsewhere: those whose upstream's config
- * allows all of them.
- * @throws {GatewayError} of status 400 when there is none
+ * Returns the targets to which members may be sent that could lead an upstream elsewhere: those whose upstream's config
+ * allows all of these members.
+ * @throws {GatewayError} with status 400 if there is none
  */
 export function steerable(
   steering: readonly SteeringMember[],
@@ -225,7 +225,8 @@ function mayBeSteered(steering: readonly SteeringMember[], { upstream }: Target)
 }
 
 function steered(steering: readonly SteeringMember[], targets: readonly Target[]): GatewayError {
-  // Those that no upstream allows; where each is allowed by some, but all by none, all of them.
+  // Names the members that no upstream allows, or all of them if each is allowed by some upstream but no upstream allows
+  // all.
   const forbidden = steering.filter((name) => !targets.some((target) => mayBeSteered([name], target)));
   const named = forbidden.length === 0 ? steering : forbidden;
   const [first = ''] = named;

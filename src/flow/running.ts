@@ -5,12 +5,12 @@ import type { KeyTable } from '../keys/table.js';
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import type { Route } from '../routes.js';
 
-/** What follows from one config, swapped whole on reload. A call keeps the one that it began with. */
+/** Everything derived from one config, replaced as a whole on reload. A call keeps the one that it began with. */
 export interface Running {
   readonly snapshot: Snapshot;
   readonly keys: KeyTable;
   readonly router: Router<Route>;
-  /** Null where nobody wants to know the addresses of clients. */
+  /** Null if nothing uses the addresses of clients. */
   readonly proxies: TrustedProxies | null;
   readonly errorFormatForPath: (method: string, path: string) => ErrorFormat;
 }

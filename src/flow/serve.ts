@@ -28,12 +28,13 @@ import { serveContent } from './video/content-relay.js';
 import { makesTask, showTask, takeAction, takeCreate } from './video/take.js';
 
 /**
- * The life of a request, in order: route, authenticate, take its request and slot of the limits of its key (`admit`), take
- * in the body as there is room for it, validate, resolve the model, recall what it goes on from, take what else it needs of
- * its limits, forward, relay, account. A refusal that is known at once is thrown and ends the
- * call in `endThrown` of `refuse`; one that shows later is answered with `refuse` by who has waited for it. A relayed answer that
- * has begun ends in `AnswerEnds`, and every path ends in `account` exactly once.
- * @param socketCall of a request that came as a message of a WebSocket
+ * Serves one request in these steps: route, authenticate, take a request and a slot of the limits of its key (`admit`), read
+ * the body while memory allows, validate, resolve the model, recall what it continues from, take what else it needs of its
+ * limits, forward, relay, account.
+ * A refusal that is known immediately is thrown and ends the call in `endThrown` of `refuse`. The code that waited for a
+ * later refusal answers it with `refuse`. A relayed answer that has begun ends in `AnswerEnds`. Every path ends in `account`
+ * exactly once.
+ * @param socketCall set if the request arrived as a message of a WebSocket
  */
 export function serve(services: Services, exchange: Exchange, socketCall: SocketCall | null = null): void {
   const call = new Call(exchange, services.running, openai, services.endThrown);
@@ -66,7 +67,7 @@ function begin(services: Services, arrived: Call): void {
     case 'image':
     case 'videoCreate':
     case 'videoAction':
-      // How a task stands is asked as often as one likes.
+      // Polling the status of a task does not count as a request.
       new Intake(services, call, proceedMedia).start(route.operation !== 'videoAction' || makesTask(call));
       return;
     case 'videoShow':
@@ -104,7 +105,9 @@ function begin(services: Services, arrived: Call): void {
   }
 }
 
-/** @throws {GatewayError} `upgrade_required` where no WebSocket is served: coding agents fall back to POST on it alone */
+/**
+ * @throws {GatewayError} `upgrade_required` if no WebSocket is served. Coding agents fall back to POST on this status alone
+ */
 function openResponsesSocket(services: Services, call: AuthenticatedCall): void {
   const { exchange, running } = call;
   if (!running.snapshot.sockets.responses)
@@ -120,7 +123,7 @@ function openResponsesSocket(services: Services, call: AuthenticatedCall): void 
   takeSlot(services, call, (_, admitted) => new ResponsesSocket(services, admitted, serve).begin());
 }
 
-/** @throws {GatewayError} for a request whose framing cannot be trusted, and for what no route serves. */
+/** @throws {GatewayError} if the framing of the request cannot be trusted, or no route serves it */
 function findRoute(call: Call): Route {
   const { exchange, running } = call;
   const { method, path, head } = exchange;
@@ -153,9 +156,9 @@ const expiredKey = new GatewayError('invalid_api_key', 'The API key has expired.
 /**
  * Finds the key of a call.
  * @returns the call
- * @throws {GatewayError} `invalid_api_key` when there is none, none in the right place, or none that is valid;
- * `store_unavailable` when it may be one that is not known yet; status 400 when the protocol wants a version header and
- * gets none, and for a header that an upstream would be sent and cannot.
+ * @throws {GatewayError} `invalid_api_key` if the key is missing, in the wrong place or not valid; `store_unavailable` if it
+ * may be a managed key that this worker has not loaded yet; status 400 if the protocol's version header is missing, or a
+ * header for the upstream cannot be written
  */
 function authenticate(call: Call, route: Route): AuthenticatedCall {
   call.route = route;
@@ -174,7 +177,7 @@ function authenticate(call: Call, route: Route): AuthenticatedCall {
   return call as AuthenticatedCall;
 }
 
-/** The second half, with the whole body at hand. */
+/** Continues a call when its whole body has arrived. */
 function proceed(services: Services, call: AuthenticatedCall): void {
   const { stream } = call.route;
   const endpoint = declared(call.route.endpoint);
@@ -212,14 +215,16 @@ function validatedBody(call: Call, schema: CompiledSchema): ValidatedBody {
   }
 }
 
-/** With as much of a form as tells where it goes. It goes on arriving while its limits let it wait. */
+/**
+ * Continues an upload when enough of its form has arrived to route it. The rest arrives while the call waits for its limits.
+ */
 function proceedUpload(services: Services, call: AuthenticatedCall): void {
   const resolved = resolveModel(call, declared(call.route.endpoint).protocol);
   call.validatedAt = performance.now();
   admitResolved(services, resolved, forward);
 }
 
-/** With the whole body of a call that is not passed on as it is. */
+/** Continues a call for images or video, whose whole body has arrived and is not passed on unchanged. */
 function proceedMedia(services: Services, call: AuthenticatedCall): void {
   const { operation, image, video, endpoint, schema } = call.route;
   if (image !== null)
@@ -228,7 +233,7 @@ function proceedMedia(services: Services, call: AuthenticatedCall): void {
   else takeCreate(services, call, declared(video));
 }
 
-/** What the table of routes has for every route of an operation. */
+/** Returns a part that the routing table sets for every route of the operation. */
 function declared<Part extends object>(part: Part | null): Part {
   if (part === null) throw new Error('the route lacks what its operation needs');
   return part;

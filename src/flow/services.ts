@@ -27,7 +27,7 @@ import type { Running } from './running.js';
 import type { SessionList } from './sockets/sessions.js';
 import type { Downloads } from './video/downloads.js';
 
-/** An upstream's word that its account of ours is not accepted. */
+/** An upstream's report that it does not accept the gateway's account. */
 export interface VendorAccountRefusal {
   readonly upstream: Upstream;
   /** Index of the upstream's key. */
@@ -35,43 +35,47 @@ export interface VendorAccountRefusal {
   readonly error: GatewayError;
 }
 
-/** What the phases of every call of a worker share. */
+/** The parts of a worker that the phases of all calls share. */
 export interface Services {
   running: Running;
   readonly upstream: UpstreamClient;
-  /** Of all connections to upstreams, those of WebSockets too. */
+  /** Opens all connections to upstreams, WebSockets included. */
   readonly dialer: Dialer;
   readonly sessions: SessionList;
   readonly book: TaskBook;
   readonly downloads: Downloads;
-  /** Begins to keep the video of a task that has just completed, where the config says so. */
+  /** Starts to download the video of a task that has just completed, if the config says to keep it. */
   readonly keepVideo: (task: VideoTask) => void;
-  /** Where turns of conversations are kept; null where the store cannot. */
+  /** The stored turns of conversations; null if the store cannot keep them. */
   readonly owned: OwnedRecords | null;
-  /** What is on its way there: bytes, and records that nobody waits for; and from when a failure is told again. */
+  /**
+   * Turns on their way to the store: their bytes, the records that nothing waits for, and from when a failure is logged
+   * again.
+   */
   readonly keeping: { underWay: number; notes: number; tellFrom: number };
-  /** Reads those turns, for a few calls at a time. */
+  /** Reads those turns, for a few calls concurrently. */
   readonly finding: FindQueue;
-  /** Takes note of a call that has ended; does its formatting later. */
+  /** Records a call that has ended. Its formatting happens later. */
   readonly report: (call: CallRecord) => void;
-  /** Calls whose upstreams go on in the background. */
+  /** Calls whose upstreams continue in the background. */
   readonly background: BackgroundCalls;
-  /** Puts a call that was reported before into the ledger and the metrics. */
+  /** Writes a call that was reported before to the ledger and the metrics. */
   readonly meter: (call: CallRecord) => void;
   /**
-   * Notes what puts the price of an earlier task right, or what an earlier call has come to, once however often it is told.
-   * Rejects as the store does.
+   * Records a correction: of the price of an earlier task, or of the outcome of an earlier call. Repeating one has no
+   * effect.
+   * Rejects if the store does.
    */
   readonly correct: (correction: CallRecord) => Promise<void>;
-  /** Accounts of budgets, for corrections that do not go by way of the limits. */
+  /** Accounts of budgets, for corrections that bypass the limits. */
   readonly budgets: BudgetAccounts;
-  /** Counts and logs a mistake of ours. Never throws. @param call that it belongs to, or null */
+  /** Counts and logs an unexpected exception. Never throws. @param call its owner, or null */
   readonly reportFault: (where: FaultPlace, fault: unknown, call: Call | null) => void;
-  /** Ends a call in whose course something was thrown, refusals included. Never throws. */
+  /** Ends a call during which something was thrown, refusals included. Never throws. */
   readonly endThrown: (call: Call, where: FaultPlace, thrown: unknown) => void;
-  /** Takes note that an upstream does not accept our account there. */
+  /** Records that an upstream does not accept the gateway's account. */
   readonly reportVendorAccount: (call: Pick<Asking, 'exchange'>, refusal: VendorAccountRefusal) => void;
-  /** How every target fares, as this worker has seen it. */
+  /** The health of every target, as seen by this worker. */
   readonly health: HealthTable;
   readonly chooser: TargetChooser;
   readonly hedges: HedgeBudgets;
@@ -80,17 +84,17 @@ export interface Services {
   readonly limits: LeaseHolder;
   /** The clock of the limits. */
   readonly hostClock: HostClock;
-  /** Notes that a limit or budget has refused something. */
+  /** Counts a refusal by a limit or budget. */
   readonly reportLimit: (limit: RefusingLimit) => void;
   readonly sweepList: SweepList;
-  /** Calls that ask an upstream: long ones have a record in the store while they do. */
+  /** Calls that wait for an upstream. Long ones have a record in the store during that time. */
   readonly openCalls: OpenCalls<Call>;
   /** Bytes of bodies and gathered answers in memory. */
   readonly memory: MemoryBudget;
-  /** Bodies that take long to look through and to translate; each is in the memory budget. */
+  /** Queue for bodies that take long to parse and translate. Each of them counts in the memory budget. */
   readonly largeBodies: TurnQueue;
-  /** Calls whose clients have left, and whose upstreams are read on for. */
+  /** Calls whose clients have disconnected, and whose upstreams are still read. */
   readonly detached: DetachedList;
-  /** Work that goes on without its client; a drain waits for it. */
+  /** Work that continues without its client. A drain waits for it. */
   readonly unattended: Unattended;
 }
