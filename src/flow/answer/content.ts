@@ -9,19 +9,19 @@ import { skipSpace, textStart } from '../../wire/json-skip.js';
 import { looksLikeText } from '../../wire/plain-text.js';
 import { Events, type Phase, type Undecided } from './phase.js';
 
-/* What an upstream's answer is, by its head and its first bytes: how it is taken, or why it is of no use. */
+/* Classifies an upstream's answer by its head and its first bytes: how it is read, or why it is useless. */
 
-/** No error is larger: what is, is not looked into. */
+/** Larger answers are not inspected for an error. */
 const longestError = 64 * 1024;
 
 const commentStart = '<!--';
 const commentEnd = '-->';
 
-/** Why an answer is of no use for a call, or null. */
+/** Returns why an answer is useless for a call, or null. */
 export function answerError(head: ResponseHead, streamed: boolean): GatewayError | null {
   if (head.status >= 300 && head.status < 400)
     return new GatewayError('upstream_error', 'The upstream answered with a redirect.');
-  // What the client could decode was decoded there, and its header is gone.
+  // An answer in a coding that the upstream client could decode was decoded there, and its header was removed.
   const coding = head.contentCoding;
   if (coding !== null && coding !== 'identity')
     return new GatewayError('upstream_error', 'The upstream used an unknown content-encoding.');
@@ -32,7 +32,7 @@ export function answerError(head: ResponseHead, streamed: boolean): GatewayError
   );
 }
 
-/** What is said of an answer that should be a stream and is neither that nor to be handed on. */
+/** Returns the error for an answer that should be a stream, is none and may not be relayed as it is. */
 export function noStream(): GatewayError {
   return new GatewayError(
     'unsupported_stream_event',
@@ -41,10 +41,10 @@ export function noStream(): GatewayError {
 }
 
 /**
- * Why an answer of a good status is none of its endpoint, or null. What JSON is called matters little: some servers give
- * it another type.
- * @param first its first bytes, or all of it where `isWhole`
- * @param isJson else it may be any text or a sound, but no page
+ * Returns why an answer with a good status does not belong to its endpoint, or null. The content type of JSON matters
+ * little, since some servers send another.
+ * @param first its first bytes, or all of it if `isWhole`
+ * @param isJson the endpoint answers with JSON; else any text or sound may pass, but no HTML page
  */
 function contentError(
   head: ResponseHead,
@@ -64,9 +64,9 @@ function contentError(
 }
 
 /**
- * What the beginning of an answer that is no JSON says of the gateway's account, or would tell of it; null for what may
- * pass.
- * @param isMedium it is called an image or a sound: a text in its place is an error, whose words count
+ * Returns the error if the beginning of an answer that is not JSON is about the gateway's account or would reveal it; null
+ * if the answer may pass.
+ * @param isMedium its content type is an image or a sound: a text in its place is an error, whose words are read
  */
 export function beginningError(first: Buffer, isMedium: boolean, secrets: OwnSecrets): GatewayError | null {
   const failure = encodedKeyError(first, secrets);
@@ -76,8 +76,8 @@ export function beginningError(first: Buffer, isMedium: boolean, secrets: OwnSec
 }
 
 /**
- * Why an answer of a good status cannot be passed on, or null.
- * @param first its first bytes, or all of it where `isWhole`
+ * Returns why an answer with a good status cannot be passed on, or null.
+ * @param first its first bytes, or all of it if `isWhole`
  */
 export function unfitError(
   head: ResponseHead,
@@ -93,7 +93,7 @@ function startsAsJson(type: string | null): boolean {
   return type !== null && /^[^;]*json/i.test(type);
 }
 
-/** @param mayFollow it may begin behind these bytes */
+/** @param mayFollow more bytes may follow, so the JSON may begin after these */
 function beginsAsJson(bytes: Buffer, mayFollow: boolean): boolean {
   const at = textStart(bytes);
   return at >= bytes.length ? mayFollow && bytes.length > 0 : bytes[at] === 0x7b || bytes[at] === 0x5b;
@@ -103,7 +103,7 @@ function isAnyJson(bytes: Buffer): boolean {
   return parseJson(bytes.toString('utf8')) !== undefined;
 }
 
-/** True for an object that is whole and has nothing but an error to tell. */
+/** Returns true for a complete object that holds nothing but an error. */
 function isError(bytes: Buffer): boolean {
   if (bytes.length > longestError) return false;
   const parsed = parseObject(bytes.toString('utf8', textStart(bytes)));
@@ -118,12 +118,12 @@ function isPage(type: string | null, first: Buffer): boolean {
   );
 }
 
-/** True for a file that is a page, or called JSON, in the place of an image. SVG is text, too, and neither. */
+/** Returns true for an HTML page, or what is called JSON, in place of an image. SVG is text as well, but neither of them. */
 export function isNoImage(type: string | null, bytes: Buffer): boolean {
   return (isPage(type, bytes) && !isSvg(bytes)) || startsAsJson(type);
 }
 
-/** True for SVG behind comments, which a page may begin with, too. */
+/** Returns true for SVG after comments, with which an HTML page may begin as well. */
 function isSvg(bytes: Buffer): boolean {
   let at = textStart(bytes);
   while (bytes.toString('latin1', at, at + commentStart.length) === commentStart) {
@@ -134,29 +134,29 @@ function isSvg(bytes: Buffer): boolean {
   return /^<(?:!doctype\s+)?svg\b/i.test(bytes.toString('latin1', at, at + 64));
 }
 
-/** True for an answer that is neither text nor JSON: there is nothing in it to read or to change. */
+/** Returns true for an answer that is neither text nor JSON, so that nothing in it is read or changed. */
 export function isMedia(head: ResponseHead): boolean {
   const type = head.contentType;
   if (type === null || type === 'application/json') return false;
   return /^(?:audio|image|video)\/|^application\/octet-stream/i.test(type);
 }
 
-/** True for an answer that says it is an event stream. */
+/** Returns true if the content type is that of an event stream. */
 export function isEventStream(head: ResponseHead): boolean {
   const type = head.contentType;
   if (type === null || type === 'application/json') return false;
   return type.toLowerCase().startsWith('text/event-stream');
 }
 
-/** How the lines of an event stream begin (HTML, section 9.2.6), a comment aside. */
+/** Beginnings of the lines of an event stream (HTML, section 9.2.6), except comments. */
 const fieldStarts = ['data:', 'event:', 'id:', 'retry:'];
 const longestStart = 6;
 
 /**
- * What an answer is by its first bytes: servers leave the type of a stream out, and answer a question for a stream with
+ * Classifies an answer by its first bytes: some servers omit the type of a stream, or answer a request for a stream with
  * JSON.
- * @param isWhole nothing follows them
- * @returns null where more of them are needed
+ * @param isWhole nothing follows these bytes
+ * @returns null if more bytes are needed
  */
 function kindOfAnswer(first: Buffer, isWhole: boolean): 'events' | 'json' | 'other' | null {
   const at = textStart(first);
@@ -167,13 +167,13 @@ function kindOfAnswer(first: Buffer, isWhole: boolean): 'events' | 'json' | 'oth
   return mayFollow && !isWhole ? null : 'other';
 }
 
-/** Error answers are taken whole up to this size: only then is it known that they are JSON. */
+/** Error answers up to this size are gathered whole, which is necessary to know that they are JSON. */
 const wholeErrorBytes = 1024 * 1024;
 
-/** An answer that has not shown by so many bytes what it is, is neither a stream nor JSON. */
+/** An answer whose kind is still unknown after this many bytes is neither a stream nor JSON. */
 const decidingBytes = 4096;
 
-/** How an answer is taken that is of use, by its head. */
+/** Returns the phase in which a useful answer is read, by its head. */
 export function takenAs(
   transform: AnswerTransform,
   head: ResponseHead,
@@ -186,7 +186,7 @@ export function takenAs(
   return { name: 'undecided', transform, head, gathered: new Gather(decidingBytes) };
 }
 
-/** What may be known of an answer that is passed on as it comes, before it is. */
+/** Makes the inspection of the first bytes of an answer that is passed on as it arrives. */
 export function beginningOf(head: ResponseHead, secrets: OwnSecrets): Beginning {
   return new Beginning(secrets, isMedia(head) ? beginningBytes : Number.POSITIVE_INFINITY);
 }
@@ -198,10 +198,10 @@ function unstreamed(transform: AnswerTransform, head: ResponseHead, secrets: Own
 }
 
 /**
- * Tells by its first bytes what an answer is that should be a stream and is not called one.
- * @param mayBeJson it may be handed on as JSON
- * @returns how it is taken from now on and what of it has come, null while more is needed; the phase is null for an
- * answer of no use
+ * Classifies by its first bytes an answer that should be a stream and does not have the content type of one.
+ * @param mayBeJson it may be relayed as JSON
+ * @returns the phase in which it is read from now on and the bytes that have arrived, or null while more bytes are needed.
+ * The phase is null for a useless answer
  */
 export function decide(
   { transform, head, gathered }: Undecided,
@@ -218,19 +218,19 @@ export function decide(
   return null;
 }
 
-/** Whether a good answer is kept until all of it is there; else it leaves piece by piece. */
+/** Whether a good answer is gathered whole before it is sent. Else it is sent piece by piece. */
 function leavesWhole(head: ResponseHead, transform: AnswerTransform): boolean {
   return head.contentLength <= transform.wholeBytes && !(transform.divisible && isMedia(head));
 }
 
-/** Why a stream is of no use that brings no event. */
+/** Returns the error for a stream that ended without an event. */
 export function endedUnbegun(): GatewayError {
   return new GatewayError('upstream_error', "The upstream's stream ended before its first event.", {
     cause: 'ended before its first event',
   });
 }
 
-/** What is said of more than the gateway takes. */
+/** Returns the error for an answer that exceeds a limit of the gateway. */
 export function tooLarge(message: string): GatewayError {
   return new GatewayError('upstream_error', message, { tooLarge: true });
 }

@@ -1,21 +1,23 @@
 import { type Guarded, guard } from '../../errors.js';
 
-/** Calls of a worker, and of one key, whose upstreams are read on for at once; those of others are cancelled. */
+/**
+ * How many calls of a worker, and of one key, may be detached concurrently. The upstreams of further calls are cancelled.
+ */
 const mostAtOnce = 500;
 const mostOfKey = 50;
-/** An upstream is read on for so long at most, in milliseconds. */
+/** How long a detached call's upstream is read, in milliseconds. */
 const longestMs = 10_000;
 
-/** What is heard of a call's upstream though its client has left, for the usage alone. */
+/** A call whose client has disconnected and whose upstream is still read, only for the usage. */
 export interface Detached extends Guarded {
   readonly keyId: string;
-  /** Reads no more, and accounts for the call by what is known. */
+  /** Stops reading, and accounts for the call by what is known. */
   stop(): void;
 }
 
-/** The calls of a worker whose clients have left, and whose upstreams are read on for. */
+/** The detached calls of a worker. */
 export class DetachedList {
-  /** Each with what stops it when it has taken too long. */
+  /** Each with the timer that stops it. */
   readonly #all = new Map<Detached, NodeJS.Timeout>();
   readonly #ofKeys = new Map<string, number>();
   #isClosed = false;
@@ -24,7 +26,7 @@ export class DetachedList {
     return !this.#isClosed && this.#all.size < mostAtOnce && (this.#ofKeys.get(keyId) ?? 0) < mostOfKey;
   }
 
-  /** Takes in what is stopped once it has taken too long, unless `remove` takes it out before. */
+  /** Adds a call, which is stopped after `longestMs` unless `remove` is called before. */
   add(detached: Detached): void {
     const stop = guard('timer', detached, () => detached.stop());
     this.#all.set(detached, setTimeout(stop, longestMs));
@@ -41,7 +43,7 @@ export class DetachedList {
     else this.#ofKeys.set(detached.keyId, left);
   }
 
-  /** Cancels them all; from now on none is added. */
+  /** Cancels all of them. No more are added from now on. */
   close(): void {
     this.#isClosed = true;
     for (const detached of this.#all.keys()) detached.stop();

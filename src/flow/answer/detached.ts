@@ -18,22 +18,22 @@ import type { AnswerEnds } from './ends.js';
 import { heldBackOf } from './held.js';
 import { Events, type Phase } from './phase.js';
 
-/** Output tokens that are read for nobody at most. */
+/** How many output tokens of a detached call are read at most. */
 const mostTokens = 2000;
-/** No more than this is kept of an unfinished event, or of an answer that is understood only as a whole. */
+/** How many bytes of an unfinished event, or of an answer that can only be parsed whole, are held at most. */
 const mostHeld = 64 * 1024;
 
 /**
- * Reads on for a call whose client has left, so that the upstream tells what the call has used: it bills what it has
- * made, whoever takes it. What the call holds of limits of calls at once is free from now on. Else the upstream is
- * cancelled: for media and uploads, of which most would be in vain, by the config, and when too many are read on for
- * already.
- * @returns whether it is read on for the call, which is accounted for when that ends
+ * Continues to read the upstream of a call whose client has disconnected, so that the upstream reports the usage: it bills
+ * all output, whether or not a client reads it. The call's slots in concurrency limits are free from now on. The upstream is
+ * cancelled instead for media and uploads, most of which would be read in vain; if the config says so; and if too many calls
+ * are detached already.
+ * @returns whether the call is detached. It is then accounted for when reading ends
  */
 export function detachOrCancel(answer: AnswerEnds): boolean {
   if (answer.awaited instanceof Hedge) answer.awaited.onClientLeft();
   const { services, call, awaited, attempt, phase } = answer;
-  // Else there is a pause between two attempts.
+  // Without an attempt, the call is in a pause between two attempts.
   if (attempt !== null && isWorthReading(services, call, attempt, phase)) {
     new DetachedAnswer(answer, attempt).begin(phase);
     return true;
@@ -51,7 +51,7 @@ function isWorthReading(
   if (attempt.sentAt === 0 || !services.detached.hasRoom(call.key.id)) return false;
   if (call.target.upstream.onLeave === 'cancel' || call.upload !== null || call.socketCall !== null)
     return false;
-  // It goes on without its connection, and tells later.
+  // The response continues in the background without its connection, and reports its usage later.
   if (call.begun !== null && call.begun.id !== null) return false;
   if ((call.route.endpoint?.metering.estimates ?? 'none') === 'none') return false;
   switch (phase.name) {
@@ -66,7 +66,7 @@ function isWorthReading(
   }
 }
 
-/** Takes the rest of an answer in place of a client that has left, for its usage alone, and then accounts for the call. */
+/** Reads the rest of an answer after its client has disconnected, only for the usage, and then accounts for the call. */
 class DetachedAnswer implements UpstreamHandler, Detached {
   readonly keyId: string;
   readonly #services: Services;
@@ -75,9 +75,9 @@ class DetachedAnswer implements UpstreamHandler, Detached {
   readonly #transform: AnswerTransform;
   #hasBegun: boolean;
   #head: ResponseHead | null = null;
-  /** Of a stream. */
+  /** Set for a stream. */
   #events: Events | null = null;
-  /** Of an answer that is understood only as a whole. */
+  /** Set for an answer that can only be parsed whole. */
   #whole: Gather | null = null;
   #tokens = 0;
   #isOver = false;
@@ -91,7 +91,7 @@ class DetachedAnswer implements UpstreamHandler, Detached {
     this.keyId = call.key.id;
   }
 
-  /** @param phase of the answer when its client left */
+  /** @param phase of the answer when the client disconnected */
   begin(phase: Phase): void {
     const call = this.#call;
     call.leftAt = performance.now();
@@ -106,7 +106,7 @@ class DetachedAnswer implements UpstreamHandler, Detached {
       if (phase.gathered !== null) this.onData(phase.gathered.take());
       takeAnswerMemory(this.#services, call, 0);
     }
-    // It may have waited for its client.
+    // The attempt may have been paused for the client.
     this.#attempt.resume();
   }
 
@@ -149,7 +149,7 @@ class DetachedAnswer implements UpstreamHandler, Detached {
     this.#stop(false);
   }
 
-  /** Reads no more. @param isBroken there is no answer whose cost could be told */
+  /** Stops reading. @param isBroken there is no answer whose usage could be known */
   #stop(isBroken: boolean): void {
     if (this.#isOver) return;
     this.#attempt.cancel();
@@ -208,7 +208,7 @@ class DetachedAnswer implements UpstreamHandler, Detached {
     this.#finish(events !== null && !this.#hasBegun);
   }
 
-  /** What is none of its endpoint's is told as that to nobody. */
+  /** An answer that does not belong to its endpoint needs no error, since no client is left. */
   #readWhole(body: Buffer): void {
     try {
       this.#transform.whole(body);

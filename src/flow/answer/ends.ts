@@ -19,38 +19,38 @@ import type { Hedge } from '../upstream/hedge.js';
 import { over, type Phase, waiting } from './phase.js';
 
 /**
- * How an answer ends that is handed on by `Relay`, with what both keep of it. But for `giveUp` before anything of it has
- * left, each of these ends the call (`settle`):
+ * The ends of an answer that `Relay` passes on, and the state that both share. Each of these ends the call (`settle`), except
+ * `giveUp` before any part of the answer was sent:
  *
- * it is whole                                       `endGood`; of a stream at its protocol's end `endComplete`
- * an error event has passed, the upstream's or one that the translation made of it   `endFailed`
- * the upstream's connection broke, or took too long  `endFailedUpstream`: `endComplete` where all of it had come, `endFailed` where an error event had passed, else `endBroken`
- * a stream ended without its protocol's end         `endBroken`; where it is translated `endFailed`
- * it is of no use                                   `giveUp`: another target is asked; `endBroken` once some has left
+ * it is complete                                    `endGood`; for a stream at its protocol's end `endComplete`
+ * an error event was sent, the upstream's or one that the translation made of it   `endFailed`
+ * the upstream's connection broke, or took too long  `endFailedUpstream`: `endComplete` if the whole answer had arrived, `endFailed` if an error event was sent, else `endBroken`
+ * a stream ended without its protocol's end         `endBroken`; if it is translated `endFailed`
+ * it is useless                                     `giveUp`: another target is tried; `endBroken` if a part was sent
  *
- * `endBroken` ends a stream with last words in the client's protocol, and cuts the connection of anything else. A fault of
- * ours ends in `failByUs` where the upstream's side has thrown, in `Relay.onOurFault` where the client's has.
+ * `endBroken` ends a stream with last words in the client's protocol, and cuts the connection of any other answer. An
+ * unexpected exception on the upstream's side ends in `failByUs`, one on the client's side in `Relay.onOurFault`.
  */
 export abstract class AnswerEnds extends Swept {
   readonly services: Services;
   readonly call: RoutedCall;
-  /** Hears of an attempt that failed while another may follow: the call's `Forwarding`. */
+  /** Notified of an attempt that failed while another may follow: the call's `Forwarding`. */
   readonly owner: AttemptOwner;
-  /** Where the answer is to come from, to be cancelled or resumed: an attempt, a hedge of two, or a wait before the next. */
+  /** The source of the answer, which can be cancelled and resumed: an attempt, a hedge of two, or a wait before the next. */
   awaited: RelayedAttempt | Hedge | Wait | null = null;
-  /** Of the attempt that answers; null while there is none. */
+  /** The transform of the attempt that answers; null while there is none. */
   transform: AnswerTransform | null = null;
   /** Head of the upstream's answer. */
   head: ResponseHead | null = null;
   phase: Phase = waiting;
   /**
-   * What has left for the client, or will with the next write: `head` is that of a stream, with keep-alives behind it.
-   * Until some of the upstream's `answer` has, another target may be asked.
+   * What was sent to the client, or will be with the next write. `head` is that of a stream, with keep-alives after it.
+   * Another target may be tried until some of the upstream's `answer` was sent.
    */
   handedOn: 'nothing' | 'head' | 'answer' = 'nothing';
-  /** The client takes what is written as fast as it comes. */
+  /** The client reads what is written as fast as it arrives. */
   flowing = true;
-  /** Runs while the first event of an answer has a time of its own. */
+  /** Runs while a limit applies to the time until the first event. */
   firstTokenTimer: NodeJS.Timeout | undefined;
 
   constructor(services: Services, call: RoutedCall, owner: AttemptOwner) {
@@ -65,15 +65,15 @@ export abstract class AnswerEnds extends Swept {
     return this.awaited instanceof RelayedAttempt ? this.awaited : null;
   }
 
-  /** Leaves the sweep list: nothing of this call is due any more. */
+  /** Stops the call's timers, and removes it from the sweep list. */
   stopTimers(): void {
     clearTimeout(this.firstTokenTimer);
     this.services.sweepList.remove(this);
   }
 
   /**
-   * The call is over.
-   * @param isBroken its answer is not whole, and not because the client has left; an error answer has no usage in any case
+   * Ends the call.
+   * @param isBroken its answer is incomplete, and not because the client has disconnected. An error answer never has usage
    */
   settle(outcome: CallOutcome, isBroken = outcome === 'upstream_error'): void {
     const { services, call, awaited, transform } = this;
@@ -87,12 +87,12 @@ export abstract class AnswerEnds extends Swept {
     countUnread(services, call);
   }
 
-  /** All of the upstream's answer has been handed on. */
+  /** Ends a call whose whole answer was sent. */
   settleWhole({ status }: ResponseHead): void {
     this.settle(status >= 400 ? 'upstream_error' : 'complete');
   }
 
-  /** Gives an answer up that cannot be used: another target may be asked while none of it was relayed. */
+  /** Gives up a useless answer. Another target may be tried if nothing of the answer was relayed. */
   giveUp(error: GatewayError, failure: UpstreamFailure | null = null, reason = givenUpBy(error)): void {
     const { phase } = this;
     this.phase = over;
@@ -104,7 +104,7 @@ export abstract class AnswerEnds extends Swept {
     }
   }
 
-  /** Gives up a stream that ended before its first event: it goes elsewhere as a call whose connection broke does. */
+  /** Gives up a stream that ended before its first event. It is retried like a call whose connection broke. */
   giveUnbegun(error: GatewayError): void {
     const sentMs = performance.now() - this.call.sentAt;
     this.giveUp(error, {
@@ -116,33 +116,33 @@ export abstract class AnswerEnds extends Swept {
     });
   }
 
-  /** A mistake of ours costs its own call and nothing else. */
+  /** Ends the call after an unexpected exception, which affects no other call. */
   failByUs(fault: unknown): void {
     this.services.reportFault('upstream', fault, this.call);
     this.giveUp(asGatewayError(fault), null, 'gateway_fault');
   }
 
   /**
-   * The upstream has failed in the middle of an answer of which some was relayed: its connection has broken, its time has run
-   * out, or its bytes are no answer.
+   * Ends a partly relayed answer whose upstream has failed: its connection broke, it took too long, or its bytes are no
+   * valid answer.
    */
   endFailedUpstream(error: GatewayError): void {
     const { transform } = this;
     const told = transform?.passedError ?? null;
-    // All of the answer was there; how the connection ended says nothing about it.
+    // The whole answer had arrived, so the end of the connection says nothing about it.
     if (transform?.isComplete) this.endComplete(transform);
     else if (told !== null) this.endFailed(told);
-    // The attempt has counted as failed already (`RelayedAttempt.onFailure`).
+    // The attempt has been counted as failed already (`RelayedAttempt.onFailure`).
     else this.endBroken(error);
   }
 
   /**
-   * Ends an answer that has begun, and will not come to its end.
-   * @param phase how far it had come
+   * Ends an answer that has begun and will not be complete.
+   * @param phase how far it had progressed
    */
   endBroken(error: GatewayError, reason = givenUpBy(error), phase = this.phase): void {
     this.#cancel(reason, error);
-    // Nothing can be said in an answer that is no event stream: a cut connection is the only honest end.
+    // No error can be sent inside an answer that is no event stream. Cutting the connection shows that it is incomplete.
     if (phase.name === 'bytes') {
       this.call.error = error;
       this.call.exchange.abort();
@@ -150,7 +150,9 @@ export abstract class AnswerEnds extends Swept {
     this.settle(outcomeOf(error), true);
   }
 
-  /** Tells the client of an event stream that it breaks off, and why. @param phase how far the answer had come */
+  /**
+   * Tells the client of an event stream that the stream breaks off, and why. @param phase how far the answer had progressed
+   */
   writeLastWords(phase: Phase, error: GatewayError): void {
     const { call, transform, handedOn } = this;
     refuseStream(call, error, {
@@ -160,7 +162,7 @@ export abstract class AnswerEnds extends Swept {
     });
   }
 
-  /** Ends a stream whose upstream has told of an error in it: its words have left with what was passed last. */
+  /** Ends a stream in which its upstream has reported an error. The error was sent with what was passed on last. */
   endFailed(error: GatewayError): void {
     if (isVendorAccountError(error)) this.attempt?.accountRefused(error);
     this.#cancel(givenUpBy(error), error);
@@ -169,17 +171,17 @@ export abstract class AnswerEnds extends Swept {
     this.settle('upstream_error');
   }
 
-  /** Ends a stream that has come to its protocol's own end, whether or not the upstream's connection has. */
+  /** Ends a stream that has reached its protocol's own end, whether or not the upstream's connection has ended. */
   endComplete(transform: AnswerTransform): void {
     const { last } = transform.end();
     if (last !== null) this.call.exchange.write(last);
     if (transform.isCut) this.awaited?.cancel();
-    // Nothing of the upstream is passed on any more, so nothing has to wait for the client.
+    // Nothing more of the upstream is passed on, so nothing has to wait for the client.
     this.flowing = true;
     this.endGood(transform);
   }
 
-  /** Ends a good stream, whose last events (`waitingEnd`) leave once what they promise is stored. */
+  /** Ends a good stream. Its last events (`waitingEnd`) are sent when what they promise is stored. */
   endGood({ waitingEnd }: AnswerTransform): void {
     if (waitingEnd !== null)
       this.whenKept(waitingEnd, (result) => this.settle(sendStreamEnd(this.call, result, waitingEnd)));
@@ -189,7 +191,7 @@ export abstract class AnswerEnds extends Swept {
     }
   }
 
-  /** @param send hears what is to leave, or why nothing may */
+  /** @param send called with the bytes to send, or with the error if nothing may be sent */
   whenKept(end: WaitingEnd, send: (result: Buffer | GatewayError) => void): void {
     const { services, call, phase } = this;
     const behind = phase.name === 'events' && call.gatewayPath !== 'translated' ? phase : null;
@@ -198,14 +200,16 @@ export abstract class AnswerEnds extends Swept {
     keepEnd(services, call, end, (result) => this.phase === keeping && send(result));
   }
 
-  /** Nothing more is read of the present attempt's answer. */
+  /** Stops reading the current attempt's answer. */
   #cancel(reason: GivenUpBy, error: GatewayError): void {
     if (this.attempt === null) this.awaited?.cancel();
     else this.attempt.cancelFor(reason, error);
   }
 }
 
-/** Whether an error is what the upstream's answer itself says. Of one about our account nothing passes. */
+/**
+ * Returns true for an error that the upstream's answer itself contains. Nothing of an error about the account is passed on.
+ */
 function tellsItself({ source, vendorAccountStatus }: GatewayError): boolean {
   return source === 'upstream' && vendorAccountStatus === null;
 }

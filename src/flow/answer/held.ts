@@ -5,45 +5,45 @@ import type { ResponseHead, UpstreamFailure, UpstreamHandler } from '../../upstr
 import { answerError, endedUnbegun, isEventStream } from './content.js';
 import { Events } from './phase.js';
 
-/** More than this is not held back: what begins so is taken for an answer. */
+/** Bytes that are held back at most. A longer beginning is treated as a good answer. */
 const mostHeld = 64 * 1024;
 
-/** Goes on with one of two attempts. */
+/** Decides between the two attempts of a call. */
 interface AnswerChooser {
-  /** It answers well: it will be handed on. */
+  /** Called when the attempt has a good answer, which will be relayed. */
   choose(attempt: RelayedAttempt): void;
   /**
-   * It is of no use.
-   * @param error why; null where this answer could be used, but the other's would be better
-   * @returns true when it was given up for the other, which is under way
+   * Called when the attempt's answer is useless.
+   * @param error why; null if this answer could be used, but one of the other attempt would be better
+   * @returns true if it was given up for the other attempt, which is in flight
    */
   giveUpForOther(attempt: RelayedAttempt, error: GatewayError | null): boolean;
 }
 
-/** Takes the answer that was chosen. */
+/** Relays the answer that was chosen. */
 export interface AnswerTaker extends UpstreamHandler {
   /**
-   * In place of `onHead`, for a stream whose beginning was judged.
-   * @param run the events that were judged last; null where none is whole
+   * Called instead of `onHead`, for a stream whose beginning was judged.
+   * @param run the events that were judged last; null if none is complete
    */
   onBegun(events: Events, run: Buffer | null, judged: StreamStart): boolean;
 }
 
 /**
- * Stands between an attempt and the relay while there may be two attempts of a call, until it is known that its answer is
- * one: by its head, and that of a stream by its first event, up to which it is kept back.
+ * Stands between an attempt and the relay while a call may have two attempts, until the answer is known to be good: by its
+ * head, or for a stream by its first event. The answer is held back until then.
  */
 export class HeldAnswer implements UpstreamHandler {
   readonly #chooser: AnswerChooser;
   readonly #relay: AnswerTaker;
   readonly #attempt: RelayedAttempt;
   readonly #isStream: boolean;
-  /** What has come of a stream, while it is kept back. */
+  /** The part of a stream that has arrived, while it is held back. */
   events: Events | null = null;
-  /** It was given up for the other. */
+  /** It was given up for the other attempt. */
   #isLost = false;
 
-  /** @param isStream a stream is asked for */
+  /** @param isStream the request is for a stream */
   constructor(chooser: AnswerChooser, relay: AnswerTaker, attempt: RelayedAttempt, isStream: boolean) {
     this.#chooser = chooser;
     this.#relay = relay;
@@ -56,7 +56,7 @@ export class HeldAnswer implements UpstreamHandler {
     const refusal = this.#isStream ? answerError(head, true) : null;
     if (this.#isStream && isGood && refusal === null && isEventStream(head))
       this.events = new Events(this.#attempt.transform, head);
-    // What is not called a stream may be handed on all the same, where there is no better one.
+    // An answer without the type of a stream may still be relayed if there is no better one.
     else if (!this.#isStream || !isGood || !this.#loses(refusal)) {
       this.#release(isGood && refusal === null);
       this.#relay.onHead(head);
@@ -99,7 +99,7 @@ export class HeldAnswer implements UpstreamHandler {
     return this.#isLost;
   }
 
-  /** Holds nothing more back. @param isAnswer it is a good answer, which ends the other attempt; else no other is left */
+  /** Stops holding back. @param isAnswer the answer is good and ends the other attempt; else no other attempt is left */
   #release(isAnswer: boolean): void {
     this.events = null;
     this.#attempt.handler = this.#relay;
@@ -112,7 +112,9 @@ export class HeldAnswer implements UpstreamHandler {
   }
 }
 
-/** What has come of an attempt's good answer that is held back until its first event; null for any other. */
+/**
+ * Returns what has arrived of an attempt's good stream that is held back until its first event; null for any other attempt.
+ */
 export function heldBackOf({ handler }: RelayedAttempt): Events | null {
   return handler instanceof HeldAnswer ? handler.events : null;
 }

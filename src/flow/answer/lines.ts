@@ -11,27 +11,30 @@ const streamTypes = {
 } as const;
 
 /**
- * The line under which an upstream's answer header is handed on, or an empty string for one that stays here: its request
- * id goes beside ours.
+ * Returns the line under which a header of an upstream's answer is passed on, or an empty string if it is not. The
+ * upstream's request id is sent beside the gateway's own.
  */
 function passedLine(name: string, value: string, isLimited: boolean): string {
   if (name === 'x-request-id' || name === 'request-id') return `\r\nx-upstream-request-id: ${value}`;
   return isReturned(name, isLimited) ? `\r\n${name}: ${value}` : '';
 }
 
-/** Some servers name a request after what it was sent with. */
+/** Returns true for a value with a secret of the upstream: some servers name a request after what it was sent with. */
 function holdsSecret({ target }: Call, value: string): boolean {
   return target !== null && secretError(value, target.upstream.secrets) !== null;
 }
 
-/** The same for a line of any answer. Most are good, and may hold what looks like an account's name. */
+/**
+ * Like `holdsSecret`, for any line of an answer. Most answers are good, and may contain text that looks like an account's
+ * name.
+ */
 function holdsKey({ target }: Call, text: string): boolean {
   return target?.upstream.secrets.keys.some((key) => text.includes(key)) === true;
 }
 
 /**
- * Header lines of an upstream's answer that are handed on, each with CRLF before it.
- * @param isError it is told as an error, whatever its status: then no word of it may name our account
+ * Returns the header lines of an upstream's answer that are passed on, each with CRLF before it.
+ * @param isError the answer is sent as an error, whatever its status: its lines may not name the gateway's account
  */
 export function passedLines(call: Call, head: ResponseHead, isError = head.status >= 400): string {
   const named = call.target?.upstream.returnHeaders ?? null;
@@ -46,7 +49,7 @@ export function passedLines(call: Call, head: ResponseHead, isError = head.statu
     if (line === '' && named?.names.has(name)) line = `\r\n${name}: ${value}`;
     if (line !== '' && !(isError && holdsSecret(call, value))) lines += line;
   }
-  // Looked through at once: for each line it would cost every answer.
+  // The lines are searched together: searching each one would cost time for every answer.
   return isError || !holdsKey(call, lines) ? lines : withoutKeys(call, lines);
 }
 
@@ -57,14 +60,14 @@ function withoutKeys(call: Call, lines: string): string {
     .join('');
 }
 
-/** The type of an upstream's answer: without its parameters where these hold a secret, or none. */
+/** Returns the content type of an upstream's answer: without its parameters if they contain a secret, or null. */
 function passedType(call: Call, { contentType }: ResponseHead): string | null {
   if (contentType === null || contentType === json || !holdsSecret(call, contentType)) return contentType;
   const [bare = ''] = contentType.split(';', 1);
   return holdsSecret(call, bare) ? null : bare;
 }
 
-/** Header lines of a JSON answer of the gateway's own, each with CRLF before it, but for its timing. */
+/** Returns the header lines of a JSON answer that the gateway makes, except its timing, each with CRLF before it. */
 export function ownLines(call: Call): string {
   return `\r\ncontent-type: application/json${requestIdLine(call)}${rateLines(call)}`;
 }
@@ -73,17 +76,17 @@ function rateLines(call: Call): string {
   return call.limited === null ? '' : call.limited.lines(call);
 }
 
-/** The request id under the name that the error format's SDKs read beside `x-request-id`. */
+/** Returns the line with the request id under the name that the error format's SDKs read beside `x-request-id`. */
 function requestIdLine({ errorFormat, exchange }: Call): string {
   return errorFormat.requestIdHeader === null ? '' : `\r\n${errorFormat.requestIdHeader}: ${exchange.id}`;
 }
 
-/** The header line with what a translated call lost on its way, with CRLF before it; empty for nothing. */
+/** Returns the header line that lists what translation has left out, with CRLF before it, or an empty string. */
 export function leftOutLine({ leftOut }: Call): string {
   return leftOut.length === 0 ? '' : `\r\nx-gateway-left-out: ${leftOut.join(', ')}`;
 }
 
-/** What most heads begin with, as one string: of one that was put together the parts are copied when it is sent. */
+/** The usual beginnings of heads, each as one string. A concatenated string is copied from its parts whenever it is sent. */
 const jsonStarts = {
   exact: '\r\nx-gateway-path: exact\r\ncontent-type: application/json',
   spliced: '\r\nx-gateway-path: spliced\r\ncontent-type: application/json',
@@ -95,9 +98,9 @@ function startOf({ gatewayPath }: Call, type: string | null): string {
   return `\r\nx-gateway-path: ${gatewayPath}${type === null ? '' : `\r\ncontent-type: ${type}`}`;
 }
 
-/** Header lines of an answer that hands on an upstream's, each with CRLF before it. */
+/** Returns the header lines of an answer that relays an upstream's, each with CRLF before it. */
 export function answerLines(call: Call, head: ResponseHead): string {
-  // What was translated is the gateway's own JSON.
+  // A translated answer is the gateway's own JSON.
   const type = call.gatewayPath === 'translated' ? json : passedType(call, head);
   return (
     startOf(call, type) +
@@ -109,7 +112,7 @@ export function answerLines(call: Call, head: ResponseHead): string {
   );
 }
 
-/** Header lines of a stream, each with CRLF before it. `head` is null when the upstream is still silent. */
+/** Returns the header lines of a stream, each with CRLF before it. `head` is null while the upstream is silent. */
 export function streamLines(call: Call, head: ResponseHead | null): string {
   return (
     streamTypes[call.framing] +
@@ -122,22 +125,22 @@ export function streamLines(call: Call, head: ResponseHead | null): string {
   );
 }
 
-/** Times of fewer microseconds have their texts kept: those of most steps. */
+/** The texts of times below this many microseconds, which most steps take, are kept. */
 const keptMicros = 2000;
 
-/** Writes the time that one step of a call took, for `server-timing`. */
+/** Formats the time of one step of a call for `server-timing`. */
 class Step {
   readonly #name: string;
   readonly #end: string;
   readonly #cache: string[] = Array.from({ length: keptMicros }, () => '');
 
-  /** @param end what follows the time */
+  /** @param end text after the time */
   constructor(name: string, end: string) {
     this.#name = name;
     this.#end = end;
   }
 
-  /** @returns `name;dur=` and the milliseconds with three decimals, which no client needs finer */
+  /** @returns `name;dur=` and the milliseconds with three decimals. Clients need no finer times */
   text(ms: number): string {
     const micros = Math.max(0, Math.round(ms * 1000));
     const kept = this.#cache[micros];
@@ -151,7 +154,7 @@ class Step {
     return text;
   }
 
-  /** Joined, since a string that is put together with `+` is copied from its parts each time it is sent. */
+  /** Joined, since a string made with `+` is copied from its parts each time it is sent. */
   #write(micros: number): string {
     return [this.#name, ';dur=', (micros / 1000).toFixed(3), this.#end].join('');
   }
@@ -166,9 +169,9 @@ const steps = {
 } as const;
 
 /**
- * The `server-timing` header as a line with CRLF before it: how long authentication, parsing with validation,
- * the wait for a connection, and the upstream's first byte took, and what the gateway itself has cost so far.
- * Steps that have not happened are left out.
+ * Returns the `server-timing` header line with CRLF before it: the times of authentication, of parsing with validation, of
+ * the wait for a connection and of the upstream's first byte, and the time spent in the gateway so far. Steps that have not
+ * happened are left out.
  */
 export function timingLine(call: Call): string {
   const now = performance.now();
@@ -180,7 +183,7 @@ export function timingLine(call: Call): string {
     if (call.answeredAt > 0) line += steps.upstream.text(call.answeredAt - call.sentAt);
   }
   const waitedForBody = call.bodyAt - call.authenticatedAt;
-  // From validation to the upstream's head, or to now where none came, the gateway waited for others.
+  // From validation to the upstream's head, or to now if none arrived, the gateway waited for others.
   const handedOver =
     call.validatedAt > 0 ? (call.answeredAt > 0 ? call.answeredAt : now) - call.validatedAt : 0;
   return line + steps.own.text(now - call.startedAt - waitedForBody - handedOver);

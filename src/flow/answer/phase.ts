@@ -6,50 +6,53 @@ import { parseJson } from '../../wire/json.js';
 import { EventRuns, parseEvent } from '../../wire/sse.js';
 
 /*
- * The phases of an answer that is relayed, and what moves it on. `Relay` does, and its ends (`AnswerEnds`), by what the answer
- * is (`content`).
+ * The phases of an answer that is relayed: phase, event, next phase. `Relay` and its ends (`AnswerEnds`) change the phase, by
+ * the kind of the answer (`content`).
  *
- * waiting     its head comes                           `undecided`, `whole`, `opening` or `events` (`takenAs`)
- * undecided   its first bytes tell what it is          `events`, `whole` or `opening` (`decide`)
+ * waiting     its head arrives                         `undecided`, `whole`, `opening` or `events` (`takenAs`)
+ * undecided   its first bytes show its kind            `events`, `whole` or `opening` (`decide`)
  * opening     its first bytes are known to be harmless `bytes`
- * whole       it is too long to be collected           `bytes`, where it may pass in pieces
- *             it has come, and leaves                  `keeping`, `sent` or `over`
+ * whole       it is too large to be gathered           `bytes`, if it may be sent in pieces
+ *             it has arrived and is sent               `keeping`, `sent` or `over`
  * events      its protocol's end, or the upstream's    `keeping` or `over`
  * bytes       it has ended                             `over`
- * keeping     what its end promises is stored          `over`; what was whole by way of `sent`
- * sent        the client has taken all of it           `over`
- * any         given up, broken off, the client leaves  `over`
+ * keeping     what its end promises is stored          `over`; from `whole` through `sent`
+ * sent        the client has read all of it            `over`
+ * any         given up, broken off, client disconnects `over`
  * over        another attempt is made (`reset`)        `waiting`
  */
 
-/** An answer whose head is there. */
+/** An answer whose head has arrived. */
 export interface Answering {
   readonly transform: AnswerTransform;
   readonly head: ResponseHead;
 }
 
-/** A stream was asked for, and its first bytes have to tell whether it is one: its head does not. */
+/** An answer to a request for a stream whose head does not say whether it is one. Its first bytes decide. */
 export interface Undecided extends Answering {
   readonly name: 'undecided';
   readonly gathered: Gather;
 }
 
-/** It is collected, and leaves at once. */
+/** An answer that is gathered and sent as a whole. */
 export interface Whole extends Answering {
   readonly name: 'whole';
-  /** It may have. */
+  /** The largest size that is gathered. */
   readonly mostBytes: number;
-  /** Null before its first piece, which may be all of it. */
+  /** Null before its first piece, which may be the whole answer. */
   gathered: Gather | null;
 }
 
-/** It is passed on as it comes. */
+/** An answer that is passed on as it arrives. */
 export interface Bytes extends Answering {
   readonly name: 'opening' | 'bytes';
   readonly beginning: Beginning;
 }
 
-/** It is passed on in whole events, or, before it is known whether it will be, collected and judged in them. */
+/**
+ * A stream that is passed on in complete events. Until it is known to be one that is relayed, its events are gathered and
+ * judged.
+ */
 export class Events implements Answering {
   readonly name = 'events';
   readonly transform: AnswerTransform;
@@ -63,28 +66,28 @@ export class Events implements Answering {
   }
 
   /**
-   * Judges the beginning of a stream of which nothing has passed. Part of an event cannot be judged; one so large is taken
-   * for what was asked for.
+   * Judges the beginning of a stream of which nothing was passed on. Part of an event cannot be judged; a very large one is
+   * treated as a good event.
    */
   judge(run: Buffer): StreamStart {
     return this.runs.overlong ? 'meaningful' : this.transform.judge(run);
   }
 
-  /** What follows those that were whole, at the stream's end: see `lastEvent`. */
+  /** Returns what follows the complete events at the stream's end: see `lastEvent`. */
   last(): Buffer | null {
     return lastEvent(this.runs);
   }
 }
 
-/** All of it is there, and its end waits until what it promises is kept. */
+/** The whole answer has arrived, and its end waits until what it promises is stored. */
 interface Keeping {
   readonly name: 'keeping';
   readonly isStream: boolean;
-  /** The upstream's own stream, behind whose end there may come more; else null. */
+  /** The upstream's own stream, which may have more after its end; else null. */
   readonly behind: Events | null;
 }
 
-/** How far an answer is. */
+/** How far an answer has progressed. */
 export type Phase =
   | { readonly name: 'waiting' }
   | Undecided
@@ -98,20 +101,22 @@ export type Phase =
 export const waiting: Phase = { name: 'waiting' };
 export const over: Phase = { name: 'over' };
 
-/** Whether keep-alives may be sent: they belong between the events of a stream alone. */
+/** Whether keep-alives may be sent. They are allowed only between the events of a stream. */
 export function mayKeepAlive(phase: Phase, transform: AnswerTransform | null): boolean {
   if (phase.name === 'waiting') return transform?.streamsUnasked !== true;
   return phase.name === 'events' ? !phase.runs.overlong : phase.name === 'keeping' && phase.isStream;
 }
 
-/** Some upstreams leave out the blank line behind their last event; what was cut short is no event. */
+/** Some upstreams omit the blank line after their last event. An event that was cut short does not count as one. */
 function isWholeEvent(rest: Buffer): boolean {
   const { data } = parseEvent(rest.toString('utf8'));
   if (data === null || data === '[DONE]') return data !== null;
   return parseJson(data) !== undefined;
 }
 
-/** The event that a stream ends with whose upstream leaves out the blank line behind it, or null. What is none is dropped. */
+/**
+ * Returns the last event of a stream whose upstream omits the blank line after it, or null. An incomplete event is dropped.
+ */
 export function lastEvent(runs: EventRuns): Buffer | null {
   const rest = runs.rest();
   return rest !== null && isWholeEvent(rest) ? Buffer.concat([rest, Buffer.from('\n\n')]) : null;

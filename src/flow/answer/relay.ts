@@ -41,22 +41,24 @@ import {
   waiting,
 } from './phase.js';
 
-/** A beginning that is too short to be judged well is judged all the same once nothing follows for so long. */
+/** A beginning that is too short to be judged well is judged nevertheless if nothing follows for this many milliseconds. */
 const heldMs = 500;
-/** Phases in which an upstream that is asked for a stream may not have sent its first event yet. */
+/** Phases in which an upstream may not have sent the first event of a requested stream yet. */
 const silentPhases: ReadonlySet<Phase['name']> = new Set(['waiting', 'undecided', 'events']);
-/** Unfinished events up to this size are not worth counting. */
+/** Unfinished events up to this size are not counted in the memory budget. */
 const usualEventBytes = 64 * 1024;
 
 /**
- * Hands an upstream's answer to the client by way of a transform, which leaves it as it is or translates it. One for
- * each call, used for all of its attempts; it is the handler of the upstream's answer and the listener of the client's
- * side at once. What the connection reads comes by way of the attempt (`RelayedAttempt`), which tells the target's health,
- * and, while a second one may be asked, of a `HeldAnswer`. The phases of an answer are in `phase`.
+ * Relays an upstream's answer to the client through a transform, which leaves the answer as it is or translates it. Each
+ * call has one relay for all of its attempts. It is the handler of the upstream's answer and also the listener of the
+ * client's side. What the connection reads arrives through the attempt (`RelayedAttempt`), which updates the target's
+ * health, and through a `HeldAnswer` while there may be a second attempt. The phases of an answer are in `phase`.
  */
 export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListener {
   #streamed: boolean;
-  /** A number from the start: V8 makes a new object of each that is put where there was none. */
+  /**
+   * Holds a number from the start: in a field that has held anything else, V8 allocates an object for each number stored.
+   */
   #heardAt = 0;
 
   constructor(services: Services, call: RoutedCall, owner: AttemptOwner) {
@@ -67,9 +69,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     if (this.#streamed) services.sweepList.add(this);
   }
 
-  /**
-   * Makes ready for an attempt, or for what comes before it. Only before anything of an answer was relayed.
-   */
+  /** Prepares for an attempt, or for a wait before one. May only be called before any part of an answer was relayed. */
   reset(awaited: AnswerEnds['awaited']): void {
     this.awaited = awaited;
     this.transform = this.attempt?.transform ?? null;
@@ -81,7 +81,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     this.call.answeredAt = 0;
   }
 
-  /** The upstream has shown nothing of the stream that it is asked for. */
+  /** The upstream has sent nothing of the requested stream. */
   get isSilent(): boolean {
     return this.handedOn !== 'answer' && silentPhases.has(this.phase.name);
   }
@@ -98,9 +98,9 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     else this.phase = takenAs(transform, head, { streamed: this.#streamed, secrets: this.#secrets });
   }
 
-  /** Tells by its first bytes what an answer is that should be a stream and is not called one. */
+  /** Classifies by its first bytes an answer that should be a stream and does not have the content type of one. */
   #decide(undecided: Undecided, chunk: Buffer, isWhole: boolean): boolean {
-    // An answer that is no stream has no place in one that has begun, nor in a WebSocket.
+    // JSON can neither continue a stream that has begun nor be sent over a WebSocket.
     const mayBeJson = this.handedOn === 'nothing' && this.call.socketCall === null;
     const decided = decide(undecided, chunk, { isWhole, mayBeJson, secrets: this.#secrets });
     if (decided === null) return true;
@@ -109,7 +109,9 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     return this.#take(decided.first);
   }
 
-  /** In place of `onHead`, for a stream of the present attempt whose beginning the attempt's own transform has judged. */
+  /**
+   * Called instead of `onHead`, for a stream of the current attempt whose beginning the attempt's own transform has judged.
+   */
   onBegun(events: Events, run: Buffer | null, judged: StreamStart): boolean {
     this.#noteHead(events.head);
     this.phase = events;
@@ -134,7 +136,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     }
   }
 
-  /** As `UpstreamHandler.onData`: it and all that it calls give false where no more is to be read for now. */
+  /** Like `UpstreamHandler.onData`: this method and those that it calls return false to pause reading. */
   #take(chunk: Buffer): boolean {
     const phase = this.phase;
     switch (phase.name) {
@@ -180,7 +182,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     const phase = this.phase;
     if (phase.name === 'over' || phase.name === 'keeping') return;
     const error = failureError(failure);
-    // `#noteHead` sets it, but no head may have come.
+    // `#noteHead` sets this as well, but possibly no head has arrived.
     this.call.sentAt = this.awaited?.sentAt ?? 0;
     if (this.handedOn === 'answer') this.endFailedUpstream(error);
     else {
@@ -204,7 +206,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     }
     this.flowing = true;
     this.#heardAt = performance.now();
-    // What was gathered of an answer that was too large for that has been taken.
+    // The client has read the pieces that were in memory of an answer too large to gather.
     if (phase.name === 'bytes') this.#holdOrEnd(0);
     this.awaited?.resume();
   }
@@ -225,7 +227,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     if (!mayKeepAlive(this.phase, this.transform)) return;
     this.#heardAt = now;
     this.#begin('head');
-    // Too short to matter if the client does not take it.
+    // Too short to matter if the client does not read it.
     this.call.exchange.write(keepAliveBytes(this.call));
   }
 
@@ -244,13 +246,13 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
         this.writeLastWords(phase, error);
       else this.call.exchange.abort();
     } finally {
-      // After the client's side has ended, since nothing of this is the target's doing.
+      // After the client's side has ended. The target is not at fault, so its attempt is cancelled without a failure.
       awaited?.cancel();
       this.settle(outcomeOf(error), true);
     }
   }
 
-  /** Ends a call that no attempt will answer. @param head of the upstream's answer that the error tells of, or null */
+  /** Ends a call that no attempt will answer. @param head of the upstream's answer that the error reports, or null */
   refuse(error: GatewayError, head: ResponseHead | null): void {
     if (this.handedOn !== 'nothing') {
       this.endBroken(error);
@@ -261,7 +263,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     refuse(this.services, this.call, error, head);
   }
 
-  /** @param first bytes of an answer that is passed on as it comes; null where more are needed */
+  /** @param first bytes of an answer that is passed on as it arrives; null if more are needed */
   #open(opening: Bytes, first: Buffer | null, isWhole: boolean): boolean {
     if (first === null) {
       this.#heardAt = performance.now();
@@ -285,7 +287,9 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     return this.flowing;
   }
 
-  /** Gives up what is no answer of the endpoint, for all its good status. @param first its first bytes, or all of it */
+  /**
+   * Gives up an answer with a good status that does not belong to its endpoint. @param first its first bytes, or all of it
+   */
   #giveUpIfUnfit(head: ResponseHead, first: Buffer, isWhole: boolean): boolean {
     const answersJson = this.call.route.endpoint?.answersJson !== false;
     const refusal = unfitError(head, first, { isWhole, answersJson, secrets: this.#secrets });
@@ -294,8 +298,8 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
   }
 
   /**
-   * Passes on as it comes an answer that is not collected, or has become too large for that; one that may not be divided
-   * is given up. An error is told in the caller's error format.
+   * Passes on an answer as it arrives, if it is not gathered or has become too large for that. An answer that may not be
+   * sent in pieces is given up. An error is sent in the caller's error format.
    */
   #passOn({ transform, head }: Answering, before: Buffer): void {
     if (head.status >= 400) this.#tellError(head, this.#errorOf(head, before) ?? statusError(head, before));
@@ -303,7 +307,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     else this.#beginBytes(transform, head);
   }
 
-  /** What the caller is told of an error answer, or null where it passes as it came. */
+  /** Returns the error for the caller of an error answer, or null if the answer is passed on unchanged. */
   #errorOf(head: ResponseHead, body: Buffer): GatewayError | null {
     const { error } = readErrorAnswer(this.call.target.upstream, head, body);
     return error ?? (this.transform?.exactErrors ? null : statusError(head, body));
@@ -311,10 +315,10 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
 
   #tellError(head: ResponseHead, error: GatewayError): void {
     this.phase = over;
-    // Of one below, the attempt has read the body.
+    // The attempt has already read the body of an error answer below this size.
     if (head.status >= 500 && isVendorAccountError(error)) this.attempt?.accountRefused(error);
     this.awaited?.cancel();
-    // Of an answer about our account nothing passes, its headers included.
+    // Nothing of an answer about the gateway's account is passed on, including its headers.
     this.refuse(error, isVendorAccountError(error) ? null : head);
   }
 
@@ -345,15 +349,15 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
   }
 
   /**
-   * So much of the answer is in memory, or about to be.
-   * @returns false when there is no room for it: then the call is over
+   * Counts the bytes of the answer that are in memory, or about to be.
+   * @returns false if there is no room for them, and the call has ended
    */
   #holdOrEnd(bytes: number): boolean {
     const call = this.call;
     if (bytes === call.gathered) return true;
     const refusal = takeAnswerMemory(this.services, call, bytes);
     if (refusal === null) return true;
-    // What was asked of the target was answered: it has not failed, and no other is asked.
+    // The target has answered the request: it has not failed, and no other target is tried.
     if (this.handedOn !== 'nothing') this.endBroken(refusal, 'no_room');
     else {
       this.attempt?.cancelFor('no_room', refusal);
@@ -395,7 +399,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     const call = this.call;
     if (call.exchange.respond(head.status, answerLines(call, head), answer)) this.settleWhole(head);
     else {
-      // No more than what the client has not taken: the upstream's bytes have become the answer.
+      // Only what the client has not read counts: the upstream's bytes have become the answer.
       countAnswerMemory(this.services, call, call.exchange.bytesOut);
       this.phase = { name: 'sent', head };
     }
@@ -408,7 +412,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     else this.#sendWhole(whole, body);
   }
 
-  /** @param part of the stream that leaves next */
+  /** @param part of the stream that is sent next */
   #begin(part: 'head' | 'answer'): void {
     const before = this.handedOn;
     if (before !== 'answer') this.handedOn = part;
@@ -429,7 +433,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     return this.#passRun(events, run);
   }
 
-  /** @returns whether what was judged is the beginning of an answer; what shows to be none is given up */
+  /** Gives up what is no answer. @returns whether the judged events are the beginning of an answer */
   #beginIfGood(judged: StreamStart): boolean {
     if (judged === 'silence') return false;
     if (judged !== 'meaningful') {
@@ -460,7 +464,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     const { transform } = events;
     const event = events.last();
     if (event !== null) this.#onEvents(events, event);
-    // Judging what was left may have ended the call.
+    // Judging the rest may have ended the call.
     if (this.phase !== events) return;
     const { exchange } = this.call;
     if (this.handedOn !== 'answer' && transform.exactErrors) {
