@@ -38,24 +38,24 @@ import { budgetsOf, LimitedCall, type PeriodBudget } from './limited-call.js';
  *   `video/upstream-formats/native-error` make the error; `video/failure-codes` does so of a task that has failed
  */
 
-/** What follows for a call once a phase has done with it, at once or later. */
+/** Continues a call after a phase, immediately or later. */
 export type Next<Of extends Call> = (services: Services, call: Of) => void;
 
-/** Who waits for a call to be let in. */
+/** Notified of whether a waiting call is admitted. */
 export interface AdmissionListener {
   onAdmitted(): void;
-  /** Instead: `rate_limit_exceeded`, `budget_exceeded` or `store_unavailable`. */
+  /** Called instead of `onAdmitted`: `rate_limit_exceeded`, `budget_exceeded` or `store_unavailable`. */
   onNotAdmitted(refusal: GatewayError): void;
 }
 
 /**
- * Takes what a call needs of the limits of its key and groups that are known before its body: requests and calls at
- * once. It keeps them to its end, whatever its body turns out to be.
- * @param waiter hears later of a call that is not let in at once
- * @param needed `concurrentOnly` for a download of what an earlier call has made: it counts among the calls at once, but
- * not as a request
- * @returns whether it is let in at once
- * @throws {GatewayError} `rate_limit_exceeded` or `store_unavailable`, where that is known at once
+ * Takes what a call needs of the limits of its key and groups that are known before its body: requests and concurrent calls.
+ * The call holds them to its end, whatever its body turns out to be.
+ * @param waiter notified later if the call is not admitted immediately
+ * @param needed `concurrentOnly` for a download of what an earlier call has made: it counts as a concurrent call, but not as
+ * a request
+ * @returns whether the call is admitted immediately
+ * @throws {GatewayError} `rate_limit_exceeded` or `store_unavailable`, if that is known immediately
  */
 export function admit(
   services: Services,
@@ -75,10 +75,10 @@ export function admit(
   );
 }
 
-/** What a call takes together: before its body is read, and once its model is known. */
+/** What a call takes together: before its body is read, or when its model is known. */
 type Part = 'beforeModel' | 'forModel';
 
-/** What a worker has too little of to let a call in by itself. */
+/** What a worker lacks to admit a call on its own. */
 interface Short {
   readonly limited: LimitedCall;
   readonly part: Part;
@@ -86,7 +86,10 @@ interface Short {
   readonly waiter: AdmissionListener;
 }
 
-/** @returns whether the call is let in at once; else it waits, and its waiter hears more. @throws {GatewayError} a refusal */
+/**
+ * @returns whether the call is admitted immediately; else it waits and its waiter is notified. @throws {GatewayError} a
+ * refusal
+ */
 function admitOrWait(services: Services, { limited, part, demands, waiter }: Short): boolean {
   const decision = services.limits.acquire(demands, (later) => {
     if (limited.isOver) {
@@ -106,7 +109,7 @@ function admitOrWait(services: Services, { limited, part, demands, waiter }: Sho
   return true;
 }
 
-/** As `admit`, for a call without a body, which goes on with `next` once it is let in. */
+/** Like `admit`, for a call without a body. It continues with `next` when it is admitted. */
 export function admitThen(
   services: Services,
   call: AuthenticatedCall,
@@ -119,11 +122,11 @@ export function admitThen(
 }
 
 /**
- * Takes what a call needs of its other limits, those of tokens, of its model, and its budgets, and goes on: at once, where
- * this worker has enough of them, and else when it knows. The call's model is known by then.
- * @throws {GatewayError} `rate_limit_exceeded` or `budget_exceeded` when it is known at once that there is too little,
- * `permission_denied` for a budget that would have to pay for what has no price,
- * `store_unavailable` when nobody knows, and whatever `next` throws at once; what comes later is answered here
+ * Takes what a call needs of its other limits (of tokens and of its model) and of its budgets, and continues: immediately if
+ * this worker has enough of them, else when it is decided. The call's model is known by then.
+ * @throws {GatewayError} `rate_limit_exceeded` or `budget_exceeded` if it is known immediately that too little is left;
+ * `permission_denied` if a budget would have to pay for a model without a price; `store_unavailable` if it cannot be
+ * decided; and whatever `next` throws immediately. Later errors are answered here
  */
 export function admitResolved(
   services: Services,
@@ -163,14 +166,14 @@ export function admitResolved(
   next(services, call);
 }
 
-/** Whether anybody has set a budget for the calls of a key for a model. */
+/** Whether a budget is set that pays for the calls of a key for a model. */
 function hasBudget({ budget, groupBudgets }: Key, model: Model): boolean {
   return budget !== null || groupBudgets.length > 0 || model.budget !== null;
 }
 
 /**
- * The price of a call that its budgets have to pay; null for one that costs nothing.
- * @throws {GatewayError} `permission_denied` where nobody knows what it costs, and that is not to be for nothing
+ * Returns the price of a call that its budgets have to pay; null for one that costs nothing.
+ * @throws {GatewayError} `permission_denied` if the price is unknown, and the config does not let such calls be free
  */
 function priceToPay({ key, model }: ResolvedCall, unpriced: UnpricedRule): Price | null {
   const { price } = model;
@@ -193,16 +196,17 @@ function demandsWithBudgets(
   const consumption = { usage, seconds, calls: units, made };
   const cost = Math.max(1, costOf(price, consumption, factorOf(call)));
   limited.budgets = budgetsOf(key, model, Date.now());
-  // Whatever is expected: a budget that is used up lets no call in, and a guess beyond it refuses none for ever.
+  // At most the limit of the budget: an exhausted budget admits no call, but an estimate above the limit does not refuse it
+  // for ever.
   const ofBudgets = limited.budgets.map(({ pool }) => ({ pool, amount: Math.min(cost, pool.limit) }));
-  // Tokens of a session count when it ends, as those of an upload do when it is answered.
+  // Tokens of a session are counted when it ends, those of an upload when it is answered.
   const tokens = call.body === null ? 0 : usage.input + usage.output;
   return [...demandsOf(pools, tokens), ...ofBudgets];
 }
 
 /**
- * Gives a call what was decided for it, at once or after a wait: the units that it holds from now on.
- * @returns why it is not let in; null where it is
+ * Gives a call the units that were decided for it, immediately or after a wait.
+ * @returns why it is not admitted; null if it is
  */
 function applyDecision(limited: LimitedCall, part: Part, decision: Decision): GatewayError | null {
   limited[part] = decision.outcome === 'admitted' ? decision : null;
@@ -213,21 +217,23 @@ function applyDecision(limited: LimitedCall, part: Part, decision: Decision): Ga
   return budget === undefined ? overLimit(decision) : overBudget(budget, decision);
 }
 
-/** A limit has too few units left for a call. */
+/** The error for a call for which a limit has too few units left. */
 function overLimit({ pool, retryAfterMs }: Denial): GatewayError {
   const retryAfter = retrySeconds(retryAfterMs ?? 0);
   const message = `The limit of ${pool.limit} ${unitTexts[pool.kind]} for ${subjectTexts[subjectOf(pool)]} is reached: try again in ${retryAfter} s.`;
   return new GatewayError('rate_limit_exceeded', message, { retryAfter, limit: pool.kind });
 }
 
-/** The store did not answer, or not in time, or the primary process did not, or is gone: a worker cannot tell which. */
+/** The store or the primary did not answer, or not in time, or is gone. A worker cannot tell which. */
 const undecided = new GatewayError(
   'store_unavailable',
   'The gateway cannot determine what is left of your limits at the moment: try again shortly.',
   { retryAfter: 1 },
 );
 
-/** A budget is not refilled before its next period; sooner comes back only what calls under way have reserved and do not use. */
+/**
+ * A budget is refilled at its next period. Before that, only what calls in flight have reserved and do not use is returned.
+ */
 function overBudget({ pool, endsAt }: PeriodBudget, { retryAfterMs }: Denial): GatewayError {
   const budget = `The budget of ${subjectTexts[subjectOf(pool)]}, of ${pool.limit / nanosPerDollar} USD,`;
   if (retryAfterMs !== null) {
@@ -252,7 +258,7 @@ const subjectTexts: Readonly<Record<LimitSubject, string>> = {
   model: 'the model',
 };
 
-/** A call that waits for units which its worker does not have. */
+/** A call that waits for units that its worker does not have. */
 class Queued<Of extends Call> implements AdmissionListener, ExchangeListener {
   readonly #services: Services;
   readonly #call: Of;
@@ -287,8 +293,8 @@ class Queued<Of extends Call> implements AdmissionListener, ExchangeListener {
 }
 
 /**
- * Refuses a call whose answer comes to another request, which is no call, where what it uses has a price or a limit.
- * @throws {GatewayError} of status 400, naming the member that asks for it
+ * Refuses a call whose answer is fetched by another request, which is no call, if its usage has a price or a limit.
+ * @throws {GatewayError} with status 400 and the name of the member that causes it
  */
 export function refuseUncounted(call: ResolvedCall): void {
   if (!isPriced(call) && !hasTokenLimits(call)) return;
@@ -300,9 +306,9 @@ export function refuseUncounted(call: ResolvedCall): void {
 }
 
 /**
- * Refuses a call that ends after its answer, is paid for by a budget or counted by a limit of tokens, and does not say how
- * long it may become: what it has used is known once it has ended, and any number of others may have been let in by then.
- * @throws {GatewayError} of status 400, naming the member that is missing
+ * Refuses a call that ends after its answer and sets no limit on its output, if a budget pays for it or a token limit counts
+ * it. Its usage is known only at its end, and any number of other calls may be admitted before.
+ * @throws {GatewayError} with status 400 and the name of the missing member
  */
 export function requireOutputLimit(call: ResolvedCall): void {
   const { key, model } = call;

@@ -11,37 +11,37 @@ import { usualRate } from '../../wire/recording.js';
 import type { Call, ResolvedCall } from '../call.js';
 
 /*
- * What a call is expected to use, by what its request says: for as much its limits and budgets are charged until the
- * upstream has told what it has used.
+ * Estimates the usage of a call by its request. Its limits and budgets are charged the estimate until the upstream has
+ * reported the usage.
  */
 
-/** Tokens of output of a call that sets no limit to them. */
+/** Output tokens of a call that sets no limit. */
 const presumedOutput = 1000;
 const openBrace = 0x7b;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
 const quote = 0x22;
-/** Bytes of a text for each second in which it is spoken. */
+/** Bytes of text for each second of speech. */
 const bytesOfSpokenSecond = 15;
 /** Seconds of a recording whose length is not announced. */
 const presumedSeconds = 60;
 
-/** The tokens that a call is expected to use, input and output together. */
+/** Returns the tokens that a call is expected to use, input and output together. */
 export function expectedTokens(call: Call): number {
   return expectedInput(call) + expectedOutput(call);
 }
 
-/** The same, input and output apart, since their prices differ. */
+/** Returns input and output apart, since their prices differ. */
 export function expectedUsage(call: Call): Usage {
   return estimatedUsage(expectedInput(call), expectedOutput(call));
 }
 
-/** Estimated by the length of the body. */
+/** Estimates the input by the length of the body. */
 function expectedInput({ body, route, upload }: Call): number {
   return body === null || upload !== null || route?.endpoint == null ? 0 : bodyEstimate(body);
 }
 
-/** What a call is expected to use of what has a price. */
+/** The expected usage of everything that has a price. */
 export interface Expected {
   readonly usage: Usage;
   readonly seconds: number;
@@ -51,14 +51,16 @@ export function expectedOf(call: Call): Expected {
   return { usage: expectedUsage(call), seconds: expectedSeconds(call) };
 }
 
-/** The same of a session, till its first response, or transcript, has told: nothing of it is known beforehand. */
+/**
+ * Returns the expected usage of a session before its first response or transcript reports any: nothing is known beforehand.
+ */
 export function expectedOfSession({ model }: ResolvedCall): Expected {
   const output = Math.min(presumedOutput, model.tokens.output ?? presumedOutput);
   const parts = { ...noParts, audioOutput: output };
   return { usage: withCharges(estimatedUsage(0, output), { parts }), seconds: presumedSeconds };
 }
 
-/** As much as the request lets the upstream answer. */
+/** Returns as many tokens as the request lets the upstream generate. */
 function expectedOutput({ body, route, upload, validated, model }: Call): number {
   const limit = route?.endpoint?.outputLimit ?? null;
   if (body === null || upload !== null || limit === null) return 0;
@@ -68,12 +70,12 @@ function expectedOutput({ body, route, upload, validated, model }: Call): number
   });
 }
 
-/** Whether a call says how much its upstream may answer at most, in a member of its body. */
+/** Whether a member of the body limits the output. */
 export function limitsOutput({ body, validated }: Call): boolean {
   return body !== null && largest(body, validated?.output?.maxTokens ?? []) !== null;
 }
 
-/** The seconds of audio or video that a call is expected to have. */
+/** Returns the seconds of audio or video that a call is expected to have. */
 export function expectedSeconds({ mediaSeconds, route, body, upload, exchange }: Call): number {
   if (mediaSeconds > 0 || route?.endpoint?.metering.seconds == null) return mediaSeconds;
   if (upload === null) return body === null ? 0 : spokenBytes(body) / bytesOfSpokenSecond;
@@ -92,8 +94,8 @@ function spokenBytes(body: Buffer): number {
 }
 
 /**
- * Sets the seconds of a call to those that are expected, where seconds have a price for its client or for the operator:
- * the answer may not tell them, as a transcript in plain text or a sound of an unknown format.
+ * Sets the seconds of a call to the expected number, if seconds have a price for its client or for the operator. The answer
+ * may not report them, for instance a transcript in plain text or audio in an unknown format.
  */
 export function presumeSeconds(call: ResolvedCall): void {
   const { price, targets } = call.model;
@@ -106,9 +108,9 @@ function hasSecondRate(price: Price | null): boolean {
 }
 
 interface KnownOutput {
-  /** What the check of the body has seen, or null. */
+  /** What the validation of the body has found, or null. */
   readonly noted: OutputSpans | null;
-  /** Tokens that the model gives in one answer, whatever limit it is told: a huge one takes no more of a budget. */
+  /** The model's largest output. A call with a huge limit reserves no more of a budget than this. */
   readonly most: number;
 }
 
@@ -126,13 +128,13 @@ function outputTokens(body: Buffer, limit: OutputLimit, { noted, most }: KnownOu
     const answers = largest(body, spans.slice(fields.length, -1)) ?? 1;
     return tokens * answers * (each === null ? 1 : elementsAt(body, spans.at(-1) ?? null));
   } catch (fault) {
-    // A key that stands twice: what is used in the end will tell.
+    // The member occurs twice. The reported usage will show what was used.
     if (fault instanceof GatewayError) return presumedOutput;
     throw fault;
   }
 }
 
-/** Where an object of the body begins, by any of its names; -1 where there is none. */
+/** Returns where an object of the body begins, under any of its names; -1 if there is none. */
 function objectAt(body: Buffer, names: readonly string[], noted: OutputSpans | null): number {
   const span =
     noted === null ? findValues(body, skipSpace(body, 0), names).find((each) => each !== null) : noted.config;
@@ -148,7 +150,7 @@ function largest(body: Buffer, spans: readonly (Span | null)[]): number | null {
   return most;
 }
 
-/** Texts or lists in a list; 1 for what is none, as a list of numbers is none. */
+/** Counts the strings or lists in a list. Returns 1 for anything else, such as a list of numbers. */
 function elementsAt(body: Buffer, span: Span | null): number {
   if (span === null || body[span.start] !== openBracket) return 1;
   const first = body[skipSpace(body, span.start + 1)];
@@ -163,11 +165,11 @@ function elementsAt(body: Buffer, span: Span | null): number {
   return count;
 }
 
-/** A whole number above 0, also one that is written as a text; null for all else. */
+/** Returns a whole number above 0, also one that is written as a string; null for anything else. */
 function numberAt(body: Buffer, span: Span | null): number | null {
   if (span === null) return null;
   const inner = body[span.start] === quote ? 1 : 0;
-  // Nearly all are digits and nothing else, for which no string need be made.
+  // Nearly all consist of digits only, for which no string has to be made.
   const digits = inner === 1 ? -1 : wholeNumber(body, span.start);
   const value =
     digits === -1 ? Number(body.toString('latin1', span.start + inner, span.end - inner)) : digits;

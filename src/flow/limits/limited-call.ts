@@ -13,13 +13,13 @@ import { budgetPeriod } from '../../usage/budget.js';
 import { type Consumption, costOfCall } from '../record/consumption.js';
 import type { Running } from '../running.js';
 
-/** What a call has of limits whose units are taken together: what lets it in, or, before that, its place in a line. */
+/** What a call holds of limits whose units are taken together: its admission, or its place in a line before that. */
 type Taken = Admission | WaitingCall | null;
 
-/** What may be spent in a period. */
+/** The budget of an owner in one period. */
 export interface PeriodBudget {
   readonly pool: Pool;
-  /** Unix milliseconds: when the next period begins, with a budget of its own. */
+  /** Start of the next period, which has a budget of its own, in Unix milliseconds. */
   readonly endsAt: number;
 }
 
@@ -31,27 +31,30 @@ const current = new WeakMap<Budget, OwnedBudget>();
 
 const none: readonly PeriodBudget[] = [];
 
-/** What a call has come to. */
+/** The result of a call. */
 interface EndedCall extends Consumption {
   readonly outcome: CallOutcome;
   readonly error: GatewayError | null;
-  /** When its upstream's head came; 0 where none has. */
+  /** When the head of the upstream's answer arrived; 0 if none has. */
   readonly answeredAt: number;
 }
 
-/** A call that falls under limits: what it holds of them, and what its client is told of them. */
+/** What a call holds of its limits, and what its client is told about them. */
 export class LimitedCall {
-  /** What it takes before its body is read: requests and calls at once, as far as any are limited. */
+  /** Taken before its body is read: requests and concurrent calls, if any limit applies to them. */
   beforeModel: Taken = null;
-  /** What it takes once its model is known. */
+  /** Taken when its model is known. */
   forModel: Taken = null;
-  /** It has ended while it waited for `beforeModel`: it counts all the same, and gives its slots to others once it gets one. */
+  /**
+   * The call has ended while it waited for `beforeModel`. It still counts as a request, and releases its slots as soon as it
+   * gets them.
+   */
   isOver = false;
-  /** The budgets that pay for the call; none for a model that costs nothing. */
+  /** The budgets that pay for the call; empty for a model that costs nothing. */
   budgets: readonly PeriodBudget[] = none;
-  /** All of its limits have let it in. */
+  /** All of its limits have admitted the call. */
   isAdmitted = false;
-  /** Of the limits that are known by now. */
+  /** Header lines of the limits that are known by now. */
   rateLines: RateLines;
   readonly #limits: LeaseHolder;
 
@@ -60,7 +63,9 @@ export class LimitedCall {
     this.rateLines = rateLines;
   }
 
-  /** Header lines that tell how much is left, each with CRLF before it. Whoever is refused is told what is left now. */
+  /**
+   * Returns the header lines with what is left, each with CRLF before it. A refused client is told what is left at present.
+   */
   lines({ errorFormat, running }: { readonly errorFormat: ErrorFormat; readonly running: Running }): string {
     const { rateHeaders } = errorFormat;
     if (rateHeaders === null) return '';
@@ -70,23 +75,23 @@ export class LimitedCall {
     return rateLines.text(rateHeaders, rateWord(running.snapshot.vendors), this.#limits);
   }
 
-  /** Its client has left: its slots are for others, and what it has used is told by `end`. */
+  /** Called when the client has disconnected. Releases the call's slots; `end` reports its usage. */
   freeSlots(): void {
     this.#endRequests();
     this.admission?.freeSlots();
   }
 
-  /** It gets nothing, and is told so later: what it holds of budgets is for others. */
+  /** Releases what the call holds of budgets, if it gets nothing but its client is told so later. */
   freeBudgets(): void {
     this.admission?.settle('budget', 0);
   }
 
-  /** What it holds of the limits of its tokens and its model, and of budgets; null before it is let in. */
+  /** What the call holds of the limits of its tokens and its model, and of budgets; null before it is admitted. */
   get admission(): Admission | null {
     return this.forModel?.outcome === 'admitted' ? this.forModel : null;
   }
 
-  /** What it holds of budgets. */
+  /** Returns what the call holds of budgets. */
   reserved(): readonly ReservedBudget[] {
     const demands = this.admission?.demands ?? [];
     return demands
@@ -94,13 +99,13 @@ export class LimitedCall {
       .map(({ pool, amount }) => ({ pool: pool.name, limit: pool.limit, amount }));
   }
 
-  /** In place of `end`, for a call of which nobody knows yet what it will use: the estimate stands. */
+  /** Called instead of `end` if the usage of the call is not known yet: the estimate remains. */
   endLater(): void {
     this.#endRequests();
     end(this.forModel, null);
   }
 
-  /** Says what was really used and gives the call's slots to others. What the gateway itself has failed does not count. */
+  /** Reports the usage and releases the call's slots. A call that failed because of the gateway does not count. */
   end(call: EndedCall): void {
     const { beforeModel, forModel, budgets } = this;
     if (isOurFailure(call)) {
@@ -109,20 +114,20 @@ export class LimitedCall {
       return;
     }
     if (budgets.length > 0) this.admission?.settle('budget', costOfCall(call));
-    // Who leaves before the decision has had nothing, and was told nothing.
+    // A client that disconnects before the decision has received nothing, and was told nothing.
     if (call.outcome === 'client_gone') end(beforeModel, null);
     else this.#endRequests();
     end(forModel, usedTokens(call));
   }
 
-  /** Requests and calls at once count however early the call has ended. */
+  /** Requests and concurrent calls count however early the call has ended. */
   #endRequests(): void {
     if (this.beforeModel?.outcome === 'pending') this.isOver = true;
     else end(this.beforeModel, null);
   }
 }
 
-/** Says what was really used and gives the call's slots to others. @param used tokens, or null where nobody knows */
+/** Reports the usage and releases the slots. @param used tokens, or null if unknown */
 function end(taken: Taken, used: number | null): void {
   if (taken?.outcome !== 'admitted') {
     taken?.cancel();
@@ -132,29 +137,30 @@ function end(taken: Taken, used: number | null): void {
   taken.release();
 }
 
-/** In place of `end`: the call does not count. */
+/** Called instead of `end` if the call does not count. */
 function undo(taken: Taken): void {
   if (taken?.outcome === 'admitted') taken.undo();
   else taken?.cancel();
 }
 
 /**
- * A call that found no room, or nobody to ask, or whose body came too slowly, has had nothing. One whose answer found no
- * room has had an upstream's work: if that did not count, clients could have it again and again for nothing.
+ * Returns true for a call without any result: one that was refused for lack of memory or of a decision, or whose body
+ * arrived too slowly. A call whose answer did not fit into memory counts, since an upstream has done work for it. Else
+ * clients could repeat it for free.
  */
 function isOurFailure({ outcome, error, answeredAt }: EndedCall): boolean {
   if (outcome !== 'refused' || error === null || answeredAt > 0) return false;
   return error.status === 408 || error.status === 503;
 }
 
-/** Null where nobody knows: then what was expected stands. */
+/** Returns null if the usage is unknown. The estimate remains then. */
 function usedTokens({ usage, outcome }: EndedCall): number | null {
   if (usage !== null) return usage.input + usage.output;
   return outcome === 'refused' || outcome === 'upstream_error' ? 0 : null;
 }
 
 /**
- * All budgets that pay for a call, each of them in full: its key's, those of the key's groups, its model's.
+ * Returns all budgets that pay for a call, each of them in full: those of its key, of the key's groups and of its model.
  * @param at Unix milliseconds
  */
 export function budgetsOf(key: Key, model: Model, at: number): readonly PeriodBudget[] {
@@ -166,7 +172,7 @@ export function budgetsOf(key: Key, model: Model, at: number): readonly PeriodBu
 }
 
 /**
- * The budget of an owner for the period of a time: made once for each.
+ * Returns the budget of an owner for the period of a time. It is made once for each period.
  * @param owner `key:team-a`, `group:default` or `model:gpt-x`
  * @param at Unix milliseconds
  */

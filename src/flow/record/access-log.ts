@@ -7,45 +7,45 @@ import type { Asking } from '../call.js';
 import type { VendorAccountRefusal } from '../services.js';
 
 /**
- * Characters of what whoever comes is free to choose, without a key, too. Some become six of a line, which stays below
- * the 4,096 bytes that a pipe takes in one piece.
+ * Characters of text that clients choose freely, even without a key. Some characters become six in a line. The line must
+ * stay below the 4,096 bytes that a pipe accepts in one piece.
  */
 const longestPath = 512;
 const longestMethod = 32;
-/** How long a line waits at most, unless nobody reads. */
+/** How long a line waits at most, in milliseconds, unless nothing reads the log. */
 const writeEveryMs = 100;
 
-/** Where the lines of the log go; it takes them at once, whoever reads them. */
+/** Receives the lines of the log. It accepts them immediately, whether or not they are being read. */
 export interface LineSink {
   /** @param line of ASCII characters, with its end */
   add(line: string): void;
-  /** Has all written that was added. */
+  /** Starts writing all lines that were added. */
   flush(): void;
-  /** Lines that are not written yet. */
+  /** Returns the number of lines that are not written yet. */
   waiting(): number;
-  /** Lines that were dropped since the last time that this was asked, since they could not be written in time. */
+  /** Returns the number of lines dropped since the last call of this method, because they could not be written in time. */
   takeDropped(): number;
-  /** Resolves when all is written, or nobody takes it. */
+  /** Resolves when all lines are written, or nothing reads them. */
   written(): Promise<void>;
 }
 
 export interface AccessLog {
-  /** Writes the line of a call that has ended. @param at Unix milliseconds of its end */
+  /** Writes the line of an ended call. @param at Unix milliseconds of its end */
   add(call: CallRecord, at: number): void;
-  /** Lines that are not written yet. */
+  /** Returns the number of lines that are not written yet. */
   waiting(): number;
   close(): Promise<void>;
 }
 
 /**
- * One line for each call, never a key, never a body. Lines have the form of all others of the log, and are put together
- * by hand: by way of an object and the logger, one took longer than any other part of a small call.
- * @param sink takes the lines of `log`, too
- * @param onDropped hears how many lines were dropped
+ * Makes the log of calls: one line for each, never with a key or a body. Lines have the form of all others of the log. They
+ * are formatted by hand, since an object and the logger took longer than any other part of a small call.
+ * @param sink also receives the lines of `log`
+ * @param onDropped called with the number of dropped lines
  */
 export function createAccessLog(sink: LineSink, log: Logger, onDropped: (lines: number) => void): AccessLog {
   const lineOf = createLineFormat();
-  // Asked once: a log keeps its level.
+  // Read once: the level of a log does not change.
   const isWanted = log.isLevelEnabled('info');
   const flush = (): void => {
     sink.flush();
@@ -69,7 +69,7 @@ export function createAccessLog(sink: LineSink, log: Logger, onDropped: (lines: 
   };
 }
 
-/** @returns what gives the line of a call, see `AccessLog.add` */
+/** @returns a function that formats the line of a call, see `AccessLog.add` */
 function createLineFormat(): (call: CallRecord, at: number) => string {
   const worker = `,"role":"worker","pid":${process.pid},"id":`;
   let second = -1;
@@ -107,7 +107,7 @@ function tokensOf({ input, output, cached, reasoning, estimated, partial }: Usag
   return `${counted}${estimated ? ',"tokensEstimated":true' : ''}${partial ? ',"tokensPartial":true' : ''}`;
 }
 
-/** To a thousandth, of whole numbers alone: to write a fraction takes several times as long. */
+/** Rounds to a thousandth with whole numbers only: formatting a fraction takes several times as long. */
 function milliseconds(ms: number): string {
   const thousandths = Math.round(ms * 1000);
   if (!(thousandths >= 0)) return JSON.stringify(ms);
@@ -120,7 +120,7 @@ function threeDigits(number: number): string {
   return number >= 10 ? `0${number}` : `00${number}`;
 }
 
-/** The line that tells operators which of an upstream's keys was refused, by its place in the config, and how. */
+/** Formats the line that tells operators which of an upstream's keys was refused, by its place in the config, and why. */
 export function refusalLine(
   call: Pick<Asking, 'exchange'>,
   { upstream, keyIndex, error }: VendorAccountRefusal,
@@ -135,12 +135,12 @@ export function refusalLine(
 }
 
 const keyParameter = /key(?:=|%3d)[^&]*/gi;
-/** Nearly all paths have neither. */
+/** Nearly all paths contain neither. */
 const mayHaveKey = /[=%]/;
 
 /**
- * A path as operators see it, who may keep it: a client chooses what is in it, and how long it is. The query is no part of
- * it, unless a client has encoded its question mark, and a key that it then has is not shown.
+ * Returns a path as operators see and possibly store it. Clients choose its text and its length. It has no query, unless a
+ * client has encoded the question mark. A key in such a query is not shown.
  * @param longest characters that are shown
  */
 export function shownPath(path: string, longest: number): string {
@@ -148,7 +148,7 @@ export function shownPath(path: string, longest: number): string {
   return mayHaveKey.test(shown) ? shown.replace(keyParameter, 'key=…') : shown;
 }
 
-/** As much of a text as may be shown, and a sign that there is more. */
+/** Shortens a text, with a mark where the rest is missing. */
 export function cut(text: string, longest: number): string {
   return text.length > longest ? `${text.slice(0, longest)}…` : text;
 }

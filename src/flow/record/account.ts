@@ -16,7 +16,7 @@ import {
   paidForCall,
 } from './consumption.js';
 
-/** The last phase of every call, good or bad, exactly once: gives back what it held, settles its limits and reports it. */
+/** The last phase of every call, run exactly once: releases what the call holds, settles its limits and reports it. */
 export function account(services: Services, call: Call, outcome: CallOutcome): void {
   if (call.accounted) return;
   call.accounted = true;
@@ -29,7 +29,7 @@ export function account(services: Services, call: Call, outcome: CallOutcome): v
     if (endsLater(call)) call.limited?.endLater();
     else call.limited?.end(call);
     call.slot?.give();
-    // What was never handed to an upstream is read by nobody else.
+    // A buffer that was never given to an upstream has no other reader.
     if (call.target === null && call.body !== null) call.exchange.recycleBody();
   } finally {
     call.body = null;
@@ -49,14 +49,14 @@ function report(services: Services, call: Call): void {
 }
 
 const noGroups: readonly string[] = [];
-/** The one description of a call that has ended: who hears of it by `Services.report` sees nothing else of the call. */
+/** Makes the record of an ended call. `Services.report` gets nothing else of the call. */
 export function recordOf(call: Call): CallRecord {
   const record = describe(call, call, call.outcome, call.endedAt);
   if (!endsLater(call)) return record;
   return { ...record, usage: null, units: 0, costNanoUsd: 0, paidNanoUsd: unknownCost, endsLater: true };
 }
 
-/** What the record of a call that goes on is to be if its process is killed before it ends. */
+/** Makes the record for a call in flight that is stored in case its process is killed. */
 export function recordSoFar(call: Call): CallRecord {
   return describe(call, consumedSoFar(call), 'interrupted', performance.now());
 }
@@ -100,7 +100,7 @@ function describe(call: Call, used: Consumption, outcome: CallOutcome, endedAt: 
   };
 }
 
-/** An upstream's words about our account there may quote our key: `refusalLine` has them, masked. */
+/** An upstream's words about the gateway's account may quote its key. `refusalLine` logs them masked. */
 function causeOf({ error }: Call): string | null {
   if (error === null) return null;
   if (error.vendorAccountStatus !== null) return `status ${error.vendorAccountStatus}`;
@@ -113,12 +113,12 @@ function clientOf({ exchange, running }: Call): string | null {
   return clientAddress(peer, forwardedFor, running.proxies);
 }
 
-/** So many records wait in a queue at most. */
+/** How many records wait in a queue at most. */
 const mostRecords = 32;
 
 /**
- * Call records that are noted together, some at a time: noted one by one between requests, each would find the code and
- * data of that work evicted from the processor's caches; for many in a row they are loaded once.
+ * Queues call records that are recorded together. Between requests, each one would find the code and data of that work
+ * evicted from the processor's caches. For many in a row they are loaded once.
  */
 export class RecordQueue {
   readonly #note: (call: CallRecord) => void;
@@ -126,20 +126,20 @@ export class RecordQueue {
   #calls: CallRecord[] = [];
 
   /**
-   * @param note takes note of a call
-   * @param onFault hears what that throws; the calls behind it are noted all the same
+   * @param note records a call
+   * @param onFault called with what `note` throws; the calls behind it are still recorded
    */
   constructor(note: (call: CallRecord) => void, onFault: (fault: unknown, call: CallRecord) => void) {
     this.#note = note;
     this.#onFault = onFault;
   }
 
-  /** Has a call noted soon. They are noted in their order. */
+  /** Adds a call to be recorded soon. The order is kept. */
   add(call: CallRecord): void {
     if (this.#calls.push(call) === mostRecords) this.flush();
   }
 
-  /** Has all noted that wait. */
+  /** Records all waiting calls now. */
   flush(): void {
     const calls = this.#calls;
     this.#calls = [];

@@ -9,17 +9,17 @@ import type { ResponseHead, UpstreamExchange } from '../../upstream/types.js';
 import { costOf } from '../../usage/cost.js';
 import type { Running } from '../running.js';
 
-/** What a call has used, and by what it is priced. */
+/** What a call has used, and what its price depends on. */
 export interface Consumption {
   readonly key: Key | null;
   readonly model: Model | null;
   readonly target: Target | null;
   usage: Usage | null;
-  /** An upstream has served it: its price by the call and by the second counts. */
+  /** An upstream has served the call: prices per call and per second apply. */
   isServed: boolean;
-  /** Those that the answer names; where it names none and counts no tokens either, those that were expected. */
+  /** The seconds that the answer reports, or the expected ones if it reports neither seconds nor tokens. */
   mediaSeconds: number;
-  /** Images that the answer says were made, or has brought; where that is not known, those that were asked for. */
+  /** Images that the answer reports or contains, or the requested number if that is unknown. */
   units: number;
   made: MadeMedia | null;
   costNanos: number;
@@ -32,10 +32,11 @@ interface AnsweredCall extends Consumption {
 }
 
 /**
- * Notes what a call has used whose request an upstream was sent, when nothing of its answer passes any more. An error
- * answer has used nothing, one that broke off what has passed of it; a client that left before any answer has used its input.
- * @param head of the upstream's answer, or null when none has come
- * @param isBroken the answer ended before it was whole, and not because its client had left
+ * Records the usage of a call whose request was sent to an upstream, when nothing more of its answer is passed on. An error
+ * answer has used nothing. An answer that broke off has used what was passed on of it. A call whose client disconnected
+ * before any answer has used its input.
+ * @param head of the upstream's answer, or null if none has arrived
+ * @param isBroken the answer ended before it was complete, and not because its client had disconnected
  */
 export function noteUsage(
   call: AnsweredCall,
@@ -46,7 +47,7 @@ export function noteUsage(
 ): void {
   if (transform === null || (head !== null && head.status >= 400)) return;
   const usage = transform.usageAtEnd(isBroken ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
-  // A text may say anything, and who speaks in it is whoever pays for it.
+  // A plain text may contain anything: whoever speaks in a recording could claim any usage in its transcript.
   const isSaid = call.mediaSeconds > 0 && head !== null && isTranscript(call) && !isStructured(head);
   if (!isSaid) call.usage ??= usage;
   call.units = usage?.calls ?? transform.units ?? call.units;
@@ -61,17 +62,17 @@ function isTranscript({ route }: Pick<AnsweredCall, 'route'>): boolean {
   return route?.endpoint?.metering.broken === 'text';
 }
 
-/** JSON, also as `text/json` and `…+json`, and events of it: servers call subtitles by any other name. */
+/** JSON, also as `text/json` and `…+json`, and events of JSON. Servers use any other type for subtitles. */
 const structuredType = /^\s*(?:text\/event-stream|[a-z]+\/(?:[^\s;,+]+\+)?json)(?:[\s;,]|$)/i;
 
-/** Whether what is said in an answer is in strings of it, beside which its usage stands. */
+/** Whether an answer has its content in strings, with the usage beside them. */
 function isStructured({ contentType }: ResponseHead): boolean {
   return contentType !== null && structuredType.test(contentType);
 }
 
 const nothing: readonly string[] = [];
 
-/** What images or videos were asked for, with what the answer tells of them in its place. */
+/** Merges the requested kind of images or videos with what the answer reports of it. */
 export function joinMade(asked: MadeMedia | null, told: MadeMedia | null): MadeMedia | null {
   if (asked === null || told === null) return asked ?? told;
   return {
@@ -81,13 +82,13 @@ export function joinMade(asked: MadeMedia | null, told: MadeMedia | null): MadeM
   };
 }
 
-/** A call that goes on. */
+/** A call in flight. */
 interface ConsumingCall extends Consumption {
   readonly answeredAt: number;
   readonly forwarding: { readonly transform: AnswerTransform | null } | null;
 }
 
-/** What a call that goes on has used by now, as far as that is known: a copy. */
+/** Returns a copy of what a call in flight has used so far, if that is known. */
 export function consumedSoFar(call: ConsumingCall): Consumption {
   const { key, model, target, isServed, answeredAt, units, made, mediaSeconds, lostInAnswer } = call;
   const transform = call.forwarding?.transform ?? null;
@@ -98,7 +99,7 @@ export function consumedSoFar(call: ConsumingCall): Consumption {
     target,
     usage: usage === null ? null : { ...usage, partial: true },
     isServed: isServed || answeredAt > 0,
-    // After its usage was asked for.
+    // After `usage` was read.
     mediaSeconds: transform?.mediaSeconds || mediaSeconds,
     units,
     made: joinMade(made, transform?.made ?? null),
@@ -107,27 +108,27 @@ export function consumedSoFar(call: ConsumingCall): Consumption {
   };
 }
 
-/** Tokens of attempts that were given up, as they are thought to be: nobody reports them, and no client pays for them. */
+/** Estimated tokens of attempts that were given up. No upstream reports them, and no client pays for them. */
 export interface GivenUpTokens {
   readonly input: number;
   readonly output: number;
 }
 
-/** Attempts of a call before, or beside, the one that it ends with. */
+/** The attempts of a call before, or beside, the last one. */
 interface WithAttempts {
   givenUp: GivenUpTokens | null;
   otherAttempts: Map<object, OtherAttempt> | null;
 }
 
-/** An attempt that another one takes the place of. */
+/** An attempt that is replaced by another. */
 interface OtherAttemptParts extends Pick<UpstreamExchange, 'sentAt'> {
   readonly target: Target;
   readonly transform: AnswerTransform;
-  /** Nobody says any more what it came to. */
+  /** An error answer was arriving whose content nothing reads any more. */
   readonly isErrorComing: boolean;
 }
 
-/** Notes what an attempt is thought to have used that is cancelled by us, before it is: its input has been read. */
+/** Records the estimated usage of an attempt that the gateway is about to cancel: its input has been read. */
 export function noteGivenUp(call: WithAttempts, attempt: OtherAttemptParts): void {
   if (attempt.sentAt === 0 || attempt.isErrorComing) return;
   const usage = attempt.transform.usageAtEnd('client');
@@ -138,8 +139,8 @@ export function noteGivenUp(call: WithAttempts, attempt: OtherAttemptParts): voi
 }
 
 /**
- * Notes an attempt that has failed, and is followed by another one: an answer that says so may tell what it has used, and
- * one that broke off may have told it before.
+ * Records a failed attempt that is followed by another. An error answer may report its usage, and an answer that broke off
+ * may have reported it before.
  */
 export function noteFailed(call: WithAttempts, attempt: OtherAttemptParts): void {
   if (attempt.sentAt === 0) return;
@@ -149,7 +150,7 @@ export function noteFailed(call: WithAttempts, attempt: OtherAttemptParts): void
   noteAttempt(call, attempt, told === null ? whole : { ...told, partial: true });
 }
 
-/** Notes the last attempt of a call where its answer says that it has failed, and what it has used: nobody pays for an error. */
+/** Records the usage that the answer of a failed last attempt reports. No client pays for an error. */
 export function noteToldUsage(call: WithAttempts, attempt: OtherAttemptParts | null): void {
   if (attempt !== null && attempt.transform.usage !== null) noteFailed(call, attempt);
 }
@@ -174,9 +175,9 @@ function paidForTokens({ cost }: Target, usage: Usage | null): number {
 }
 
 /**
- * What a call costs that uses nothing but tokens.
+ * Returns what a call costs that uses only tokens.
  * @param price of the model; null for none
- * @param cost of the target; null where nobody knows
+ * @param cost of the target; null if unknown
  */
 export function costsOfTokens(
   price: Price | null,
@@ -191,17 +192,17 @@ export function costsOfTokens(
   };
 }
 
-/** What is known of what a call has begun in the background. */
+/** What is known about work that a call has started in the background. */
 export interface BegunResponse {
-  /** Of the call, while its body was at hand. */
+  /** Estimated while the body of the call was in memory. */
   readonly expected: Usage;
   /** Mark of the upstream's key. */
   readonly credential: string | null;
-  /** Null until its answer has told. */
+  /** Null until the answer has named it. */
   id: string | null;
 }
 
-/** Whether the end of what a call has begun is still to come, or was not heard. What has ended tells what it has written. */
+/** Whether the end of the background work is still to come, or was not seen. Work that has ended has reported its usage. */
 export function endsLater({
   begun,
   usage,
@@ -214,8 +215,8 @@ export function endsLater({
 }
 
 /**
- * Notes what a call has used that has begun what nobody can ask for, as its answer named none: no less than that for which
- * it was taken, unless its answer is one that has ended.
+ * Records the usage of background work that cannot be queried, since its answer named no id: at least the estimate, unless
+ * the answer is one that has ended.
  */
 export function noteUnnamed(call: { readonly begun: BegunResponse | null; usage: Usage | null }): void {
   const { begun, usage } = call;
@@ -225,7 +226,7 @@ export function noteUnnamed(call: { readonly begun: BegunResponse | null; usage:
   call.usage = estimatedUsage(Math.max(input, usage.input), Math.max(output, usage.output));
 }
 
-/** What tells whether a call has a line in the ledger. */
+/** Decides whether a call has a line in the ledger. */
 interface MeteredCall {
   readonly key: Key | null;
   readonly model: Model | null;
@@ -234,33 +235,33 @@ interface MeteredCall {
 }
 
 /**
- * Whether a call has a line in the ledger: one of a known key that asked a model for something. What nobody can be
- * charged for would flood it, and so would clients that ask how their tasks stand.
+ * Returns whether a call has a line in the ledger: it has a known key and a model. Calls that cannot be charged to a key
+ * would flood the ledger, and so would clients that poll their tasks.
  */
 export function isMetered({ key, model, isOfTask, running }: MeteredCall): boolean {
   return running.snapshot.usage.ledger && key !== null && model !== null && !isOfTask;
 }
 
 /**
- * What a call that has ended is charged, in whole nano-dollars by its model's price: for its tokens, and, when an upstream
- * has served it, for its images and seconds and the call itself. Computed once; what the call has used must be known.
+ * Returns what an ended call is charged, in whole nano-dollars, by its model's price: for its tokens and, if an upstream has
+ * served it, for its images, its seconds and the call itself. Computed once; the usage of the call must be known.
  */
 export function costOfCall(call: Consumption): number {
   if (call.costNanos < 0) call.costNanos = costSoFar(call);
   return call.costNanos;
 }
 
-/** The same of a call that goes on: what it would be charged if it ended now. */
+/** Returns what a call in flight would be charged if it ended now. */
 export function costSoFar(call: Consumption): number {
   return computeCost(call, call.model?.price ?? null, factorOf(call));
 }
 
-/** On what the calls of a key are charged. */
+/** Returns the factor on the charges of a key's calls. */
 export function factorOf({ key }: Pick<Consumption, 'key'>): number {
   return key === null ? 1 : key.priceFactor;
 }
 
-/** What a call that has ended has cost whoever runs the gateway, as its target's costs are; null where they are not known. */
+/** Returns what an ended call has cost the operator, by the costs of its target; null if they are unknown. */
 export function paidForCall(call: Consumption): number | null {
   const cost = call.target === null ? null : call.target.cost;
   return cost === null ? null : computeCost(call, cost, 1);

@@ -3,23 +3,23 @@ import { type CallRecord, none } from '../../metrics/call-record.js';
 import type { UnixTime } from '../../metrics/unix-time.js';
 import { cut, shownPath } from './access-log.js';
 
-/** Calls that are remembered. */
+/** How many calls are remembered. */
 const length = 100;
-/** Characters that are shown of what a client is free to choose. */
+/** Characters that are shown of text that clients choose. */
 const longestPath = 256;
 const longestMethod = 16;
 
-/** The last calls that have ended at this worker. */
+/** Remembers the last calls that have ended at this worker. */
 export function createRecentCalls(unixTime: UnixTime) {
   const ring: CallRecord[] = [];
   let next = 0;
   return {
-    /** Takes note of a call that has ended. */
+    /** Adds a call that has ended. */
     add(call: CallRecord): void {
       ring[next] = call;
       next = next + 1 === length ? 0 : next + 1;
     },
-    /** All that are remembered, newest first. */
+    /** Lists all remembered calls, newest first. */
     list: (): RecentRequestView[] =>
       [...ring.slice(next), ...ring.slice(0, next)]
         .reverse()
