@@ -23,55 +23,55 @@ import type { Services } from '../services.js';
 import { type OneOffRequest, oneOffHead } from './head.js';
 
 /**
- * Asks an upstream on behalf of somebody who is known already, a client that waits or the gateway itself.
- * @returns the answer, or why there is none; never resolves for what was given up
+ * Sends a request to an upstream on behalf of a known caller: a waiting client or the gateway itself.
+ * @returns the answer, or why there is none; never settles if the request was cancelled
  */
 export type AskUpstream = (request: CollectedRequest) => Promise<Answered | UpstreamFailure>;
 
-/** One request to an upstream whose answer is read whole. */
+/** A request to an upstream whose answer is read whole. */
 export interface CollectedRequest extends OneOffRequest {
   readonly upstream: Upstream;
   readonly body: readonly Buffer[];
   readonly deadlines: Deadlines;
   /**
-   * Hears how it goes, but for the end of a good answer: whoever asks sees whether it is of use. Null for a request
-   * that says nothing of a target.
+   * Records the result of the request, except the end of a good answer: the caller decides whether it is useful. Null for a
+   * request that says nothing about a target's health.
    */
   readonly attempt: Attempt | null;
-  /** A larger answer is refused. */
+  /** Larger answers are refused. */
   readonly maxBytes: number;
-  /** It makes something each time it is asked. */
+  /** Each repetition of the request makes something again. */
   readonly hasEffects: boolean;
 }
 
-/** Takes an answer that is a stream, in place of having it collected. */
+/** Reads an answer that is a stream, which is then not gathered. */
 export interface EventTaker {
-  /** Such an answer has begun, of a good status. */
+  /** Called when a stream with a good status has begun. */
   onEvents(exchange: UpstreamExchange): void;
-  /** As `UpstreamHandler` has it. */
+  /** As in `UpstreamHandler`. */
   onData(chunk: Buffer): boolean;
 }
 
-/** An answer of any status, whole; without its body where an `EventTaker` has taken that. */
+/** A complete answer of any status; without its body if an `EventTaker` has read that. */
 export interface Answered {
   readonly head: ResponseHead;
   readonly body: Buffer;
-  /** What an answer of an error status comes to; null for any other. */
+  /** The meaning of an answer with an error status; null for any other. */
   readonly refusal: ErrorAnswer | null;
-  /** Milliseconds from the request sent to the head. */
+  /** Milliseconds from sending the request to the head of the answer. */
   readonly sentMs: number;
 }
 
-/** Whoever waits for an upstream, or for a file. */
+/** The side that waits for an upstream or for a file. */
 export interface Waiter {
-  /** Gives up what is under way; set by what that is. */
+  /** Cancels the work in flight, which sets this function. */
   cancel: () => void;
 }
 
 /**
- * Asks an upstream and collects its answer.
- * @param waiter after whose `cancel` the promise never settles
- * @param events null where no stream is asked for
+ * Sends a request to an upstream and gathers its answer.
+ * @param waiter after its `cancel` the promise never settles
+ * @param events null if no stream is requested
  * @returns the answer, or why there is none; rejects with `internal_error` for a head that cannot be written
  */
 export function ask(
@@ -100,7 +100,7 @@ export function ask(
   });
 }
 
-/** A head that cannot be written says nothing of the target that it was for. */
+/** A head that cannot be written does not count against the target. */
 function headFor(call: Asking, request: CollectedRequest): HeadLines {
   try {
     return oneOffHead(call, request.upstream, request);
@@ -110,14 +110,14 @@ function headFor(call: Asking, request: CollectedRequest): HeadLines {
   }
 }
 
-/** True for what `ask` gives when there is no answer. */
+/** Returns true if `ask` got no answer. */
 export function isFailure(result: Answered | UpstreamFailure): result is UpstreamFailure {
   return 'reason' in result;
 }
 
 /**
- * A request that came to an error or to no answer, as `AttemptPlan` is told of it.
- * @param hasEffects asked again, what it asks for would be made twice
+ * Describes a request that got an error or no answer, for `AttemptPlan`.
+ * @param hasEffects a repetition would make what it requests twice
  */
 export function failedRequest(result: Answered | UpstreamFailure, hasEffects: boolean): FailedAttempt {
   const shared = { replayable: true, hasEffects, sentMs: result.sentMs };
@@ -143,7 +143,7 @@ class Collector implements UpstreamHandler {
   readonly #gather: Gather;
   readonly #done: (result: Answered | UpstreamFailure) => void;
   #head: ResponseHead | null = null;
-  /** The body goes to `events`, and nothing of it is gathered. */
+  /** The body is passed to `events` and not gathered. */
   #isStream = false;
 
   constructor(
@@ -200,7 +200,7 @@ class Collector implements UpstreamHandler {
 
   onFailure(failure: UpstreamFailure): void {
     const head = this.#head;
-    // Its status was told, though not all of its body.
+    // The status arrived, though not the whole body.
     if (head !== null && head.status >= 400)
       this.#request.attempt?.answeredError(
         head,
@@ -210,7 +210,7 @@ class Collector implements UpstreamHandler {
     this.#finish(failure);
   }
 
-  /** The call ends by it, and whoever waits for the answer hears that none comes. */
+  /** Ends the call, and resolves the waiting promise with no answer. */
   onFault(where: FaultPlace, fault: unknown): void {
     this.#call.onFault(where, fault);
     this.#request.attempt?.withdraw();
@@ -224,7 +224,7 @@ class Collector implements UpstreamHandler {
   }
 
   #finish(result: Answered | UpstreamFailure): void {
-    // The client has left: nobody else gives back what was taken since.
+    // The client has disconnected, so memory taken since then has to be returned here.
     if (this.#call.accounted) keepMemory(this.#services, this.#call, 0);
     this.#done(result);
   }
@@ -242,7 +242,10 @@ class Collector implements UpstreamHandler {
 
 const noVendorHeaders = { openaiBeta: '', vendorcBeta: '', vendorcVersion: '' };
 
-/** Stands for a call where the gateway itself asks an upstream about what an earlier call has begun. @param model of that call */
+/**
+ * Takes the place of a call when the gateway itself asks an upstream about work that an earlier call has started. @param
+ * model of that call
+ */
 export function askingAbout(services: Services, model: string): Asking {
   const { running } = services;
   return {
@@ -259,7 +262,10 @@ export function askingAbout(services: Services, model: string): Asking {
   };
 }
 
-/** Asks an upstream on nobody's behalf. @param cancels has what gives it up, while it is under way: then it never resolves */
+/**
+ * Sends a request that belongs to no call. @param cancels holds the function that cancels it while it is in flight; the
+ * promise then never settles
+ */
 export async function askAlone(
   services: Services,
   asking: Asking,

@@ -6,7 +6,7 @@ import { account } from '../record/account.js';
 import type { Services } from '../services.js';
 import { type Answered, ask, type CollectedRequest, type EventTaker, type Waiter } from './ask.js';
 
-/** The client's side of a call while something is waited for: the store, an upstream, a file. */
+/** The client's side of a call that waits for the store, an upstream or a file. */
 export class WaitingClient implements ExchangeListener, Waiter {
   cancel: () => void = () => {};
   readonly #services: Services;
@@ -19,8 +19,8 @@ export class WaitingClient implements ExchangeListener, Waiter {
   }
 
   /**
-   * Asks an upstream, which a client that leaves cancels: then nothing comes back.
-   * @param events null where no stream is asked for
+   * Sends a request to an upstream. It is cancelled if the client disconnects, and the promise then never settles.
+   * @param events null if no stream is requested
    * @returns the answer, or why there is none
    * @throws {GatewayError} as `ask` does
    */
@@ -43,7 +43,7 @@ export class WaitingClient implements ExchangeListener, Waiter {
   }
 }
 
-/** Runs what answers a call, and refuses the call when it fails. */
+/** Runs a function that answers a call, and refuses the call if it fails. */
 export function attend(
   services: Services,
   call: Call,
@@ -53,7 +53,10 @@ export function attend(
   work(waiting).catch((fault: unknown) => call.onFault('promise', fault));
 }
 
-/** Answers a call with a JSON text of the gateway's own, unless its client has left: whoever hears of that accounts. */
+/**
+ * Answers a call with JSON that the gateway makes, unless its client has disconnected: the handler of that event accounts
+ * for the call.
+ */
 export function answerJson(services: Services, call: Call, status: number, json: string): void {
   if (call.accounted || !call.exchange.alive) return;
   if (call.exchange.respond(status, ownLines(call) + leftOutLine(call) + timingLine(call), json))

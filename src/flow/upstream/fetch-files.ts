@@ -8,29 +8,29 @@ import { type Call, timeLeft } from '../call.js';
 import type { Services } from '../services.js';
 import type { Waiter } from './ask.js';
 
-/** What bounds the fetching of the files of a call, beside the time that the call has left. */
+/** Bounds on fetching the files of a call, beside the time that the call has left. */
 interface FetchBounds {
-  /** Bytes of all files together. */
+  /** Total bytes of all files. */
   readonly maxBytes: number;
-  /** Milliseconds for one of them. */
+  /** Milliseconds for each file. */
   readonly longestMs: number;
-  /** Where they may be. */
+  /** The hosts that they may be fetched from. */
   readonly hosts: RemoteOptions;
   /**
-   * They are about to take up so many bytes of memory in all.
-   * @throws {GatewayError} when there is no room for them
+   * Takes memory for the total number of bytes that they are about to hold.
+   * @throws {GatewayError} if there is no room for them
    */
   readonly hold: (bytes: number) => void;
 }
 
-/** A file by its URL. */
+/** A file to fetch by its URL. */
 export interface WantedFile {
   readonly url: string;
-  /** Path of the URL in the client's body, or null where the client did not name it. */
+  /** Path of the URL in the client's body, or null if the client did not name it. */
   readonly at: string | null;
 }
 
-/** What is kept of a file that has come, and how many bytes of memory that takes up. */
+/** What is kept of a fetched file, and how many bytes of memory it holds. */
 interface KeptFile<Kept> {
   readonly kept: Kept;
   readonly bytes: number;
@@ -39,17 +39,19 @@ interface KeptFile<Kept> {
 interface Fetching<Wanted, Kept> {
   readonly wanted: readonly Wanted[];
   readonly bounds: FetchBounds;
-  /** Ends it when the client leaves; then, as after a fault of ours, the promise never settles. */
+  /**
+   * Cancels the fetch when the client disconnects. After that, as after an unexpected exception, the promise never settles.
+   */
   readonly waiting: Waiter;
-  /** Says what is to be kept of each; and beforehand, by `hold`, what more than that it takes up. */
+  /** Makes what is kept of each file. Calls `hold` before with the bytes that this needs in addition. */
   readonly keep: (file: Downloaded, wanted: Wanted, hold: (bytes: number) => void) => KeptFile<Kept>;
 }
 
 /**
- * Fetches the files of a call one after the other, each URL once: what is left of the bounds is then known, and few calls
- * have more than one.
+ * Fetches the files of a call one after the other, each URL once. The remaining bounds are then known, and few calls have
+ * more than one file.
  * @returns what is kept of the files, by their URLs
- * @throws {GatewayError} `invalid_value` with the path as its `param`, for the first that cannot be had
+ * @throws {GatewayError} `invalid_value` with the path as its `param`, for the first file that cannot be fetched
  */
 export async function fetchFiles<Wanted extends WantedFile, Kept>(
   { dialer }: Services,
@@ -85,8 +87,8 @@ export async function fetchFiles<Wanted extends WantedFile, Kept>(
 }
 
 /**
- * Where a file may be that an upstream has named by its URL: at a private address only if the config says so, or on
- * the upstream itself, which is reached there anyway, and in the same way.
+ * Returns where a file may be fetched from whose URL an upstream has given: at a private address only if the config allows
+ * it, or from the upstream itself, which is reached there anyway and in the same way.
  */
 export function fileHosts(call: Pick<Call, 'running'>, upstream: Upstream): RemoteOptions {
   const { origin } = upstream;
@@ -94,7 +96,7 @@ export function fileHosts(call: Pick<Call, 'running'>, upstream: Upstream): Remo
   return { ...mediaHosts(call, upstream), privateOrigin, ownRoute: origin };
 }
 
-/** Where a file may be that a client has named, for an upstream that takes it only as bytes. */
+/** Returns where a file may be fetched from whose URL a client has given, for an upstream that accepts only its bytes. */
 export function mediaHosts({ running }: Pick<Call, 'running'>, { fetchPrivate }: Upstream): RemoteOptions {
   const { fetch } = running.snapshot;
   return { allowPrivate: fetchPrivate, rules: fetch, proxy: fetch.proxy };

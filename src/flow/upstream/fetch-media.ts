@@ -12,31 +12,31 @@ import type { Waiter } from './ask.js';
 import { fetchFiles, mediaHosts } from './fetch-files.js';
 import { translatedEndpoint } from './prepare.js';
 
-/** Bytes of all media of a call. */
+/** Total bytes of all media of a call. */
 const mostFetched = 20 * 1024 * 1024;
-/** They are in memory in base64, and in the text and the bytes of the body that is made of them. */
+/** Media are in memory as base64, and in the text and the bytes of the body that is made with them. */
 const fetchedCopies = 3;
-/** As many bytes as came, in base64. */
+/** Bytes of these copies for each fetched byte. */
 const fetchCopies = (fetchedCopies * 4) / 3;
-/** One call may not take more than this part of what a worker may hold. */
+/** One call may take at most this fraction of the worker's memory budget. */
 const fetchShare = 8;
 const mostMedia = 32;
-/** For one of them. */
+/** Milliseconds for each of them. */
 const longestMs = 20_000;
 
 interface MediaFetching {
   readonly request: ConversationRequest;
   readonly target: Target;
-  /** What `mediaToFetch` has found in it, at least one. */
+  /** The media that `mediaToFetch` has found, at least one. */
   readonly wanted: readonly RemotePart[];
   readonly waiting: Waiter;
 }
 
 /**
- * Fetches the media of a conversation that are given by URL, for an upstream that takes them only as bytes. The call holds
- * as much memory beside its body as they take up, and in the end as the body will that is written with them.
- * @returns the conversation with the bytes in it; never settles where `fetchFiles` does not
- * @throws {GatewayError} for the first that cannot be had
+ * Fetches the media of a conversation that are given by URL, for an upstream that accepts them only as bytes. Beside its
+ * body, the call holds as much memory as they need, and in the end as much as the body that is written with them.
+ * @returns the conversation with the bytes in it; never settles if `fetchFiles` does not
+ * @throws {GatewayError} for the first that cannot be fetched
  */
 export async function fetchMedia(
   services: Services,
@@ -65,7 +65,7 @@ export async function fetchMedia(
   }
 }
 
-/** The bytes of a file become base64. */
+/** Converts the bytes of a file to base64. */
 function inBase64(
   { bytes, mediaType }: Downloaded,
   wanted: { readonly mediaType: string | null },
@@ -89,7 +89,10 @@ function tooManyMedia(part: MediaPart): GatewayError {
   );
 }
 
-/** The images and documents of a conversation that a target wants as bytes and that are given by URL, each URL once. */
+/**
+ * Lists the images and documents of a conversation that a target accepts only as bytes and that are given by URL, each URL
+ * once.
+ */
 export function mediaToFetch(
   { turns }: ConversationRequest,
   target: Target,
@@ -119,7 +122,7 @@ function isRemote(part: UserPart): part is RemotePart {
   );
 }
 
-/** @param fetched the sources of what was given by URL, by their URLs */
+/** @param fetched the fetched sources, by their URLs */
 export function withMedia(
   request: ConversationRequest,
   fetched: ReadonlyMap<string, MediaPart['source']>,
@@ -129,7 +132,7 @@ export function withMedia(
     if (part.kind === 'text' || part.source.kind !== 'url') return part;
     const source = fetched.get(part.source.url);
     if (source === undefined) return part;
-    // What a file is, only its bytes have told.
+    // Only its bytes show the type of a file.
     return part.kind === 'document'
       ? { ...part, ...filePartOf(source, part.name, part.at) }
       : { ...part, source };

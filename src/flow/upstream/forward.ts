@@ -34,7 +34,7 @@ import {
   writtenBytes,
 } from './prepare.js';
 
-/** A body is in memory as it came, and as it is written anew. */
+/** A translated body is in memory twice: as it arrived, and as it is written again. */
 const translatedCopies = 2;
 
 /** Sends a validated call to its model's targets, or to some of them, one after the other until one answers. */
@@ -48,21 +48,21 @@ export function forward(services: Services, call: ResolvedCall, targets = call.m
 }
 
 /**
- * Asks a target, and the next one when that comes to nothing: which one that is, `AttemptPlan` says. The answer is handed on by
- * the relay, a second attempt beside the first is the hedge's.
+ * Sends a call to a target, and to the next one if that fails. `AttemptPlan` chooses the targets, the relay passes the
+ * answer on, and `Hedge` manages a second attempt beside the first.
  */
 export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
   readonly services: Services;
   readonly call: RoutedCall;
   readonly endpoint: Endpoint;
   readonly plan: AttemptPlan;
-  /** It has the client's side from the start. */
+  /** Listens to the client's side from the start. */
   readonly relay: Relay;
-  /** The present one, or the last. */
+  /** The current attempt, or the last one. */
   #attempt: RelayedAttempt | null = null;
-  /** Two attempts, of which one may have been chosen. */
+  /** Two attempts, one of which may have been chosen. */
   #hedge: Hedge | null = null;
-  /** Time went by before the first attempt. */
+  /** The call has waited for something before its first attempt. */
   #isLate = false;
 
   constructor(services: Services, call: RoutedCall, endpoint: Endpoint, plan: AttemptPlan) {
@@ -83,13 +83,13 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
       const prepared = this.#prepare();
       if (prepared !== null) this.#send(prepared);
     } catch (fault) {
-      // Nothing was sent where its head could not be written.
+      // Nothing was sent if its head could not be written.
       this.#attempt?.withdraw();
       throw fault;
     }
   }
 
-  /** @returns null where the gateway answers, or where media are fetched first */
+  /** @returns null if the gateway answers itself, or if media are fetched first */
   #prepare(): Prepared | null {
     const { call, endpoint } = this;
     const { target, apiKey } = this.plan;
@@ -114,7 +114,10 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
     return null;
   }
 
-  /** What is written in a body's place is about as long: that there is no room for it is better known before the work. */
+  /**
+   * The written body is about as long as the original. Memory for it is taken before the work, which is in vain if there is
+   * none.
+   */
   #holdTwice(): void {
     holdInAll(this.services, this.call, translatedCopies * (this.call.body?.length ?? 0));
   }
@@ -145,9 +148,9 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
   }
 
   /**
-   * Has the relay wait for what is not its own attempt at an upstream: until then its client gets keep-alives. Whoever
-   * answers in its place tells it to `stopTimers`.
-   * @param wait is cancelled once the client has left
+   * Makes the relay wait for something other than its own attempt at an upstream. Its client gets keep-alives until then.
+   * Code that answers in place of the relay calls `stopTimers` of it.
+   * @param wait cancelled when the client has disconnected
    */
   standBy(wait: Wait): void {
     this.#isLate = true;
@@ -159,7 +162,7 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
     const { transform, gatewayPath, leftOut } = prepared;
     call.gatewayPath = gatewayPath;
     call.leftOut = leftOut;
-    // The body that was written stands in memory beside the one that came.
+    // The written body is in memory beside the original.
     if (gatewayPath === 'translated')
       holdInAll(services, call, (call.body?.length ?? 0) + keptBytes(transform) + writtenBytes(prepared));
     const deadlines = attemptDeadlines(call, this.#isLate);
@@ -177,20 +180,20 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
         : sendSocketCall(services, call, call.socketCall, attempt, prepared, deadlines, (json) =>
             this.#answerHere(json),
           );
-    // It may have failed already.
+    // The attempt may have failed already.
     if (relay.awaited !== attempt || call.accounted) return;
     this.awaitFirstToken(attempt.target);
     if (isHedged) this.#hedge = new Hedge(this, attempt, hedgeMs);
   }
 
-  /** Whether the target gets the call as it came. */
+  /** Whether the target gets the call without translation. */
   #isNative(target: Target): boolean {
     const { endpoint } = this;
     if (!target.native.has(endpoint.protocol)) return false;
     return !endpoint.mayLack || !this.services.lacking.has(target, endpoint, performance.now());
   }
 
-  /** Whether a target could be told what is asked. */
+  /** Whether the call can be expressed for a target. */
   #canAsk(target: Target): boolean {
     if (this.#isNative(target)) return true;
     const { translation } = this.endpoint;
@@ -231,7 +234,7 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
     );
   }
 
-  /** The attempt has sent nothing of its answer in time: as long as another target can be asked, that is its end. */
+  /** Called when the attempt has sent nothing of its answer in time. The attempt ends if another target can be tried. */
   #onSilent(): void {
     const attempt = this.#attempt;
     if (attempt === null) return;
@@ -267,7 +270,10 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
     this.#goOn(error);
   }
 
-  /** Remembers a target whose error answer says that it does not have this endpoint of its protocol. @returns whether it does */
+  /**
+   * Remembers a target whose error answer says that it lacks this endpoint of its protocol. @returns whether it lacks the
+   * endpoint
+   */
   #noteIfLacking(target: Target, status: number, body: Buffer): boolean {
     const { endpoint, call } = this;
     if (!endpoint.mayLack || call.gatewayPath === 'translated' || !call.exchange.alive) return false;
@@ -290,13 +296,13 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
     this.relay.refuse(status === null && bytesSent && this.#hasEffects ? unrepeatable(error) : error, head);
   }
 
-  /** Asked again, the present target would make or keep it twice. */
+  /** A repetition at the current target would make or store something twice. */
   get #hasEffects(): boolean {
     const { call, endpoint } = this;
     return call.gatewayPath !== 'translated' && endpoint.hasEffects(nativeBody(call, endpoint));
   }
 
-  /** Plans an attempt to follow one that failed. @returns whether there is one: then `#goOn` begins it. */
+  /** Plans an attempt after one that failed. @returns whether there is one, which `#goOn` then begins */
   #planNext(attempt: Pick<FailedAttempt, 'reason' | 'bytesSent' | 'sentMs'>): boolean {
     const { call, plan } = this;
     if (!call.exchange.alive) return false;

@@ -28,27 +28,27 @@ import { withQuery } from '../../wire/query.js';
 import type { Asking, Call } from '../call.js';
 
 /**
- * What requests to an upstream begin with, made and checked once for each path and key. Models without headers of
- * their own share it, of which there may be thousands: their calls write the same bytes, which are then near the processor.
+ * The beginnings of requests to an upstream, made and checked once for each path and key. Thousands of models without
+ * headers of their own may share one, so that the bytes that their calls write stay in the processor's caches.
  */
 const starts = new WeakMap<ConfiguredHeaders, Map<string, readonly HeadStart[]>>();
 
-/** A client's own lines beyond this length are not kept. */
+/** A client's own lines are not kept beyond this length. */
 const mostKept = 4096;
 
-/** The beginning of requests, and the rest of the last ones with a body of JSON. */
+/** The beginning of requests, and the rest of the last ones with a JSON body. */
 class HeadStart {
   readonly lines: HeadLines;
   #vendor = noLines;
   #client = noLines;
-  /** Null until two requests in a row have had the same rest. */
+  /** Null until two successive requests have had the same rest. */
   #kept: KeptHead | null = null;
 
   constructor(lines: HeadLines) {
     this.lines = inOnePiece(lines);
   }
 
-  /** @returns what is kept of heads that go on with these lines, or null where the one before went on otherwise */
+  /** @returns what is kept of heads that continue with these lines, or null if the one before continued differently */
   kept(vendor: HeadLines, client: HeadLines): KeptHead | null {
     if (vendor === this.#vendor && client === this.#client) {
       if (vendor.length + client.length > mostKept) return null;
@@ -67,18 +67,18 @@ const requestIdLine = writableLinesOf('x-request-id');
 const json = 'application/json';
 const jsonLine = inOnePiece(contentTypeLine(json));
 
-/** What the head of a request to a target has of its own. */
+/** The parts of a request's head that differ between targets. */
 export interface HeadParts {
-  /** Under the upstream's base URL, with its query; one of few for a target. */
+  /** Path under the upstream's base URL, with its query. A target has few of them. */
   readonly upstreamPath: string;
-  /** Protocol in which the upstream is called. */
+  /** Protocol of the request to the upstream. */
   readonly protocol: Protocol;
   readonly contentType: string;
 }
 
 /**
- * The head of the POST to an upstream: without framing headers and the empty line, which the client adds.
- * @param keyIndex index of the upstream's key; 0 where it has none
+ * Returns the head of the POST to an upstream, without framing headers and the empty line, which the upstream client adds.
+ * @param keyIndex index of the upstream's key; 0 if it has none
  * @throws {GatewayError} `internal_error` for a value that cannot be written
  */
 export function upstreamHead(
@@ -101,8 +101,8 @@ export function upstreamHead(
 const idempotencyLine = headerLinesOf('idempotency-key');
 
 /**
- * Lines for an upstream of what a client's head has beside what its vendor understands.
- * @param protocol in which the upstream is called
+ * Returns the lines for an upstream from a client's head, beside those of the vendor's own headers.
+ * @param protocol of the request to the upstream
  */
 export function clientLines(call: Call, target: Target, protocol: Protocol): HeadLines {
   const lines = forwardedLines(call, target, protocol);
@@ -112,7 +112,7 @@ export function clientLines(call: Call, target: Target, protocol: Protocol): Hea
 
 const ofClient = new LinePair();
 
-/** The same without the key by which the client may send it again. */
+/** Returns the same lines without the idempotency key. */
 export function forwardedLines({ exchange }: Call, target: Target, protocol: Protocol): HeadLines {
   const { head } = exchange;
   const { clientHeaders } = target;
@@ -124,14 +124,16 @@ export function forwardedLines({ exchange }: Call, target: Target, protocol: Pro
 }
 
 /**
- * Lines of a client's head that the config lets pass, and no others: an account that it names has made what is asked for
- * by its id.
+ * Returns only those lines of a client's head that the config passes on. If they name an account, it is the account that has
+ * made what is requested by its id.
  */
 export function configuredPass({ exchange }: Call, { clientHeaders }: ConfiguredHeaders): HeadLines {
   return clientHeaders === null ? noLines : allowedLines(exchange.head, noLines, clientHeaders.pass);
 }
 
-/** What the config of a target lets pass beside: it may be what the clients of other vendors say. */
+/**
+ * Returns the further lines that the config of a target passes on. They may be headers that clients of other vendors send.
+ */
 function allowedLines(head: RequestHead, sent: HeadLines, pass: ReadonlySet<string>): HeadLines {
   const { passed, sharedLines, openaiLines, anthropicLines, googleLines } = head;
   const isSent = new Set(fieldsOf(sent).map(([name]) => name));
@@ -146,23 +148,23 @@ function typeLine(contentType: string): HeadLines {
   return contentType === json ? jsonLine : contentTypeLine(contentType);
 }
 
-/** A request whose path is its own, so that nothing of it is kept. */
+/** A request with a path of its own, so that nothing of its head is kept. */
 export interface OneOffRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** Under the upstream's base URL, with its query. */
+  /** Path under the upstream's base URL, with its query. */
   readonly path: string;
-  /** Null where there is no body. */
+  /** Null if there is no body. */
   readonly contentType: string | null;
   readonly protocol: Protocol;
-  /** Key to sign in with, or null where the upstream has none. */
+  /** API key, or null if the upstream has none. */
   readonly apiKey: string | null;
   /** More header lines. */
   readonly lines: HeadLines;
-  /** Whose rules for headers count; the upstream's own where there is no target. */
+  /** The target whose header rules apply; null for the upstream's own. */
   readonly target: ConfiguredHeaders | null;
 }
 
-/** The head of such a request, as `upstreamHead` gives it. */
+/** Returns the head of such a request, in the form of `upstreamHead`. */
 export function oneOffHead(
   call: Pick<Asking, 'exchange'>,
   upstream: Upstream,
@@ -180,16 +182,16 @@ export function oneOffHead(
   );
 }
 
-/** What a WebSocket is asked for with. */
+/** The parts of a request for a WebSocket. */
 interface SocketParts {
   readonly protocol: Protocol;
   readonly vendor: VendorHeaders;
-  /** Index of the upstream's key; 0 where it has none. */
+  /** Index of the upstream's key; 0 if it has none. */
   readonly keyIndex: number;
 }
 
 /**
- * The request for a WebSocket at a target.
+ * Returns the request for a WebSocket at a target.
  * @param path under the upstream's base URL, with its query
  * @throws {GatewayError} `internal_error` for a value that cannot be written
  */
@@ -231,7 +233,7 @@ function startsOf(target: Target, path: string): readonly HeadStart[] {
   return made;
 }
 
-/** One for each of the upstream's keys. */
+/** Makes one for each of the upstream's keys. */
 function makeStarts(target: Target, path: string): readonly HeadStart[] {
   const { upstream } = target;
   const start = startOf(upstream, 'POST', path, target);
@@ -253,8 +255,9 @@ function configuredLines({ headers }: ConfiguredHeaders): HeadLines {
 }
 
 /**
- * What a request is known by that its client may send again: its idempotency key bound to the client's own key, so that
- * two clients who choose the same words never meet, neither here nor at an upstream whose account they share.
+ * Returns the identity of a request that its client may send again: its idempotency key, bound to the client's own API key.
+ * Two clients that choose the same idempotency key thus never collide, neither here nor at an upstream whose account they
+ * share.
  * @returns null for a request without one
  */
 export function idempotencyMark({ exchange, key }: Call): string | null {

@@ -22,35 +22,35 @@ import {
   writtenBytes,
 } from './prepare.js';
 
-/** A call on its way to its targets (`Forwarding`), as far as a second attempt beside its first is concerned. */
+/** The part of a forwarded call (`Forwarding`) that a second attempt beside its first needs. */
 interface HedgedCall extends AttemptOwner {
   readonly services: Services;
   readonly call: RoutedCall;
   readonly endpoint: Endpoint;
   readonly plan: AttemptPlan;
-  /** Its `awaited` is what a client that leaves cancels. */
+  /** Its `awaited` is cancelled when the client disconnects. */
   readonly relay: AnswerTaker & { awaited: UpstreamExchange | null };
-  /** What becomes of the attempt is what becomes of the call from now on. */
+  /** Makes the attempt the only one of the call from now on. */
   adopt(attempt: RelayedAttempt): void;
-  /** A stream of the target has a time for its first event. */
+  /** Starts the time limit for the first event of the target's stream. */
   awaitFirstToken(target: Target): void;
 }
 
 /**
- * A call that may get a second attempt beside its first: where the first has not answered in time, a second target is
- * asked as well, and the first good answer of either is the call's. Until then it stands for both toward the client's side.
+ * A call that may get a second attempt beside its first. If the first has not answered in time, the call is sent to a second
+ * target as well, and the first good answer of either is used. Until then, this object represents both to the client's side.
  */
 export class Hedge implements UpstreamExchange {
   readonly #hedged: HedgedCall;
   #first: RelayedAttempt;
   #second: RelayedAttempt | null = null;
-  /** One goes on alone, and stands for the first as well. */
+  /** One attempt continues alone, and this object represents it. */
   #isOver = false;
   readonly #timer: NodeJS.Timeout;
 
   /**
    * @param first sent just now
-   * @param ms milliseconds until the second target is asked
+   * @param ms milliseconds until the call is sent to the second target
    */
   constructor(hedged: HedgedCall, first: RelayedAttempt, ms: number) {
     this.#hedged = hedged;
@@ -72,7 +72,7 @@ export class Hedge implements UpstreamExchange {
     return this.#first.bodyReleased;
   }
 
-  /** Neither is stopped: of streams their beginnings are read, and no more. */
+  /** Neither attempt is paused: only the beginnings of their streams are read. */
   resume(): void {}
 
   cancel(): void {
@@ -81,7 +81,7 @@ export class Hedge implements UpstreamExchange {
     this.#second?.cancel();
   }
 
-  /** An attempt answers well: the other one is given up. */
+  /** Chooses an attempt with a good answer, and cancels the other one. */
   choose(attempt: RelayedAttempt): void {
     const { services, call } = this.#hedged;
     if (attempt === this.#second) services.recorder.count('gateway_hedges_total', 1, call.model.name, 'won');
@@ -95,8 +95,8 @@ export class Hedge implements UpstreamExchange {
   }
 
   /**
-   * An attempt is of no use any more: it has failed, its answer is an error, or nothing has come of it in time.
-   * @returns true where the other one is under way: the call goes on with that
+   * Called when an attempt is useless: it has failed, its answer is an error, or nothing has arrived in time.
+   * @returns true if the other one is in flight, with which the call continues
    */
   switchToOther(attempt: RelayedAttempt): boolean {
     if (this.#isOver) return false;
@@ -106,12 +106,12 @@ export class Hedge implements UpstreamExchange {
       this.#adopt(other);
       this.#hedged.awaitFirstToken(other.target);
     }
-    // No second one was sent: this one's answer may be handed on, and waits for the client by itself from now on.
+    // No second attempt was sent. This answer may be relayed, and its attempt waits for the client on its own from now on.
     else this.#hedged.relay.awaited = attempt;
     return other !== null;
   }
 
-  /** As `AnswerChooser` of `answer/held` has it. */
+  /** As in `AnswerChooser` of `answer/held`. */
   giveUpForOther(attempt: RelayedAttempt, error: GatewayError | null): boolean {
     if (!this.switchToOther(attempt)) return false;
     if (error !== null) attempt.unusable(error);
@@ -120,23 +120,23 @@ export class Hedge implements UpstreamExchange {
     return true;
   }
 
-  /** The client has left before anything of an answer passed: one goes on alone. */
+  /** Called when the client has disconnected before any part of an answer was relayed. One attempt continues alone. */
   onClientLeft(): void {
     const first = this.#first;
     const second = this.#second;
-    // The one that is further from an answer: of two that are as far, the second.
+    // Cancels the one that is further from an answer, or the second if both are as far.
     const hindmost = second === null || progressOf(second) > progressOf(first) ? first : second;
     if (this.giveUpForOther(hindmost, null)) noteGivenUp(this.#hedged.call, hindmost);
   }
 
-  /** The lost attempt is let go of, with what was held back of it: a stream may last for long. */
+  /** Drops the other attempt with what was held back of it, since a stream may last long. */
   #adopt(attempt: RelayedAttempt): void {
     this.#first = attempt;
     if (attempt !== this.#second) this.#second = null;
     this.#hedged.adopt(attempt);
   }
 
-  /** @returns the other attempt, or null where there is none */
+  /** @returns the other attempt, or null if there is none */
   #endWithout(attempt: RelayedAttempt): RelayedAttempt | null {
     this.#isOver = true;
     clearTimeout(this.#timer);
@@ -155,7 +155,8 @@ export class Hedge implements UpstreamExchange {
     if (!hedges.isFree(call.model) || next === null) return;
     try {
       const prepared = prepareHedge(services, call, endpoint, next);
-      // Only what is sent moves the call on: it may fail over to a target that was not asked as a second one.
+      // Only an attempt that is sent changes the call's plan: the call may still fail over to a target that was skipped
+      // here.
       if (prepared === null) return;
       plan.goTo(next);
       const second = new RelayedAttempt(services, plan, this.#hedged, this.#hedged.relay, prepared);
@@ -166,7 +167,7 @@ export class Hedge implements UpstreamExchange {
       hedges.spend(call.model);
       services.recorder.count('gateway_hedges_total', 1, call.model.name, 'sent');
     } catch (fault) {
-      // The first is still under way.
+      // The first is still in flight.
       this.#second?.withdraw();
       this.#second = null;
       if (!(fault instanceof GatewayError)) services.reportFault('timer', fault, call);
@@ -174,13 +175,19 @@ export class Hedge implements UpstreamExchange {
   }
 }
 
-/** How far an attempt is of whose answer nothing was handed on. One whose error is still coming is less far than a silent one. */
+/**
+ * Returns how far an attempt has progressed whose answer was not relayed. One whose error is arriving counts as less than a
+ * silent one.
+ */
 function progressOf(attempt: RelayedAttempt): number {
   if (attempt.isErrorComing) return 0;
   return heldBackOf(attempt) === null ? 1 : 2;
 }
 
-/** Whether a call may go to two targets at once: its body is at hand, and it is known whether its answer is a stream. */
+/**
+ * Whether a call may be sent to two targets concurrently: its body is in memory, and it is known whether its answer is a
+ * stream.
+ */
 export function mayHedge(
   { body, upload, socketCall, validated, retries }: Call,
   endpoint: Endpoint,
@@ -191,15 +198,15 @@ export function mayHedge(
 
 /**
  * Prepares a call for a second target beside the first.
- * @returns null for what takes more than sending it, or may be sent once only
- * @throws {GatewayError} for what the target's protocol cannot say, and when there is no room for it
+ * @returns null for a call that takes more than sending it, or may be sent only once
+ * @throws {GatewayError} for what the target's protocol cannot express, and if there is no memory for it
  */
 function prepareHedge(services: Services, call: Call, endpoint: Endpoint, target: Target): Prepared | null {
   if (target.native.has(endpoint.protocol)) {
     if (services.lacking.has(target, endpoint, performance.now())) return null;
     if (hasOtherForm(endpoint, target)) return prepareAnew(services, call, endpoint, target);
     const prepared = prepareNative(services, call, { endpoint, target, apiKey: null });
-    // What the first target would not keep, this one might.
+    // The second target might store what the first would not.
     return prepared.hasEffects(prepared.body) ? null : prepared;
   }
   const { translation } = endpoint;
@@ -211,7 +218,7 @@ function prepareHedge(services: Services, call: Call, endpoint: Endpoint, target
   return prepared;
 }
 
-/** The body in another form is about as long as the one that came, for which room is found before the work. */
+/** The body in another form is about as long as the original. Memory for it is taken before the work. */
 function prepareAnew(services: Services, call: Call, endpoint: Endpoint, target: Target): Prepared {
   const before = call.heldBytes;
   takeMemory(services, call, call.body?.length ?? 0);

@@ -39,24 +39,24 @@ import { type HeadParts, upstreamHead } from './head.js';
 /** One attempt at a target, ready to be sent. */
 export interface Prepared extends HeadParts {
   readonly gatewayPath: GatewayPath;
-  /** Members of the client's body that it does not have. */
+  /** Members of the client's body that were left out of it. */
   readonly leftOut: LeftOutNames;
   readonly body: readonly Buffer[];
-  /** Where the rest of the body comes from, or null when it is whole. */
+  /** Source of the rest of the body, or null if it is complete. */
   readonly source: RequestBodySource | null;
   readonly transform: AnswerTransform;
-  /** Of its body as it is sent. */
+  /** Effects of its body as it is sent. */
   readonly hasEffects: EffectRule;
 }
 
-/** Length of its body as it is sent. */
+/** Returns the length of its body as it is sent. */
 export function writtenBytes({ body }: Prepared): number {
   let bytes = 0;
   for (const piece of body) bytes += piece.length;
   return bytes;
 }
 
-/** Sends what was prepared for an attempt, as a request of its own. @throws {GatewayError} for a head that cannot be written */
+/** Sends a prepared attempt as a request of its own. @throws {GatewayError} for a head that cannot be written */
 export function postAttempt(
   services: Services,
   call: Call,
@@ -73,7 +73,7 @@ export function postAttempt(
 
 const json = 'application/json';
 
-/** Whether a target has the operation of an endpoint in another form: its body is written anew. */
+/** Whether a target has the operation of an endpoint in another form, so that its body is written again. */
 export function hasOtherForm(endpoint: Endpoint, target: Target): boolean {
   return otherForm(endpoint, target) !== null;
 }
@@ -82,7 +82,7 @@ function otherForm({ otherForms }: Endpoint, { upstream }: Target): OtherForm | 
   return otherForms.find(({ kinds }) => kinds.has(upstream.kind)) ?? null;
 }
 
-/** Prepares a call for a target that takes it as it came, but for the few bytes that have to differ. */
+/** Prepares a call for a target that takes it unchanged, except for the few bytes that have to differ. */
 export function prepareNative(services: Services, call: Call, attempt: NativeAttempt): Prepared {
   const { endpoint, target, apiKey } = attempt;
   const form = otherForm(endpoint, target);
@@ -143,7 +143,7 @@ interface OtherFormAttempt {
 
 /**
  * Prepares a call for a target that has the operation in another form.
- * @throws {GatewayError} of status 400 for what that form cannot say
+ * @throws {GatewayError} with status 400 for what that form cannot express
  */
 function prepareOtherForm(call: Call, { endpoint, form, target }: OtherFormAttempt): Prepared {
   const { protocol } = endpoint;
@@ -173,7 +173,10 @@ function prepareOtherForm(call: Call, { endpoint, form, target }: OtherFormAttem
   };
 }
 
-/** A body in which more differs than its own members for a target that takes it as it came; null where nothing does. */
+/**
+ * Returns the changed body for a target of the same protocol if more than its top-level members differ; null if nothing
+ * does.
+ */
 function changedInside(call: Call, endpoint: Endpoint, target: Target): Buffer | null {
   const changed = restored(call, endpoint, target) ?? renamedInside(call, endpoint, target);
   const withoutTurns = endpoint.conversation?.withoutTurns;
@@ -182,7 +185,7 @@ function changedInside(call: Call, endpoint: Endpoint, target: Target): Buffer |
   return withoutTurns(changed ?? call.wholeBody()) ?? changed;
 }
 
-/** The body that the present target of a call gets, but for its model's name; nothing where it is not at hand. */
+/** Returns the body for the current target of a call, except for its model's name. Empty if the body is not in memory. */
 export function nativeBody({ body, target }: Call, endpoint: Endpoint): readonly Buffer[] {
   if (body === null) return [];
   const targetRules = target === null ? null : targetRulesFor(endpoint, target, body);
@@ -190,7 +193,7 @@ export function nativeBody({ body, target }: Call, endpoint: Endpoint): readonly
   return ruledBody(targetRules, body, nativeKind(endpoint, { model: null, includeUsage: false }));
 }
 
-/** The rules for a body that a target takes as it comes. */
+/** Returns the rules for a body that a target takes without translation. */
 function targetRulesFor({ translation }: Endpoint, target: Target, body: Buffer): TargetRules | null {
   const { rules, rulesForOff } = target;
   const off = translation?.thinkingOff ?? null;
@@ -201,7 +204,9 @@ function nativeKind({ protocol, translation }: Endpoint, edits: BodyEdits): Rule
   return { protocol, isTranslated: false, isCount: translation?.answerHere != null, ...edits };
 }
 
-/** The name that has to take the place of the one in the body, or null. Where the path has it, the body's is the same. */
+/**
+ * Returns the name that replaces the model's in the body, or null. If the path names the model, the body's name is the same.
+ */
 function modelToWrite({ modelInBody }: Endpoint, named: string, model: string): string | null {
   if (modelInBody) return named === model ? null : model;
   if (named === '' || bareName(named) === bareName(model)) return null;
@@ -209,8 +214,8 @@ function modelToWrite({ modelInBody }: Endpoint, named: string, model: string): 
 }
 
 /**
- * A body whose inner objects name the model as well, with the target's name in their places.
- * @returns null where there is nothing to change
+ * Returns a body whose inner objects name the model as well, with the target's name in their places.
+ * @returns null if there is nothing to change
  */
 function renamedInside(call: Call, { modelInBody }: Endpoint, { model }: Target): Buffer | null {
   const { noted } = call.checkedBody().members;
@@ -226,7 +231,7 @@ function renamedInside(call: Call, { modelInBody }: Endpoint, { model }: Target)
   return Buffer.concat([...pieces, body.subarray(from)]);
 }
 
-/** Prepares a form for a target that takes it as it came, but for the model's name. */
+/** Prepares a form for a target that takes it unchanged, except for the model's name. */
 export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint, target: Target): Prepared {
   const model = call.validated?.model === target.model ? null : target.model;
   return {
@@ -243,7 +248,7 @@ export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint
       streamsUnasked: endpoint.streamsUnasked,
       amend: null,
       keep: null,
-      // A recording, or images.
+      // The form holds a recording, or images.
       inputEstimate: mediumTokens,
       estimatesBroken: call.mediaSeconds === 0,
       secrets: target.upstream.secrets,
@@ -257,9 +262,9 @@ function nativePath(call: Call, endpoint: Endpoint, target: Target): string {
 }
 
 /**
- * What the gateway gave a client to carry, for an upstream of another protocol, means nothing to one that takes the body
- * as it comes. A config without translations has never given anything.
- * @returns the body without it, or null when there is nothing of the kind in it
+ * Removes from a body what the gateway gave a client to carry for an upstream of another protocol. It means nothing to an
+ * upstream that takes the body without translation. A config without translations has never given any.
+ * @returns the body without it, or null if there is none in it
  */
 function restored(call: Call, { translation }: Endpoint, target: Target): Buffer | null {
   const body = call.wholeBody();
@@ -270,15 +275,15 @@ function restored(call: Call, { translation }: Endpoint, target: Target): Buffer
   return changed === null ? null : Buffer.from(JSON.stringify(changed));
 }
 
-/** Whether a body may hold what an upstream of its own protocol is not to get, as far as its bytes tell. */
+/** Whether a body may hold parts that an upstream of its own protocol must not get, judged by its bytes. */
 export function mayNeedRestoring({ carriedMarks, mayLackSignature }: Translation, body: Buffer): boolean {
   return carriedMarks.some((mark) => contains(body, mark)) || mayLackSignature?.(body) === true;
 }
 
 /**
- * Reads the whole body of a call that is translated.
- * @throws {GatewayError} of status 400 for a body that is not as the protocol has it, and for what the neutral form
- * cannot hold
+ * Decodes the whole body of a call that is translated.
+ * @throws {GatewayError} with status 400 for a body that does not match its protocol, and for what the neutral form cannot
+ * hold
  */
 export function decodeCall(call: Call, { codec, schema, unwrap }: Translation): ConversationRequest {
   const parsed = call.parsedBody();
@@ -290,14 +295,16 @@ export function decodeCall(call: Call, { codec, schema, unwrap }: Translation): 
   );
 }
 
-/** Seals what the client of a call carries, for the key whose call it is: another key cannot have it opened. */
+/**
+ * Returns the sealer of what the client of a call carries. It is bound to the call's key: another key cannot have it opened.
+ */
 function sealerOf({ running, key }: Pick<Call, 'running' | 'key'>): Sealer {
   return createSealer(running.snapshot.secret, key?.id);
 }
 
 /**
- * How a target is asked for a call that it does not take as it came.
- * @param protocol of the call: a target that speaks it lacks no more than one endpoint of it
+ * Returns the endpoint for a target that does not take a call without translation.
+ * @param protocol of the call: a target with the same protocol lacks only one endpoint of it
  */
 export function translatedEndpoint(
   { translatesTo, model, native }: Target,
@@ -309,8 +316,8 @@ export function translatedEndpoint(
 }
 
 /**
- * Prepares a call for a target that speaks another protocol.
- * @throws {GatewayError} of status 400 for what the target's protocol cannot say
+ * Prepares a call for a target with another protocol.
+ * @throws {GatewayError} with status 400 for what the target's protocol cannot express
  */
 export function prepareTranslated(
   call: Call,
@@ -369,7 +376,9 @@ export function prepareTranslated(
   };
 }
 
-/** What is done here is not lost, though the target's protocol cannot say it. */
+/**
+ * Removes the members that the gateway itself fulfils: they are not lost, though the target's protocol cannot express them.
+ */
 function withoutKept(leftOut: LeftOutNames, keep: Keep | null): LeftOutNames {
   const echo = keep?.echo ?? null;
   return echo === null ? leftOut : new LeftOut(leftOut.filter((name) => !Object.hasOwn(echo, name))).names;
@@ -391,7 +400,7 @@ function answerContext(call: Call, { request, leftOut, keep, searches, lost }: A
     userAgent: call.exchange.head.userAgent,
     includeUsage: request.includeUsage,
     showReasoning: request.reasoning?.show ?? false,
-    // A spread of several makes an object whose members are found four times as slowly.
+    // Spreading several objects makes one whose members take four times as long to look up.
     echo:
       call.recalled === null && keep === null
         ? echo
@@ -405,14 +414,14 @@ function answerContext(call: Call, { request, leftOut, keep, searches, lost }: A
   };
 }
 
-/** What rules come to for each kind of body, of which there are few. */
+/** The edits that follow from rules for each kind of body, of which there are few. */
 const known = new WeakMap<TargetRules, Map<string, ObjectEdits>>();
 
 /**
- * A body as the rules of a target have it.
+ * Applies the rules of a target to a body.
  * @param body valid JSON; not changed
  * @param onLost see `editMembers`
- * @returns pieces of it with the new parts between them; only `body` itself where the rules change nothing
+ * @returns pieces of it with the new parts between them; only `body` itself if the rules change nothing
  */
 export function ruledBody(
   rules: TargetRules,
@@ -423,7 +432,7 @@ export function ruledBody(
   return editMembers(body, editsFor(rules, kind), onLost);
 }
 
-/** A body that the gateway has written. */
+/** The kind of a body that the gateway has written. */
 export function writtenKind(protocol: Protocol): RuledBody {
   return { protocol, isTranslated: true, isCount: false, model: null, includeUsage: false };
 }
