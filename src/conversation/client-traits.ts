@@ -5,10 +5,9 @@ interface ClientTraits {
   /**
    * Where a client keeps the signature of reasoning for the next turn.
    * `field`: in the protocol's member for it. `call`: in the calls that follow, since the protocol has no such member.
-   * `unreturned`: in the calls, and in the member what does not fit there. `shown`: in the member if the client asked to
-   * see the reasoning and it has text, else in the calls.
-   * Clients drop what they did not expect and what has no text (LlamaIndex, Continue, pi). Some take the first block of
-   * an answer for its text.
+   * `unreturned`: in the calls, and in the member what does not fit there. `shown`: in the member if the client asked
+   * to see the reasoning and it has text, else in the calls. Clients drop what they did not expect and what has no text
+   * (LlamaIndex, Continue, pi). Some take the first block of an answer for its text.
    */
   readonly signatures: 'field' | 'call' | 'unreturned' | 'shown';
   /**
@@ -42,7 +41,8 @@ const byProtocol: Readonly<Record<TextProtocolName, ClientTraits>> = {
     strictAnswers: true,
     mayBeSilent: false,
   },
-  // Calls of generateContent arrive whole, as objects: `objectArguments` concerns arguments that a stream has in pieces.
+  // Calls of generateContent arrive whole, as objects: `objectArguments` concerns arguments that a stream has in
+  // pieces.
   generateContent: { ...plain, signatures: 'field' },
 };
 

@@ -2,8 +2,8 @@ import { wrongValue } from '../wire/reading.js';
 import { type Effort, type EffortWord, efforts, type Reasoning } from './request.js';
 
 /**
- * Highest token budget for each effort. Higher budgets are `xhigh`. None is `minimal`, which the models before and after
- * GPT-5 reject, as does Gemini Pro (https://platform.openai.com/docs/guides/reasoning).
+ * Highest token budget for each effort. Higher budgets are `xhigh`. None is `minimal`, which the models before and
+ * after GPT-5 reject, as does Gemini Pro (https://platform.openai.com/docs/guides/reasoning).
  */
 const budgetBounds: readonly (readonly [number, Effort])[] = [
   [0, 'none'],

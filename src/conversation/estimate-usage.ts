@@ -124,7 +124,8 @@ export function answerTokens({ choices }: Answer): number {
 }
 
 /**
- * Fills in the output of a usage that reports none for an answer with content. The input is filled in too if it is zero.
+ * Fills in the output of a usage that reports none for an answer with content. The input is filled in too if it is
+ * zero.
  * @param input estimated tokens of the request
  * @param output estimated tokens of the answer
  */

@@ -19,9 +19,9 @@ const marks: Readonly<Record<TextProtocolName, EventMarks>> = {
 };
 
 /**
- * Returns whether an event is a server's own addition that no protocol has. Such an event says nothing about the answer,
- * while an event of another protocol shows that the stream is not the requested one. Events without a type, and those
- * that may be errors in the server's own words, do not count as additions: they are inspected.
+ * Returns whether an event is a server's own addition that no protocol has. Such an event says nothing about the
+ * answer, while an event of another protocol shows that the stream is not the requested one. Events without a type, and
+ * those that may be errors in the server's own words, do not count as additions: they are inspected.
  * @param type its `type`, or its name if it has no type
  * @param body its parsed data
  */

@@ -64,18 +64,18 @@ const wholeShare = 3 / 4;
 
 /**
  * Makes the kept form of a turn that continues others.
- * @param said the records of the earlier turns
+ * @param earlier the records of the earlier turns
  * @param texts the values of `own` and `all` in `KeptTurn`
  * @param recordBytes maximum size of a record. A conversation that leaves no room for its answer stays in several
  * records
  * @returns null if the turn cannot be kept
  */
 export function turnAfter(
-  said: Pick<KeptTurn, 'before' | 'bytesBefore'>,
+  earlier: Pick<KeptTurn, 'before' | 'bytesBefore'>,
   texts: { readonly own: string; readonly all: () => string },
   recordBytes: number,
 ): KeptTurn | null {
-  const { before, bytesBefore } = said;
+  const { before, bytesBefore } = earlier;
   const whole = before.length >= mostBefore ? texts.all() : null;
   const isWhole = whole !== null && Buffer.byteLength(whole) <= recordBytes * wholeShare;
   if (!isWhole && before.length > longestChain) return null;

@@ -15,8 +15,9 @@ export const nothingLeftOut = none as LeftOutNames;
 
 /**
  * Collects what a translated request loses on its way to a target: the names of members of the client's body without
- * duplicates, never their values. They are sent in a header of the answer, so names that are not safe there are ignored.
- * Also used for what an answer loses on its way back (`AnswerContext.lost`), which only the call record reports.
+ * duplicates, never their values. They are sent in a header of the answer, so names that are not safe there are
+ * ignored. Also used for what an answer loses on its way back (`AnswerContext.lost`), which only the call record
+ * reports.
  */
 export class LeftOut {
   /** Null for most calls, which lose nothing. */
@@ -39,8 +40,8 @@ export class LeftOut {
 }
 
 /**
- * Members that are repeated although parts of them were left out: the names of the remaining tools are still needed, and
- * clients write metadata for themselves.
+ * Members that are repeated although parts of them were left out: the names of the remaining tools are still needed,
+ * and clients write metadata for themselves.
  */
 const repeated: readonly string[] = ['tools', 'tool_choice', 'metadata'];
 

@@ -39,7 +39,10 @@ export function isHttpUrl(url: string): boolean {
   return hasScheme(url, 'https://') || hasScheme(url, 'http://');
 }
 
-/** Returns whether a URL begins with a scheme. @param scheme lower case, including the colon and optionally what follows */
+/**
+ * Returns whether a URL begins with a scheme.
+ * @param scheme lower case, including the colon and optionally what follows
+ */
 export function hasScheme(url: string, scheme: string): boolean {
   return url.slice(0, scheme.length).toLowerCase() === scheme;
 }

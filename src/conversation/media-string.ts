@@ -8,7 +8,8 @@ import { isSpace } from '../wire/json-skip.js';
  */
 
 /**
- * Members that contain media as bare base64 or a `data:` URL, or data that a vendor encrypted or signed. Some are lists.
+ * Members that contain media as bare base64 or a `data:` URL, or data that a vendor encrypted or signed. Some are
+ * lists.
  */
 const mediaMembers = new Set([
   'b64_json',

@@ -106,7 +106,9 @@ export interface Tool extends Cacheable {
   /** JSON Schema of the arguments. Null if the client gave none. */
   readonly parameters: JsonObject | null;
   readonly strict: boolean | null;
-  /** Set for a tool that takes free text: `format` in the flat form of the responses protocol, or null for plain text. */
+  /**
+   * Set for a tool that takes free text: `format` in the flat form of the responses protocol, or null for plain text.
+   */
   readonly custom?: { readonly format: JsonObject | null } | undefined;
 }
 

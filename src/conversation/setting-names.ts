@@ -132,8 +132,8 @@ function hasPart({ turns }: ConversationRequest, isWanted: (part: UserPart) => b
 }
 
 /**
- * Returns the name of a setting in the client's protocol. If that lacks the setting, the client cannot have made it, and
- * the neutral name is returned.
+ * Returns the name of a setting in the client's protocol. If that lacks the setting, the client cannot have made it,
+ * and the neutral name is returned.
  */
 export function settingName(from: TextProtocolName, setting: Setting): string {
   const paths: Paths = settings[setting];

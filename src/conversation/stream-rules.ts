@@ -14,7 +14,9 @@ export interface StreamEnding {
 /** What a stream begins with: only comments (`silence`), an event of the protocol (`meaningful`), or an error. */
 export type StreamStart = 'silence' | 'meaningful' | GatewayError;
 
-/** Makes a `StreamRules.judgeStart` that returns the verdict on the first event with data that is not judged `silence`. */
+/**
+ * Makes a `StreamRules.judgeStart` that returns the verdict on the first event with data that is not judged `silence`.
+ */
 export function judgingEvents(
   judge: (event: string | null, data: string) => StreamStart,
 ): (run: Buffer) => StreamStart {
@@ -75,7 +77,8 @@ export interface Metering {
   /** Which tokens are estimated if none are reported. */
   readonly estimates: 'conversation' | 'input' | 'none';
   /**
-   * Kind of output of a stream that breaks off before its usage report, if `estimates` does not cover it. Null for none.
+   * Kind of output of a stream that breaks off before its usage report, if `estimates` does not cover it. Null for
+   * none.
    */
   readonly broken: 'text' | 'medium' | null;
   /** Usage reported before the end of a stream is not final. */
@@ -129,8 +132,8 @@ export interface StreamRules {
   /** Judges the first events, before any is relayed. */
   judgeStart(run: Buffer): StreamStart;
   /**
-   * Returns usage that only the first events of a stream report, or null. The function is null if the last events report
-   * everything.
+   * Returns usage that only the first events of a stream report, or null. The function is null if the last events
+   * report everything.
    */
   readonly usageAtStart: ((run: Buffer) => Usage | null) | null;
   /**
@@ -144,7 +147,8 @@ export interface StreamRules {
    */
   readonly lastNumber: ((bytes: Buffer) => number | null) | null;
   /**
-   * Judges an ended stream by what was recorded and its last bytes, cut at `tailBytes` and thus perhaps within an event.
+   * Judges an ended stream by what was recorded and its last bytes, cut at `tailBytes` and thus perhaps within an
+   * event.
    */
   judgeEnd(tail: Buffer, facts: StreamFacts): StreamEnding;
   /** @returns whole events without the usage that only a caller who requested it expects */

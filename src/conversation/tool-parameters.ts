@@ -1,8 +1,8 @@
 import type { JsonObject } from '../wire/json.js';
 
 /**
- * Completes the schema of a function's arguments as vendors require it. Clients omit its type, or the schema itself, and
- * OpenAI refuses an object without `properties` ("object schema missing properties").
+ * Completes the schema of a function's arguments as vendors require it. Clients omit its type, or the schema itself,
+ * and OpenAI refuses an object without `properties` ("object schema missing properties").
  * @param parameters null for a function without arguments
  * @returns the schema itself if nothing is missing
  */

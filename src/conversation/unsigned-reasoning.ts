@@ -17,7 +17,8 @@ export type ReasoningName = (typeof reasoningNames)[number];
 export const mostCarried = 512 * 1024;
 
 /**
- * @param model the model that made the reasoning, by its name at the upstream; empty if a client wrote the member itself
+ * @param model the model that made the reasoning, by its name at the upstream; empty if a client wrote the member
+ * itself
  */
 export function tagUnsigned(name: ReasoningName, model: string): string {
   return tagSignature({ protocol: 'chat', model, value: name, redacted: false });

@@ -22,7 +22,9 @@ export interface Usage {
   readonly geo?: string;
   /** The upstream reported nothing: the gateway estimated these numbers. */
   readonly estimated?: true;
-  /** The answer broke off: the output is what was streamed until then, and the input an estimate if none was reported. */
+  /**
+   * The answer broke off: the output is what was streamed until then, and the input an estimate if none was reported.
+   */
   readonly partial?: true;
 }
 

@@ -9,8 +9,8 @@ import { ObjectText } from './object-text.js';
 
 /**
  * Models sometimes write arguments that are not an object, and every later request has them in its history. Two of the
- * protocols require an object there, not text. Other arguments are wrapped in one, in requests and in streams to clients
- * that read an object. Whole calls in all other answers of these protocols are wrapped by their encoders.
+ * protocols require an object there, not text. Other arguments are wrapped in one, in requests and in streams to
+ * clients that read an object. Whole calls in all other answers of these protocols are wrapped by their encoders.
  */
 export function fitCallArguments(
   request: ConversationRequest,

@@ -9,8 +9,8 @@ import { type AnswerRestorer, type FitContext, type Fitted, hasReasoning, mapPar
 
 /**
  * Reasoning without a signature must be returned to its upstream. So must the words that a messages upstream signed,
- * which refuses its signature beside other words or none. A client that sees them returns them as text. One that did not
- * ask for them, or that drops them from its history, returns only its token, which therefore contains them.
+ * which refuses its signature beside other words or none. A client that sees them returns them as text. One that did
+ * not ask for them, or that drops them from its history, returns only its token, which therefore contains them.
  */
 export function fitHiddenReasoning(request: ConversationRequest, { rules }: FitContext): Fitted | null {
   const { signatures, returnsReasoning } = clientTraitsOf(request);

@@ -28,8 +28,8 @@ type Expected =
   | 'nothing';
 
 /**
- * Passes on the arguments of a call while they are written, as the JSON text of an object. A text that does not begin as
- * an object is held and wrapped in one. If an object breaks off, its open values are closed.
+ * Passes on the arguments of a call while they are written, as the JSON text of an object. A text that does not begin
+ * as an object is held and wrapped in one. If an object breaks off, its open values are closed.
  */
 export class ObjectText {
   /** Input before it is known whether an object begins, or text that is not an object. */

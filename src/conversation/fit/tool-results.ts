@@ -16,10 +16,10 @@ type AssistantTurn = Extract<Turn, { readonly role: 'assistant' }>;
 const interrupted = 'The call was interrupted: it has no result.';
 
 /**
- * Every protocol requires each call of the model to be followed by exactly one result, and no other results. The history
- * of an interrupted agent, or a shortened one, may violate that and would always be refused. A call without a result
- * therefore gets one that says so. A result without its call becomes a text of the user. Each call gets a unique id:
- * servers of open models restart with every answer (`call_0`), which messages and responses refuse.
+ * Every protocol requires each call of the model to be followed by exactly one result, and no other results. The
+ * history of an interrupted agent, or a shortened one, may violate that and would always be refused. A call without a
+ * result therefore gets one that says so. A result without its call becomes a text of the user. Each call gets a unique
+ * id: servers of open models restart with every answer (`call_0`), which messages and responses refuse.
  *
  * What is written for a turn depends only on what precedes the model's next one. A result after that becomes a text as
  * well, so that the beginning of a conversation remains what an upstream has cached.

@@ -29,7 +29,8 @@ function hasAny(tool: Tool, keywords: readonly string[]): tool is WithParameters
 }
 
 /**
- * Maximum number of schemas, and of names in them, that are read: references to references can expand beyond all memory.
+ * Maximum number of schemas, and of names in them, that are read: references to references can expand beyond all
+ * memory.
  */
 const mostSchemas = 256;
 const mostNames = 10_000;

@@ -160,7 +160,9 @@ function endOfToken(bytes: Buffer, from: number): number {
   return at;
 }
 
-/** Returns the number in `bytes[from, end)` as a double that rounds to the right single, or NaN if it is not a number. */
+/**
+ * Returns the number in `bytes[from, end)` as a double that rounds to the right single, or NaN if it is not a number.
+ */
 function readFloat(bytes: Buffer, from: number, end: number): number {
   let at = from;
   const negative = bytes[at] === MINUS;

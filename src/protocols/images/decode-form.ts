@@ -16,8 +16,8 @@ const flags: ReadonlySet<string> = new Set(['stream', 'prompt_extend', 'watermar
 const required: ReadonlySet<string> = new Set(['model', 'prompt']);
 
 /**
- * Reads a form with a prompt, for an upstream that does not accept it unchanged: text fields, and for an edit the images
- * and an optional mask.
+ * Reads a form with a prompt, for an upstream that does not accept it unchanged: text fields, and for an edit the
+ * images and an optional mask.
  * @throws {GatewayError} with status 400, naming the field
  */
 export function decodeImageForm(operation: ImageOperation, parts: readonly FormPart[]): ImageRequest {

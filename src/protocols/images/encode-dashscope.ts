@@ -5,8 +5,8 @@ import { writeSize } from './settings.js';
 
 /**
  * Writes a request for Alibaba Cloud's DashScope: one message of the user with the images and the text, and
- * `parameters`. Images whose bytes are known become data URLs; the others keep their URLs. Settings of OpenAI's API that
- * only affect how the image is made are left out.
+ * `parameters`. Images whose bytes are known become data URLs; the others keep their URLs. Settings of OpenAI's API
+ * that only affect how the image is made are left out.
  * @param model the model's name at the upstream
  * @throws {GatewayError} with status 400, naming the member, for a mask or another file, for a stream, and for required
  * properties of the image

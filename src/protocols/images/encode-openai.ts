@@ -77,8 +77,8 @@ function isUrl({ kind }: ImageSource): boolean {
 }
 
 /**
- * Images whose bytes are known are written as data URLs beside the others. Their megabytes of base64 are not copied into
- * a larger string.
+ * Images whose bytes are known are written as data URLs beside the others. Their megabytes of base64 are not copied
+ * into a larger string.
  */
 function editByUrl(settings: Settings, { images, mask }: ImageRequest): ImageCall {
   const before = JSON.stringify(Object.fromEntries(settings)).slice(0, -1);

@@ -5,8 +5,8 @@ import type { ImageRequest } from './request.js';
 export type ImageStyle = 'openai' | 'openai-files' | 'dashscope';
 
 /**
- * Lists the images that are given by URL but that an upstream of this style accepts only as bytes. Each URL occurs once,
- * in the order of the body.
+ * Lists the images that are given by URL but that an upstream of this style accepts only as bytes. Each URL occurs
+ * once, in the order of the body.
  */
 export function imagesToFetch({ images, mask }: ImageRequest, style: ImageStyle): readonly ImageUrl[] {
   if (style !== 'openai-files') return [];

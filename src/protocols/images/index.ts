@@ -89,8 +89,8 @@ function wordOf(text: string, mayBeCut: boolean): Word {
 }
 
 /**
- * Returns whether a text is the end of an event whose beginning, with its name, is missing: the end of a JSON object. An
- * event that broke off within its image has no such end.
+ * Returns whether a text is the end of an event whose beginning, with its name, is missing: the end of a JSON object.
+ * An event that broke off within its image has no such end.
  */
 function isRemains(text: string): boolean {
   return text.trimEnd().endsWith('}') && !/^(?:event|data|id|retry)?:/.test(text);

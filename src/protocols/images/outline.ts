@@ -17,8 +17,8 @@ import { formOf, mostCount } from './schema.js';
 import { formatOrNull } from './settings.js';
 
 /*
- * Determines how many images a body requests. The body is passed on unchanged, to servers that differ in the member that
- * counts and in its place. The largest number that any of them could read is metered.
+ * Determines how many images a body requests. The body is passed on unchanged, to servers that differ in the member
+ * that counts and in its place. The largest number that any of them could read is metered.
  */
 
 const sought: Sought = {

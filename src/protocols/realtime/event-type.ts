@@ -1,7 +1,9 @@
 import { afterColon, endOfNumber, endOfString, standsAt } from '../../wire/json-skip.js';
 import { isPlainAscii } from '../../wire/plain-text.js';
 
-/** The type is within the first bytes of an event, before any long member, except from servers that sort their members. */
+/**
+ * The type is within the first bytes of an event, before any long member, except from servers that sort their members.
+ */
 const typeWithin = 256;
 
 /** The client requests a response. */
@@ -61,8 +63,8 @@ function mayBeOfUsage(event: Buffer, at: number): boolean {
 }
 
 /**
- * Returns the type of an event as it is written, or an empty string if it has none. A `type` elsewhere in the event does
- * not count: clients choose the ids of items, which are repeated in events.
+ * Returns the type of an event as it is written, or an empty string if it has none. A `type` elsewhere in the event
+ * does not count: clients choose the ids of items, which are repeated in events.
  */
 export function typeOfEvent(event: Buffer): string {
   let depth = 0;
@@ -173,8 +175,8 @@ function behind(event: Buffer, at: number): number {
 }
 
 /**
- * Returns whether a server event is clearly one of the protocol's own that reports neither an error nor usage, such as a
- * piece of audio or text. Detects nearly all of these by their names and type. False is inconclusive.
+ * Returns whether a server event is clearly one of the protocol's own that reports neither an error nor usage, such as
+ * a piece of audio or text. Detects nearly all of these by their names and type. False is inconclusive.
  */
 export function isPiece(event: Buffer): boolean {
   const type = plainTypeAt(event);

@@ -12,8 +12,8 @@ import { encodedKeyError, keyError, vendorAccountErrorOf } from '../error-format
 import { isPlainEvent } from './event-type.js';
 
 /*
- * Events of clients are passed on unchanged, except for the model that they name and for members that could redirect the
- * upstream: the call was routed, and is charged, as one of another model.
+ * Events of clients are passed on unchanged, except for the model that they name and for members that could redirect
+ * the upstream: the call was routed, and is charged, as one of another model.
  */
 
 const named = { reads: ['model'], notes: ['model'], steers: true };
@@ -101,8 +101,8 @@ function textFault(event: Buffer, start: number): GatewayError | null {
 }
 
 /**
- * Returns whether some parser may read an object where this one reads none: Python's accepts bytes in UTF-16 and UTF-32,
- * and numbers such as `NaN`. Audio rarely begins and ends like that.
+ * Returns whether some parser may read an object where this one reads none: Python's accepts bytes in UTF-16 and
+ * UTF-32, and numbers such as `NaN`. Audio rarely begins and ends like that.
  */
 function mayBeObject(event: Buffer): boolean {
   let at = 0;
@@ -122,7 +122,9 @@ function behind(event: Buffer, at: number): number {
   return next;
 }
 
-/** Returns whether an object or list may begin at an offset, by its first two characters (RFC 8259 sections 4 and 5). */
+/**
+ * Returns whether an object or list may begin at an offset, by its first two characters (RFC 8259 sections 4 and 5).
+ */
 function beginsLikeJson(event: Buffer, start: number): boolean {
   const next = event[skipSpace(event, start + 1)];
   if (event[start] === OPEN_BRACE) return next === QUOTE || next === CLOSE_BRACE;

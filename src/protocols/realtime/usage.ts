@@ -46,7 +46,8 @@ const mostEnded = 64;
 const longestId = 256;
 
 /**
- * Work of an upstream that was requested or has begun, and whose usage has not been reported: responses and transcripts.
+ * Work of an upstream that was requested or has begun, and whose usage has not been reported: responses and
+ * transcripts.
  */
 export class OpenUsage {
   #responses = 0;
