@@ -78,8 +78,8 @@ export function modelListFormat(source: CredentialSource): ModelListFormat {
 }
 
 /**
- * Checks the version header of the messages protocol. Any date is accepted. Translated calls of other protocols get a
- * version here, and for a list of models the header is only a hint.
+ * Checks the version header of the messages protocol. Any date is accepted. A call of another protocol may have the
+ * header, which it passes on if it is translated. For a list of models, the header is only a hint.
  * @returns the 400 for a version that is missing or not a date, or null
  */
 export function checkVendorcVersion(style: AuthStyle, version: string): GatewayError | null {
@@ -281,7 +281,7 @@ export function vendorLines(
 
 /**
  * Returns the list of beta features in a client's header, changed by a target's rules. A header that the config sets
- * replaces the client's. To the client's own header, the features that the rules name are added.
+ * replaces the client's. In any other, features are added and removed as the rules say.
  */
 function ruledBetas(name: string, asked: string, { headers, clientHeaders }: ConfiguredHeaders): string {
   if (clientHeaders === null) return asked;

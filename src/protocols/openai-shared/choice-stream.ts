@@ -149,10 +149,7 @@ function hideUsage(run: Buffer): Buffer {
   let length = 0;
   let from = 0;
   let strays = 0;
-  /**
-   * `done` is the offset up to which nothing more has to be hidden; the other is the end of the last event that was
-   * parsed.
-   */
+  /** Nothing before `done` has to be hidden any more. `parsed` is the end of the last event that was parsed. */
   let done = 0;
   let parsed = 0;
   for (let at = run.indexOf(usageKey); at !== -1; at = run.indexOf(usageKey, done)) {
