@@ -1,17 +1,18 @@
 /*
  * A call under limits, step by step. A worker has a `LeaseHolder`, the primary the one `PoolOwner`.
  *
- * 1. `flow/limits/admit` makes the call's limits (`pools.ts`) into demands: so many units of each pool.
- * 2. `take`: where this worker holds the units of all of them, the call is let in, without a message.
- * 3. `acquire`: where one is short, the call is denied at once if it is known that nobody has more (`HeldPool.denial`), or, as
- *    `unknown`, if the line of that pool is full (`maxWaiting`); else it waits in that line, and the primary is asked (`lease-messages.ts`).
- * 4. The owner grants what it has free; where that is too little it asks the other hosts for their shares (`ShareSource`)
- *    and recalls what its other workers have idle, and then answers, with too little where there is no more.
- * 5. With the answer the calls of the line are let in or denied, first come first served; after a second without an
- *    answer `outage.rates` decides.
- * 6. A call that is let in has an `Admission`: at its end `settle` says what it really used, and `release` frees its slots.
- * 7. Units of a window come back after their minute (`sliding-window.ts`). What is idle beyond the slice goes back to the
- *    owner with a sweep.
+ * 1. `flow/limits/admit` turns the call's limits (`pools.ts`) into demands: a number of units of each pool.
+ * 2. `take`: if this worker holds the units of all demands, the call is admitted without a message.
+ * 3. `acquire`: if a pool lacks units, the call is denied immediately when it is known that no more exist (`HeldPool.denial`). If
+ *    the queue of that pool is full (`maxWaiting`), it is denied as `unknown`. Otherwise the call waits in that queue, and the
+ *    worker requests units from the primary (`lease-messages.ts`).
+ * 4. The owner grants what it has free. If that is too little, it requests shares from other hosts (`ShareSource`), recalls idle
+ *    units from its other workers, and then replies, possibly with less than requested.
+ * 5. On the reply, the waiting calls are admitted or denied in order of arrival. After a second without a reply,
+ *    `outage.rates` decides.
+ * 6. An admitted call has an `Admission`. At its end `settle` reports what it really used, and `release` frees its slots.
+ * 7. Units of a window become free again after their minute (`sliding-window.ts`). A sweep returns idle units beyond the slice
+ *    to the owner.
  */
 
 import { Admission, type Decision, type Denial, graver } from './admission.js';
@@ -31,57 +32,57 @@ import { type Demand, isGivenBack, type Pool, type PoolView, untouched } from '.
 import { bucketMs, bucketOf } from './sliding-window.js';
 import { DecidedCalls, WaitingCall } from './waiting-line.js';
 
-/** A call waits for units at most so long. */
+/** Longest wait of a call for units. */
 const mostWaitMs = 1000;
-/** After a recall, what becomes idle goes back at once for so long. */
+/** How long after a recall idle units are returned immediately. */
 const recalledMs = 1000;
-/** How often the pools are swept of which more than a slice is held, in ticks. */
+/** Ticks between sweeps of pools of which more than a slice is held. */
 const sweepTicks = 10;
-/** How often, in ticks, a pool of slots in use is swept, since a call may hold one for long, and any pool that is idle. */
+/** Ticks between sweeps of idle pools, and of pools of slots in use, which calls may hold for long. */
 const slotTicks = 600;
-/** A pool is forgotten when it was idle at so many looks, after a quarter of an hour: to make it anew costs as much as a call. */
+/** Consecutive idle sweeps after which a pool is dropped: a quarter of an hour. Creating it again costs as much as a call. */
 const mostIdleSweeps = 12;
 
 interface LeaseHolderOptions {
-  /** Milliseconds of a monotonic clock that all processes of the host share. Never a remembered value. */
+  /** Returns the milliseconds of a monotonic clock that all processes of the host share. Reads the clock every time. */
   readonly now: () => number;
-  /** Sends to the primary, in order. Must not throw, nor call the holder. */
+  /** Sends a message to the primary, in order. Must not throw or call the holder. */
   readonly send: (message: HolderMessage) => void;
   /**
-   * Runs something once the present turn of the event loop is over, so that all that happens in it is one message. At
-   * once unless given.
+   * Runs a callback at the end of the turn of the event loop, so that everything in it becomes one message. Default: runs it
+   * immediately.
    */
   readonly defer?: (run: () => void) => void;
   /**
-   * What becomes of a call of which nobody can say whether there is room for it, since the primary does not answer in
-   * time or is gone: `open` lets it in, beyond the limits, but for money; `closed` denies it as `unknown`.
+   * What to do with a call if the primary does not reply in time, or is gone. `open` admits it beyond the limits, except for
+   * budgets. `closed` denies it as `unknown`.
    */
   readonly outageRates: () => 'open' | 'closed';
-  /** Calls that may wait for units of one pool. Default 1,000. */
+  /** Most calls that wait for units of one pool. Default: 1,000. */
   readonly maxWaiting?: number;
 }
 
 const runNow = (run: () => void): void => run();
 
-/** A worker's side of all limits: it holds leased units and decides calls by them. */
+/** A worker's side of all limits. Holds leased units, and admits or denies calls by them. */
 export class LeaseHolder {
   readonly #now: () => number;
   readonly #maxWaiting: number;
   readonly #outageRates: () => 'open' | 'closed';
   readonly #outbox: Outbox;
   readonly #pools = new HeldPools();
-  /** Those whose units other workers lack, or lacked a moment ago, or that owe some. */
+  /** Pools whose units other workers lack or lacked recently, or that owe units. */
   readonly #recalled = new Set<HeldPool>();
-  /** Those with calls that wait. */
+  /** Pools with waiting calls. */
   readonly #awaited = new Set<HeldPool>();
   readonly #decided = new DecidedCalls();
   #isConnected = true;
-  /** What is held may be used until then. */
+  /** Until when held units may be used. */
   #until = Number.POSITIVE_INFINITY;
   #sequence = 0;
-  /** How often it has ticked. */
+  /** Number of ticks so far. */
   ticks = 0;
-  /** When it last looked at its clock, or was told the time. */
+  /** The last known time. */
   #seenAt = 0;
 
   constructor(options: LeaseHolderOptions) {
@@ -93,10 +94,10 @@ export class LeaseHolder {
   }
 
   /**
-   * Takes the units of all demands where this worker has them, as it has for nearly every call.
+   * Takes the units of all demands if this worker holds them, as it does for nearly every call.
    * @param demands each pool once
-   * @param now by the holder's clock, looked at just now
-   * @returns null where it has not, and then nothing was taken: `acquire` tells more
+   * @param now current time of the holder's clock
+   * @returns null if it does not hold them; nothing was taken then, and `acquire` decides
    */
   take(demands: readonly Demand[], now: number): Admission | null {
     this.#seenAt = now;
@@ -105,8 +106,8 @@ export class LeaseHolder {
   }
 
   /**
-   * As `take`, and waits for units, or says why not.
-   * @param onDecided called once, later, when the result is `pending` and is not cancelled
+   * As `take`, but waits for units, or returns why the call is denied.
+   * @param onDecided called once, later, if the result is `pending` and is not cancelled
    */
   acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | WaitingCall {
     const now = this.#now();
@@ -126,7 +127,7 @@ export class LeaseHolder {
       onCancel,
     });
     this.#wait(waiting, short);
-    // It will lack the others, too, once it has this one: all are asked for at once.
+    // The call will also lack the other units, so all are requested together.
     for (let i = short + 1; i < demands.length; i++) {
       const { pool, amount } = demands[i] as Demand;
       const held = this.#pools.of(pool);
@@ -137,7 +138,7 @@ export class LeaseHolder {
     return waiting;
   }
 
-  /** Takes the primary's message. */
+  /** Handles a message of the primary. */
   receive({ slices, leases, until, answers, recalls, debts, refilled }: OwnerMessage): void {
     const now = this.#now();
     if (slices !== undefined) this.#pools.setSlices(slices);
@@ -154,8 +155,8 @@ export class LeaseHolder {
   }
 
   /**
-   * The primary is gone for good: what is held may be used up. Where other workers may have more, `outageRates` decides,
-   * and all else is denied.
+   * Called when the primary is gone. Held units may be used up. Where other workers may hold more, `outageRates` decides; all
+   * other calls are denied.
    */
   disconnect(): void {
     this.#isConnected = false;
@@ -168,7 +169,7 @@ export class LeaseHolder {
     this.#finish();
   }
 
-  /** Decides on calls that have waited long enough, and sends idle units back. To be called about every 100 ms. */
+  /** Decides calls that have waited long enough, and returns idle units. To be called about every 100 ms. */
   tick(): void {
     const now = this.#now();
     this.#seenAt = now;
@@ -193,24 +194,24 @@ export class LeaseHolder {
     this.#finish();
   }
 
-  /** Sends back all that is not in use: the worker is about to end. */
+  /** Returns all units that are not in use, since the worker is about to end. */
   close(): void {
     this.#outbox.tellSpent();
     const now = this.#now();
-    // With its end the slices are free by themselves.
+    // Slices become free when the worker ends.
     for (const held of this.#pools.values()) if (!held.isSettled(now)) this.#sendBack(held, held.available);
     this.#finish();
-    // The process may end before the turn does.
+    // Sent now, since the process may end within this turn.
     this.#outbox.flushNow();
   }
 
-  /** What a caller may be told of a limit, as it was a moment ago. */
+  /** Returns what clients may be told about a limit, which may be slightly out of date. */
   peek(pool: Pool): PoolView {
     const held = this.#pools.seen(pool);
     return held === null ? untouched(pool) : held.view(pool, this.#seenAt);
   }
 
-  /** The numbers of its pools, one by one. */
+  /** Lists the numbers of its pools. */
   *units(): Generator<HeldUnits, void, undefined> {
     const now = this.#now();
     for (const held of this.#pools.values()) yield held.units(now);
@@ -248,7 +249,7 @@ export class LeaseHolder {
     if (isFreed) this.#finish();
   }
 
-  /** So much is used, whether there is as much or not. */
+  /** Counts units as used, whether they are available or not. */
   #overuse(held: HeldPool, amount: number): void {
     const now = this.#now();
     held.collect(now);
@@ -261,7 +262,7 @@ export class LeaseHolder {
     this.#outbox.flush();
   }
 
-  /** @returns the index of the first demand that cannot be met before those who came earlier, or -1 */
+  /** @returns the index of the first demand that cannot be met without overtaking earlier calls, or -1 */
   #firstShort(demands: readonly Demand[], sequence: number, now: number): number {
     for (let i = 0; i < demands.length; i++) {
       const { pool, amount } = demands[i] as Demand;
@@ -272,7 +273,7 @@ export class LeaseHolder {
     return -1;
   }
 
-  /** Takes the units of demands that `#firstShort` has just found to be met. */
+  /** Takes the units of demands for which `#firstShort` has returned -1. */
   #admit(demands: readonly Demand[], now: number): Admission {
     for (let i = 0; i < demands.length; i++) {
       const { pool, amount } = demands[i] as Demand;
@@ -283,13 +284,13 @@ export class LeaseHolder {
     return new Admission(this, demands, bucketOf(now));
   }
 
-  /** Asks for more units of a pool that will be short soon, so that no call has to wait for them. */
+  /** Requests more units of a pool that will soon lack some, so that no call has to wait. */
   #askAhead(held: HeldPool): void {
     this.#ask(held, held.usable + 1, held.usable + 1);
     this.#outbox.flush();
   }
 
-  /** A denial that needs nobody's word, or null. */
+  /** Returns a denial that is certain without the primary, or null. */
   #certainDenial(demands: readonly Demand[], sequence: number, now: number): Denial | null {
     let denied: Denial | null = null;
     for (const demand of demands) {
@@ -300,30 +301,30 @@ export class LeaseHolder {
       if (!isShort && (amount === 0 || !this.#isLapsed(pool, now))) continue;
       if (!this.#needNotAsk(held, amount, now)) continue;
       const denial = held.denial(demand, now, !this.#isConnected);
-      // There are units, and nobody is left who could say whether they still count.
+      // There are units, but without the primary it is unknown whether they are still valid.
       const isLapsedAlone = !isShort && !this.#isConnected;
       denied = graver(denied, isLapsedAlone ? { ...denial, reason: 'unknown' } : denial);
     }
     return denied;
   }
 
-  /** The primary is gone, which alone could say whether there is room for a call. */
+  /** Decides a call that only the primary could decide, which is gone. */
   #isLetInAlone({ reason }: Denial, demands: readonly Demand[]): boolean {
     return !this.#isConnected && reason === 'unknown' && this.#isOpenTo(demands);
   }
 
-  /** Whether a call is let in where nobody says that there is too little. Money is never given so. */
+  /** Whether to admit a call without a reply of the primary. Budgets never admit that way. */
   #isOpenTo(demands: readonly Demand[]): boolean {
     return this.#outageRates() === 'open' && demands.every(({ pool }) => pool.kind !== 'budget');
   }
 
-  /** Lets a call in, whatever is held. */
+  /** Admits a call, whatever is held. */
   #admitBeyond(demands: readonly Demand[], now: number): Admission {
     for (const { pool, amount } of demands) this.#overuse(this.#pools.of(pool), amount);
     return new Admission(this, demands, bucketOf(now));
   }
 
-  /** What is held of it must not be used now. What is spent was reserved for good. */
+  /** Whether held units of a pool must not be used now. Spent budget was reserved for good. */
   #isLapsed(pool: Pool, now: number): boolean {
     return now >= this.#until && pool.kind !== 'budget';
   }
@@ -336,7 +337,7 @@ export class LeaseHolder {
     );
   }
 
-  /** Puts a call into the line of the pool that it lacks units of. */
+  /** Adds a call to the queue of the pool that lacks units. */
   #wait(waiting: WaitingCall, demand: number): void {
     const held = this.#pools.of((waiting.demands[demand] as Demand).pool);
     held.negotiate().line.insert(waiting, demand);
@@ -349,7 +350,7 @@ export class LeaseHolder {
     if (line.size > 0 && !isAsking) this.#ask(held, line.amount, line.least());
   }
 
-  /** Asks the primary for what is missing of so many units, unless it is asked already. */
+  /** Requests the missing units from the primary, unless that was done already. */
   #ask(held: HeldPool, amount: number, least: number): void {
     if (held.negotiate().isAsking || !this.#isConnected) return;
     this.#outbox.asks.push(held.stateAsk(amount, least, this.#sequence));
@@ -366,18 +367,18 @@ export class LeaseHolder {
     held.accept(answer);
     if (answer.number === 0) this.#pools.sweepAfter(held, sweepTicks);
     else this.#pools.sweepIn(held, sweepTicks);
-    // An answer to an earlier ask says nothing of what was asked since.
+    // A reply to an earlier request does not cover later ones.
     const isEnd = answer.short && !held.negotiate().isAsking;
     if (isEnd) held.negotiate().markExhausted(answer.retryAt, now);
     this.#decideLine(held, now, isEnd);
   }
 
-  /** It has other units of a pool than the slice that it would take for granted. */
+  /** Whether the units that a worker has of a pool differ from the slice that it would assume. */
   #noteLease({ pool: name, kind, limit, leased }: PoolLease): void {
     const pool = { name, kind, limit };
     const held = this.#pools.get(name) ?? this.#pools.add(pool, leased);
     held.slice = this.#pools.sliceOf(pool);
-    // A reload may tell of very many at once.
+    // A reload may change a great many pools.
     this.#pools.sweepAfter(held, sweepTicks);
   }
 
@@ -402,7 +403,7 @@ export class LeaseHolder {
 
   #owe(pool: string, amount: number, now: number): void {
     const held = this.#pools.get(pool);
-    // What it had is on its way back.
+    // Its former units are being returned.
     if (held === undefined) return;
     held.negotiate().owed = Math.min(held.leased, held.negotiate().owed + amount);
     this.#recalled.add(held);
@@ -410,7 +411,7 @@ export class LeaseHolder {
     this.#freed(held, now);
   }
 
-  /** Units have become available: they are owed, or for those who wait here, or elsewhere. */
+  /** Distributes units that have become available: to debts, to waiting calls, or back to the owner. */
   #freed(held: HeldPool, now: number): void {
     const negotiation = held.negotiate();
     this.#sendBack(held, Math.min(negotiation.owed, held.available));
@@ -425,8 +426,8 @@ export class LeaseHolder {
   }
 
   /**
-   * Decides the calls that wait in the line of a pool, first come first served, as far as they can be decided now.
-   * @param isEnd there is no more: who was asked for and cannot be served now is denied
+   * Decides the waiting calls of a pool in order of arrival, as far as possible now.
+   * @param isEnd no more units exist: requested calls that cannot be served now are denied
    */
   #decideLine(held: HeldPool, now: number, isEnd: boolean): void {
     const { line, through } = held.negotiate();
@@ -439,7 +440,7 @@ export class LeaseHolder {
       }
       const { pool, amount } = waiting.demands[short] as Demand;
       const lacking = this.#pools.of(pool);
-      // The answer says nothing of those who came after the question, and may need less.
+      // The reply does not cover calls that arrived after the request, which may need less.
       const isAnswered = isEnd && (waiting.sequence <= through || !this.#isConnected);
       if (lacking === held && !isAnswered) break;
       if (lacking === held || this.#needNotAsk(lacking, amount, now)) {
@@ -463,7 +464,7 @@ export class LeaseHolder {
     this.#decided.add(waiting, isLetIn ? this.#admitBeyond(demands, now) : denial);
   }
 
-  /** A call has waited long enough: where nobody has said that there is too little, the config decides. */
+  /** Decides a call that has waited long enough. Without a reply of the primary, the config decides. */
   #decideLate(waiting: WaitingCall, held: HeldPool, now: number): void {
     const { amount } = waiting.demands[waiting.demand] as Demand;
     if (
@@ -481,12 +482,12 @@ export class LeaseHolder {
     if (decision?.outcome === 'admitted') decision.undo();
     if (line === null) return;
     line.remove(waiting);
-    // Those behind it may need less.
+    // Later calls may need less.
     this.#decideLine(this.#pools.of((waiting.demands[waiting.demand] as Demand).pool), this.#now(), false);
     this.#finish();
   }
 
-  /** Sends back what was idle of a pool since it was last swept, and forgets it when nothing has been left of it for long. */
+  /** Returns units that were idle since the last sweep. Drops a pool that has been idle for long. */
   #sweep(held: HeldPool, now: number): void {
     held.collect(now);
     const idle = held.sweep();
@@ -509,33 +510,33 @@ export class LeaseHolder {
     this.#pools.sweepAfter(held, Math.max(sweepTicks, ticks));
   }
 
-  /** Sends what is to be sent, then tells what was decided. */
+  /** Sends pending messages, then reports the decisions. */
   #finish(): void {
     this.#outbox.flush();
     this.#decided.tell();
   }
 }
 
-/** What a worker is about to tell the primary: one message for everything that happens in a turn of the event loop. */
+/** Collects the messages to the primary: one for everything in a turn of the event loop. */
 class Outbox {
   recalled: PoolRecalled[] = [];
   overdrafts: PoolAmount[] = [];
   spent: PoolAmount[] = [];
   returns: PoolAmount[] = [];
   asks: PoolAsk[] = [];
-  /** Pools of which units were spent since that was last told. */
+  /** Pools with spent units that were not reported yet. */
   readonly spending = new Set<HeldPool>();
   #send: ((message: HolderMessage) => void) | null;
   readonly #defer: (run: () => void) => void;
   #isDeferred = false;
 
-  /** @param defer runs something when all has happened that happens at once */
+  /** @param defer runs a callback at the end of the turn */
   constructor(send: (message: HolderMessage) => void, defer: (run: () => void) => void) {
     this.#send = send;
     this.#defer = defer;
   }
 
-  /** Notes what was spent since this was last called. */
+  /** Adds what was spent since the last call. */
   tellSpent(): void {
     for (const held of this.spending) {
       const amount = held.tellSpent();
@@ -544,17 +545,17 @@ class Outbox {
     this.spending.clear();
   }
 
-  /** An ask that is not sent yet has a later one in its place, which the primary would hear before it. */
+  /** Replaces a request that was not sent yet by a later one. */
   withdrawAsk(pool: string): void {
     this.asks = this.asks.filter((ask) => ask.pool !== pool);
   }
 
-  /** Nothing is sent from now on. */
+  /** Stops sending. */
   close(): void {
     this.#send = null;
   }
 
-  /** Has everything sent that was noted, once. */
+  /** Schedules sending, once. */
   flush(): void {
     if (this.#isDeferred || this.#isEmpty()) return;
     this.#isDeferred = true;
