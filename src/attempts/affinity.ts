@@ -1,13 +1,13 @@
 /**
- * Where calls that begin alike go: hashes of 32 bits, and rendezvous hashing (highest random weight) over them. Every
- * worker and every gateway comes to the same answer from the same config, without a table. The hashes are not meant to
- * withstand somebody who looks for collisions: all that he can reach is that his own calls go to one target, and the
- * bound on its load holds for them as well.
+ * Hashes that send calls that begin alike to the same target: 32 bits, with rendezvous hashing (highest random weight) over
+ * them. Every worker and every gateway gets the same result from the same config, without a table. The hashes do not resist
+ * a search for collisions. All that a collision achieves is that a client's own calls reach one target, and the bound on its
+ * load applies to them as well.
  */
 
 import { wordAt } from '../wire/json-skip.js';
 
-/** Bytes of a prompt that decide. A prompt cache knows beginnings, and hashing more would cost every call. */
+/** Bytes of a prompt that are hashed. A prompt cache works on beginnings, and hashing more would cost every call. */
 export const affinityBytes = 1024;
 
 /** Spreads the bits of a block upward (MurmurHash3 for x86, as are the next two). */
@@ -16,7 +16,7 @@ function scramble(block: number): number {
   return Math.imul((product << 15) | (product >>> 17), 0x1b873593);
 }
 
-/** Takes in a block of 32 bits. */
+/** Mixes a block of 32 bits into a hash. */
 function mixIn(hash: number, block: number): number {
   const mixed = hash ^ scramble(block);
   return (Math.imul((mixed << 13) | (mixed >>> 19), 5) + 0xe6546b64) | 0;
@@ -32,9 +32,9 @@ function avalanche(hash: number): number {
 }
 
 /**
- * Hashes a text.
- * @param seed the hash of what stands before it, or any number
- * @returns a signed integer of 32 bits, which V8 keeps without an allocation
+ * Hashes a string.
+ * @param seed the hash of the text before it, or any number
+ * @returns a signed integer of 32 bits, which V8 stores without an allocation
  */
 export function hashText(seed: number, text: string): number {
   const { length } = text;
@@ -46,7 +46,7 @@ export function hashText(seed: number, text: string): number {
 }
 
 /**
- * Hashes the bytes from `from` to before `to`, of which `affinityBytes` at most are read.
+ * Hashes the bytes from `from` to before `to`, at most `affinityBytes` of them.
  * @param seed the hash of what stands before them, or any number
  * @returns a signed integer of 32 bits
  */
@@ -63,25 +63,24 @@ export function hashBytes(seed: number, bytes: Uint8Array, from: number, to: num
 }
 
 /**
- * Hashes whose calls they are and for which model: the seed for `hashBytes` over the prompt. Keys do not share it, so
- * that nobody learns from an answer's speed what others have asked.
+ * Hashes the owner and the model of calls: the seed for `hashBytes` over the prompt. Keys do not share it, so that the speed
+ * of an answer does not reveal what other keys have sent.
  */
 export function ownerHash(keyId: string, model: string): number {
   return hashText(hashText(0, keyId), model);
 }
 
-/** Hashes what a target is known by. */
+/** Hashes the identity of a target. */
 export function targetHash(upstream: string, model: string): number {
   return hashText(hashText(0x9e3779b9, upstream), model);
 }
 
 /**
- * How much a target wants a call: among several the highest wins, and each wins a share of all hashes that is its
- * share of the weights. It depends on nothing but these three, so that a target that goes takes only its own share
- * with it, and one that comes takes from each what is due to it.
- *
- * The form is weight / -ln(u), where u is the hash of both, in (0, 1): -ln(u) / weight is exponentially distributed
- * with that weight as its rate, and the lowest of several such is each one with the probability of its share.
+ * Returns the score of a target for a call. The highest of several wins, and each target wins a share of all hashes equal to
+ * its share of the weights. The score depends only on these three values. A removed target thus moves only its own share of
+ * calls, and an added one takes its due from each of the others.
+ * The form is weight / -ln(u), where u is the hash of both, in (0, 1): -ln(u) / weight is exponentially distributed with
+ * that weight as its rate, and each of several is the lowest with the probability of its share.
  * @param hash of the call
  * @param target its hash
  * @param weight 0 or more; 0 loses to every other
@@ -92,8 +91,8 @@ export function rendezvousScore(hash: number, target: number, weight: number): n
 }
 
 /**
- * How much a key of an upstream wants a call, of which the highest gets it: a prompt cache belongs to an account, and
- * keys may be of several. The text of each key decides, not its place, so that one more or less moves only its own
+ * Returns the score of an upstream's key for a call, which the highest gets. A prompt cache belongs to an account, and keys
+ * may belong to several. The text of each key decides, not its place, so that adding or removing one moves only its own
  * share of calls.
  * @param hash of the call
  * @param key hash of the key's text

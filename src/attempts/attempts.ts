@@ -27,8 +27,8 @@ export interface Asker {
 }
 
 /**
- * The plan of one call's attempts: its targets in the order in which they are tried, and the current one with its API key. Decides
- * by the `verdict` what follows a failed attempt, for calls of every kind.
+ * The plan of one call's attempts: its targets in the order in which they are tried, and the current one with the key for
+ * it. The `verdict` decides what follows a failed attempt, for calls of every kind.
  */
 export class AttemptPlan {
   target: Target;
@@ -83,8 +83,8 @@ export class AttemptPlan {
 
   /**
    * Begins the attempt that `planNext` has planned, immediately or after a back-off.
-   * @param failure the failure of the attempt before
-   * @returns the back-off, which has to be cancelled if the client disconnects; null for none
+   * @param failure of the attempt before
+   * @returns the back-off, which has to be cancelled if the client disconnects; null if there is none
    */
   beginPlanned(failure: GatewayError | null): Wait | null {
     const asker = this.#asker;
@@ -228,7 +228,7 @@ export class AttemptPlan {
     return this.call.model.targets.length === 1 || this.health.mayTake(now);
   }
 
-  /** Index of the next target that may be tried; past the end if there is none. */
+  /** Returns the index of the next target that may be tried; beyond the last if there is none. */
   #nextAt(now: number, behind = this.#index): number {
     for (let at = behind + 1; ; at++) {
       const target = this.#targets[at];
@@ -260,8 +260,8 @@ interface AttemptStart extends Pick<AttemptPlan, 'target' | 'health' | 'keyIndex
 }
 
 /**
- * One attempt of a call at a target, for the target's health and the metrics. It ends once; later calls of its methods have no
- * effect.
+ * One attempt of a call at a target, for the target's health and the metrics. It is in flight from the start and ends once.
+ * Later reports have no effect.
  */
 export class Attempt {
   readonly target: Target;
@@ -299,7 +299,7 @@ export class Attempt {
     this.#services.recorder.recordAttempt(this.target, 'ok');
   }
 
-  /** The answer is an error. @param answered the result of `readErrorAnswer` */
+  /** Called for an error answer. @param answered the result of `readErrorAnswer` */
   answeredError({ status }: ResponseHead, answered: ErrorAnswer): void {
     if (this.#isOver) return;
     this.#endFound(this.#findingOf(answered.status), `status ${status}`, answered.retryAfterMs);

@@ -3,31 +3,31 @@ import { rendezvousScore } from './affinity.js';
 import type { HealthTable, TargetHealth } from './health.js';
 import { isAllowed, type TargetWishes } from './wishes.js';
 
-/** What a call says about where it goes. */
+/** What a call demands of its targets. */
 export interface RouteRequest {
-  /** Hash of what the call begins with: calls with the same go together. Null where that does not matter. */
+  /** Hash of the call's beginning: calls with the same hash go to the same target. Null if that does not matter. */
   readonly affinity: number | null;
-  /** Null where every target will do. */
+  /** Null if every target is allowed. */
   readonly wishes: TargetWishes | null;
 }
 
-/** A call that may go anywhere. */
+/** A call that may be sent to any target. */
 export const anyTarget: RouteRequest = Object.freeze({ affinity: null, wishes: null });
 
 const none: readonly Target[] = Object.freeze([]);
 
 /**
  * Chooses the targets of calls at one worker. Its methods take all times in milliseconds of `performance.now()`, and a
- * model's targets as its config has them, sorted by priority.
+ * model's targets in the order of its config, sorted by priority.
  */
 export class TargetChooser {
   readonly #health: HealthTable;
   readonly #random: () => number;
-  /** Beside the list that is being made: what comes first in it, and what comes first among those. */
+  /** Ranks, and scores within a rank, of the list that is being made. */
   readonly #ranks: number[] = [];
   readonly #scores: number[] = [];
 
-  /** @param random gives numbers in [0, 1) */
+  /** @param random returns numbers in [0, 1) */
   constructor(health: HealthTable, random: () => number) {
     this.#health = health;
     this.#random = random;
@@ -83,8 +83,8 @@ export class TargetChooser {
   }
 
   /**
-   * When the first of these targets may be asked again, for a call that `choose` has found none for.
-   * @returns a time, or Infinity when the call's own wishes leave none
+   * Returns when the first of these targets may be tried again, for a call for which `choose` has found none.
+   * @returns a time, or Infinity if the call's own wishes leave none
    */
   retryAt(targets: readonly Target[], { wishes }: RouteRequest, now: number): number {
     let earliest = Number.POSITIVE_INFINITY;
@@ -95,7 +95,9 @@ export class TargetChooser {
     return earliest;
   }
 
-  /** Calls that targets of one priority may have under way for each unit of their weight, this call among them. */
+  /**
+   * Returns the calls that targets of one priority may have in flight for each unit of their weight, including this call.
+   */
   #fairShare(targets: readonly Target[], priority: number, { wishes }: RouteRequest, now: number): number {
     let calls = 1;
     let weights = 0;
@@ -109,7 +111,7 @@ export class TargetChooser {
     return weights === 0 ? 0 : (this.#health.settings.loadFactor * calls) / weights;
   }
 
-  /** Puts a target in its place among the first `count`: lower ranks first, then higher scores. */
+  /** Inserts a target among the first `count`: lower ranks first, then higher scores. */
   #insert(ordered: Target[], count: number, target: Target, rank: number, score: number): void {
     const ranks = this.#ranks;
     const scores = this.#scores;
@@ -126,7 +128,7 @@ export class TargetChooser {
     scores[at] = score;
   }
 
-  /** The second draw: among those that share the first one's rank. */
+  /** Makes the second draw, among those that share the first one's rank. */
   #balance(ordered: Target[]): void {
     const equals = ordered.filter((_, at) => this.#ranks[at] === this.#ranks[0]);
     const [first] = equals;
@@ -146,7 +148,9 @@ export class TargetChooser {
   }
 }
 
-/** One call more than the bound is always free, or a handful of calls would leave the cache that knows them. */
+/**
+ * One call above the bound is always allowed. Otherwise a handful of calls would leave the target whose cache knows them.
+ */
 function isFull({ inFlight }: TargetHealth, { weight }: Target, callsPerWeight: number): boolean {
   return inFlight >= 1 + Math.ceil(callsPerWeight * weight);
 }

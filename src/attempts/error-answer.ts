@@ -23,27 +23,35 @@ import { parseErrorBody, retryAfterMsOf, statusError } from './told-error.js';
 
 const longestCause = 8192;
 
-/** What an upstream's error answer comes to. */
+/** The meaning of an upstream's error answer. */
 export interface ErrorAnswer {
-  /** By which its target and key are judged: 401, 402 or 403 where it is about our account there, whatever it came with. */
+  /**
+   * The status by which its target and key are judged: 401, 402 or 403 if it is about the gateway's account, whatever status
+   * it arrived with.
+   */
   readonly status: number;
-  /** What the caller is told; null for an answer that may pass as it came, where he speaks its protocol. */
+  /**
+   * The error for the caller; null for an answer that may be passed on unchanged if the caller uses the upstream's protocol.
+   */
   readonly error: GatewayError | null;
-  /** For so long the upstream wants to be left alone; null where it does not say. */
+  /** How long the upstream asks to be left alone; null if it does not say. */
   readonly retryAfterMs: number | null;
 }
 
 const nothing = Buffer.alloc(0);
 const highestStatus = 599;
 
-/** A 403 that is not about our account is about what was asked, and is judged as any other mistake of the caller. */
+/**
+ * A 403 that is not about the gateway's account is about the request, and is judged like any other mistake of the caller.
+ */
 function judgedStatus(status: number): number {
   return status === 403 ? 400 : status;
 }
 
 /**
- * The status by which an answer is judged that says in its own words what is wrong: our account there, a limit, or the
- * caller's mistake, as if it had come with it. Null for any other error, which is the upstream's failure.
+ * Returns the status by which an answer is judged that reports in its own words a problem of the gateway's account, a limit,
+ * or the caller's mistake. It is judged as if it had arrived with that status. Null for any other error, which is the
+ * upstream's failure.
  */
 export function toldStatus({ source, status, vendorAccountStatus }: GatewayError): number | null {
   if (vendorAccountStatus !== null) return vendorAccountStatus;
@@ -52,7 +60,7 @@ export function toldStatus({ source, status, vendorAccountStatus }: GatewayError
 
 /**
  * Reads an answer with an error status.
- * @param body as much of it as has come
+ * @param body the part of it that has arrived
  */
 export function readErrorAnswer(upstream: Upstream, head: ResponseHead, body: Buffer): ErrorAnswer {
   const { status } = head;
@@ -62,10 +70,11 @@ export function readErrorAnswer(upstream: Upstream, head: ResponseHead, body: Bu
   const account = numbered ?? vendorAccountStatusOf(status, parsed);
   if (account !== null) return { status: account, error: accountError(account, status, body), retryAfterMs };
   const judged = judgedStatus(status);
-  // Pages of what stands in between, an echo of our own request: the status alone is told.
+  // Such bodies are HTML pages of proxies, or an echo of the gateway's own request. Only the status is reported.
   if (status > highestStatus)
     return { status: judged, error: new GatewayError('upstream_error'), retryAfterMs };
-  // The status says whose mistake it is: a caller who gets an upstream to echo our key costs the key nothing.
+  // The status shows whose mistake it is. A caller who gets an upstream to echo the gateway's key does not make that key
+  // count as refused.
   const passes = parsed !== null && secretError(body.toString('utf8'), upstream.secrets) === null;
   return { status: judged, error: passes ? null : statusError(head, nothing), retryAfterMs };
 }
@@ -75,8 +84,8 @@ function accountError(account: VendorAccountStatus, status: number, body: Buffer
 }
 
 /**
- * Whether a client's request names an account at an upstream, as the config lets it. Our key may be refused beside it
- * without being at fault, and a caller could bring every key into disrepute so.
+ * Whether a client's request names an account at an upstream, as the config allows. The gateway's key may then be refused
+ * without being at fault, and a caller could otherwise get every key barred.
  */
 export function carriesAccount({ exchange }: Call, { clientHeaders }: ConfiguredHeaders): boolean {
   const pass = clientHeaders?.pass;

@@ -1,28 +1,28 @@
 import type { Model } from '../config/types.js';
 
-/** So many calls allow one hedge, so that a slow upstream does not get every call twice. */
+/** Number of calls that allow one hedge, so that a slow upstream does not get every call twice. */
 const callsPerHedge = 10;
-/** Hedges that quiet times may save up for a bad moment. */
+/** Hedges that may be saved up while few are needed. */
 const mostSaved = 10;
 
 /**
- * How many calls of each model may be hedged at one worker: one at first, and from then on a tenth of those of late. A
- * model of another config begins anew.
+ * Limits how many calls of each model are hedged at one worker: one at first, and then a tenth of the recent ones. A model
+ * of another config starts anew.
  */
 export class HedgeBudgets {
   readonly #saved = new WeakMap<Model, number>();
 
-  /** Notes a call that might be hedged. */
+  /** Counts a call that might be hedged. */
   earn(model: Model): void {
     this.#add(model, 1);
   }
 
-  /** Whether a hedge can be paid now. */
+  /** Whether the budget allows a hedge now. */
   isFree(model: Model): boolean {
     return this.#savedOf(model) >= callsPerHedge;
   }
 
-  /** Pays for a hedge. To be asked for first: `isFree`. */
+  /** Takes a hedge from the budget. Call `isFree` first. */
   spend(model: Model): void {
     this.#add(model, -callsPerHedge);
   }

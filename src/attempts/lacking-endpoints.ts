@@ -1,15 +1,15 @@
 import type { Target } from '../config/types.js';
 
-/** What an upstream did not have may have come with its next version. */
+/** How long a missing endpoint is remembered: the upstream's next version may have it. */
 const rememberedMs = 3_600_000;
-/** What an error says that is about something else than the path. */
+/** Codes of errors that are about something other than the path. */
 const otherThings = ['model_not_found', 'thread_not_found', 'previous_response_not_found'];
-/** An error that says what is missing says it in so many bytes. */
+/** Errors that name what is missing are no longer than this. */
 const longestError = 4096;
 
 /**
- * Which targets do not have an endpoint of the protocol that they speak, as this worker has seen it. Those of another
- * config begin anew, and the number of endpoints bounds what is kept of each.
+ * Remembers which targets lack an endpoint of their protocol, as seen by this worker. Targets of another config start anew.
+ * The number of endpoints bounds what is kept for each target.
  */
 export class LackingEndpoints {
   readonly #byTarget = new WeakMap<Target, Map<object, number>>();
@@ -23,7 +23,7 @@ export class LackingEndpoints {
     this.#byTarget.set(target, known.set(endpoint, now + rememberedMs));
   }
 
-  /** Whether a target has said so of late. Parameters as of `note`. */
+  /** Whether a target has recently reported that it lacks the endpoint. Parameters as of `note`. */
   has(target: Target, endpoint: object, now: number): boolean {
     const until = this.#byTarget.get(target)?.get(endpoint);
     return until !== undefined && now < until;
@@ -31,12 +31,11 @@ export class LackingEndpoints {
 }
 
 /**
- * Whether an error answer says that the upstream does not have what was asked for under a path: any 405, and a 404 that
- * is not about something that the request names. An upstream that does not have the model, a file or an item says so in
- * a 404 as well, and names it.
- * @param body of the answer, as much of it as has come
- * @param path that was asked, which an answer may quote and which may hold the model's name
- * @param request body of the request; null where it is not at hand
+ * Whether an error answer says that the upstream lacks the requested path: any 405, and a 404 that is not about something
+ * that the request names. An upstream that lacks the model, a file or an item also answers with a 404, but names it.
+ * @param body of the answer, the part of it that has arrived
+ * @param path of the request, which an answer may quote and which may hold the model's name
+ * @param request body of the request; null if it is not in memory
  */
 export function saysItLacks(
   status: number,
@@ -56,14 +55,14 @@ export function saysItLacks(
   );
 }
 
-/** Whether a text has a word that looks like an id and stands in the request. */
+/** Whether a text contains a word that looks like an id and occurs in the request. */
 function namesAnId(text: string, request: Buffer | null): boolean {
   for (const [word] of text.matchAll(/[A-Za-z0-9_-]{6,}/g))
     if (/[0-9_-]/.test(word) && request?.includes(word) === true) return true;
   return false;
 }
 
-/** Whether a text has a name as a word of its own. */
+/** Whether a text contains a name as a separate word. */
 function names(text: string, name: string): boolean {
   for (let at = text.indexOf(name); at !== -1; at = text.indexOf(name, at + 1))
     if (!isOfWord(text, at - 1) && !isOfWord(text, at + name.length)) return true;

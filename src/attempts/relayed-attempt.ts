@@ -9,57 +9,60 @@ import { Attempt, type AttemptPlan } from './attempts.js';
 import { readErrorAnswer } from './error-answer.js';
 import { statusError } from './told-error.js';
 
-/** Error answers are read up to this size to see what they are about. */
+/** Error answers are read up to this size to find out what they are about. */
 const judgedErrorBytes = 256 * 1024;
-/** An answer that is given up is read to its end up to this size, so that its connection can be used again. */
+/** An answer that is given up is read to its end up to this size, so that its connection can be reused. */
 const mostDiscarded = 64 * 1024;
 
 /**
- * The call's side of its attempts: hears what becomes of them, and decides what follows. Of an attempt that failed, and of
- * an error answer, another one may follow while nothing of an answer was relayed.
+ * The call's side of its attempts: notified of their results, and decides what follows. After a failed attempt or an error
+ * answer, another attempt may follow while nothing of an answer was relayed.
  */
 export interface AttemptOwner {
-  /** An error answer has come, as far as it is read. Where another attempt follows, this one is told to `discard` it. */
+  /**
+   * Called when an error answer has arrived, or the part of it that is read. If another attempt follows, this one is told to
+   * `discard` it.
+   */
   onErrorAnswer(attempt: RelayedAttempt, answer: JudgedErrorAnswer): void;
   /**
-   * An error answer takes up so many bytes of memory until it is judged.
-   * @returns false when there is no room for them
+   * Takes memory for an error answer until it is judged.
+   * @returns false if there is no room for it
    */
   tryHold(bytes: number): boolean;
-  /** @returns true when another attempt of the call is still under way, and takes the place of this one */
+  /** @returns true if another attempt of the call is in flight and takes the place of this one */
   switchToOther(attempt: RelayedAttempt): boolean;
   /**
-   * @param cause how the upstream failed or, where it answered, why its answer was given up
-   * @param head of the answer that tells of the error; null where there was none, or nothing of it may be passed on
+   * @param cause how the upstream failed or, if it answered, why its answer was given up
+   * @param head of the answer that reports the error; null if there was none, or nothing of it may be passed on
    */
   onAttemptFailed(error: GatewayError, cause: UpstreamFailure | GivenUpBy, head: ResponseHead | null): void;
 }
 
-/** An error answer, and how it is judged. */
+/** An error answer and its judgement. */
 export interface JudgedErrorAnswer {
   readonly head: ResponseHead;
-  /** As much of it as has come. */
+  /** The part of it that has arrived. */
   readonly body: Buffer;
-  /** By which it is judged. */
+  /** The status by which it is judged. */
   readonly status: number;
-  /** What it tells. */
+  /** The error that it reports. */
   readonly error: GatewayError;
 }
 
-/** How an attempt was prepared, as far as its answer is concerned. */
+/** The parts of a prepared attempt that its answer needs. */
 interface AttemptParts {
   readonly transform: AnswerTransform;
   readonly gatewayPath: GatewayPath;
   readonly leftOut: Call['leftOut'];
 }
 
-/** An error answer that is not judged yet, and what has come of it. */
+/** The part that has arrived of an error answer that is not judged yet. */
 interface ErrorAnswerSoFar {
   readonly head: ResponseHead;
   readonly body: Gather;
 }
 
-/** An attempt whose answer is handed on while it comes. */
+/** An attempt whose answer is relayed while it arrives. */
 export class RelayedAttempt extends Attempt implements UpstreamHandler, UpstreamExchange {
   readonly transform: AnswerTransform;
   readonly gatewayPath: GatewayPath;
@@ -67,13 +70,13 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   exchange: UpstreamExchange | null = null;
   readonly #call: ResolvedCall;
   readonly #owner: AttemptOwner;
-  /** For what is still to come of its answer. */
+  /** Handler of the rest of its answer. */
   handler: UpstreamHandler;
   /** A good answer has begun. */
   isAnswered = false;
-  /** Its answer has been given up, and the call goes on without it. */
+  /** Its answer was given up, and the call continues without it. */
   #isDiscarded = false;
-  /** Until it is judged. */
+  /** Set until it is judged. */
   #errorAnswer: ErrorAnswerSoFar | null = null;
 
   constructor(
@@ -100,7 +103,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     return this.exchange?.bodyReleased ?? false;
   }
 
-  /** Its answer is an error, of which not all has come. */
+  /** Its answer is an error that has not arrived completely. */
   get isErrorComing(): boolean {
     return this.#errorAnswer !== null;
   }
@@ -115,7 +118,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     }
     const errorAnswer = { head, body: new Gather(judgedErrorBytes) };
     this.#errorAnswer = errorAnswer;
-    // The upstream's own failure is one whatever its body says. Of any other the body tells whose it is.
+    // A failure of the upstream counts whatever its body says. For other errors, the body shows whose fault they are.
     if (status >= 500) this.#decide(errorAnswer);
   }
 
@@ -133,7 +136,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
 
   onEnd(): void {
     if (this.#errorAnswer !== null) this.#decide(this.#errorAnswer);
-    // It may find that the answer is of no use, and cancel.
+    // The handler may find that the answer is useless, and cancel.
     if (!this.#isDiscarded) this.handler.onEnd();
     this.succeeded();
   }
@@ -146,7 +149,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
 
   #noteEnd(failure: UpstreamFailure): void {
     const told = this.transform.passedError;
-    // All of its answer was there, or nobody waits for it: how the connection ends is of no interest any more.
+    // The whole answer had arrived, or nothing waits for it: the end of the connection no longer matters.
     const isOver = this.#call.accounted || this.transform.isComplete;
     if (told !== null) this.unusable(told);
     else if (isOver) this.succeeded();
@@ -158,11 +161,11 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     this.handler.onFault?.(where, fault);
   }
 
-  /** Judges an error answer by what has come of it: it is handed on, unless the call goes on without it. */
+  /** Judges an error answer by the part that has arrived. It is relayed unless the call continues without it. */
   #decide({ head, body: gathered }: ErrorAnswerSoFar): void {
     this.#errorAnswer = null;
     const body = gathered.take();
-    // Its memory is given back here: whoever gets the body takes it again.
+    // Its memory is returned here. The code that gets the body takes it again.
     if (body.length > 0) this.#owner.tryHold(0);
     const answered = readErrorAnswer(this.target.upstream, head, body);
     const { status, error } = answered;
@@ -174,15 +177,15 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     if (body.length > 0) this.handler.onData(body);
   }
 
-  /** Reads no more of an error answer than its connection may still be used after. */
+  /** Reads an error answer only as far as its connection can still be reused. */
   discard({ status, contentLength }: ResponseHead): void {
     this.#isDiscarded = true;
     if (status >= 500 && (contentLength < 0 || contentLength > mostDiscarded)) this.exchange?.cancel();
   }
 
   /**
-   * Cancels an answer that had begun: only what the upstream has done counts against it.
-   * @param error what its caller is told
+   * Cancels an answer that had begun. Only what the upstream has done counts against it.
+   * @param error the error for the caller
    */
   cancelFor(reason: GivenUpBy, error: GatewayError): void {
     if (reason === 'unusable_answer') this.unusable(error);

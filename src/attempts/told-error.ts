@@ -5,7 +5,7 @@ import { isObject, type JsonObject, parseJson, textOf, textOrNull } from '../wir
 const longestMessage = 2000;
 /** Milliseconds in a header. */
 const decimal = /^\d{1,12}(?:\.\d+)?$/;
-/** A duration of Protocol Buffers in JSON. */
+/** A Protocol Buffers duration in JSON. */
 const retryDelay = /^(\d{1,9}(?:\.\d{1,9})?)s$/;
 
 const messages: Record<UpstreamFailureReason, readonly [ErrorKind, string]> = {

@@ -7,17 +7,17 @@ const mostNames = 32;
 const shownCharacters = 64;
 
 /**
- * The targets that one request asks for. A name is that of an upstream, or of an upstream and its model with a slash
- * between them.
+ * The targets that one request demands. A name is that of an upstream, or of an upstream and its model with a slash between
+ * them.
  */
 export interface TargetWishes {
-  /** Only these; empty where every target will do. */
+  /** Only these; empty if every target is allowed. */
   readonly wanted: readonly string[];
-  /** None of these, also when it is wanted by a name that says less. */
+  /** None of these, even if `wanted` allows one by a less specific name. */
   readonly excluded: readonly string[];
 }
 
-/** What the value of a header says, or what is wrong with it, as a sentence for its sender. */
+/** The result of parsing the header, or what is wrong with it, as a sentence for its sender. */
 type ParsedWishes =
   | { readonly ok: true; readonly wishes: TargetWishes }
   | { readonly ok: false; readonly problem: string };
@@ -33,7 +33,7 @@ export function parseWishes(value: string): ParsedWishes {
   const excluded: string[] = [];
   for (const part of value.split(',')) {
     const item = part.trim();
-    // A list may have empty places (RFC 9110 section 5.6.1).
+    // A list may have empty elements (RFC 9110 section 5.6.1).
     if (item === '') continue;
     const isExcluded = item.startsWith('!');
     const name = isExcluded ? item.slice(1).trim() : item;
