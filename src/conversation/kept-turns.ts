@@ -51,7 +51,7 @@ export interface Recalled {
   readonly turn: KeptTurn | null;
   /** Members that the answer repeats but that are no longer in the body. */
   readonly echo: JsonObject | null;
-  /** JSON text of the whole input, for targets that recognize a conversation by it. Null if part of it is elsewhere. */
+  /** JSON text of the whole input, with which a socket continues its history. Null if part of it is elsewhere. */
   readonly input: string | null;
 }
 

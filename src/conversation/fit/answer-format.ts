@@ -29,14 +29,14 @@ export function fitAnswerSchema(
   const { format } = request;
   if (rules === null || format?.kind !== 'schema' || request.from === protocol) return null;
   if (rules.onlyStrict && !(format.strict ?? clientTraitsOf(request).strictAnswers)) return null;
-  const told: string[] = [];
-  const schema = strictly(telling(format.schema, rules, told), rules, strictTools);
+  const moved: string[] = [];
+  const schema = asStrict(moveKeywords(format.schema, rules, moved), rules, strictTools);
   if (schema === null) {
     leaveOut(request, 'strict', leftOut);
     const loose = { ...request, format: { ...format, strict: null } };
     return { request: rules.onlyStrict ? loose : instructed(request, format.schema), restorer: null };
   }
-  for (const name of told) leftOut.add(name);
+  for (const name of moved) leftOut.add(name);
   const strict = rules.onlyStrict ? true : format.strict;
   return { request: { ...request, format: { ...format, schema, strict } }, restorer: null };
 }
@@ -49,7 +49,7 @@ function instructed(request: ConversationRequest, schema: JsonObject): Conversat
 const nothing: ReadonlySet<string> = new Set();
 
 /** @returns null for a schema that cannot be made strict */
-function strictly(
+function asStrict(
   schema: JsonObject,
   { onlyStrict }: AnswerSchemaRules,
   strict: StrictRules | null,
@@ -69,9 +69,9 @@ const closing = 'additionalProperties';
 /**
  * Moves keywords that are not allowed into descriptions. Works from the outside in, so that each is moved once, as the
  * client wrote it, and the schema grows by at most its own length.
- * @param told receives the names of the keywords that were moved
+ * @param moved receives the names of the keywords that were moved
  */
-function telling(schema: JsonObject, rules: AnswerSchemaRules, told: string[]): JsonObject {
+function moveKeywords(schema: JsonObject, rules: AnswerSchemaRules, moved: string[]): JsonObject {
   const kept: [string, unknown][] = [];
   const words: string[] = [];
   const isReference = typeof schema.$ref === 'string';
@@ -80,19 +80,19 @@ function telling(schema: JsonObject, rules: AnswerSchemaRules, told: string[]): 
     // A reference stays alone: both vendors refuse keywords beside it.
     if (isReference && name !== '$ref' && name !== '$defs' && name !== 'definitions') continue;
     if (isAnyOf(name, value, schema)) {
-      if (name === 'oneOf') told.push(name);
-      kept.push(['anyOf', tellingEach(value, rules, told)]);
-    } else if (!isHeld(name, value, rules)) {
-      told.push(name);
+      if (name === 'oneOf') moved.push(name);
+      kept.push(['anyOf', moveKeywordsOfEach(value, rules, moved)]);
+    } else if (!isAllowed(name, value, rules)) {
+      moved.push(name);
       words.push(`${name}: ${JSON.stringify(value)}`);
-    } else kept.push([name, within(name, value, rules, told)]);
+    } else kept.push([name, within(name, value, rules, moved)]);
   }
   // Not by assignment: a client's property may be named `__proto__`.
   const fitted: JsonObject = Object.fromEntries(kept);
   const said = typeof fitted.description === 'string' ? `${fitted.description}\n\n` : '';
   const described = words.length === 0 ? fitted : { ...fitted, description: `${said}{${words.join(', ')}}` };
   if (isReference) return described;
-  return rules.onlyStrict ? withNullable(described) : closed(described, told);
+  return rules.onlyStrict ? withNullable(described) : closed(described, moved);
 }
 
 /**
@@ -126,26 +126,30 @@ function isNullable(schema: unknown): boolean {
   );
 }
 
-function within(name: string, value: unknown, rules: AnswerSchemaRules, told: string[]): unknown {
-  if (name === 'anyOf' || name === 'allOf') return tellingEach(listOf(value), rules, told);
+function within(name: string, value: unknown, rules: AnswerSchemaRules, moved: string[]): unknown {
+  if (name === 'anyOf' || name === 'allOf') return moveKeywordsOfEach(listOf(value), rules, moved);
   if (!isObject(value)) return value;
-  if (name === 'items') return telling(value, rules, told);
+  if (name === 'items') return moveKeywords(value, rules, moved);
   if (!named.has(name)) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([each, inner]) => [each, tellingOne(inner, rules, told)]),
+    Object.entries(value).map(([each, inner]) => [each, moveKeywordsOf(inner, rules, moved)]),
   );
 }
 
-function tellingEach(schemas: readonly unknown[], rules: AnswerSchemaRules, told: string[]): unknown[] {
-  return schemas.map((each) => tellingOne(each, rules, told));
+function moveKeywordsOfEach(
+  schemas: readonly unknown[],
+  rules: AnswerSchemaRules,
+  moved: string[],
+): unknown[] {
+  return schemas.map((each) => moveKeywordsOf(each, rules, moved));
 }
 
-function tellingOne(schema: unknown, rules: AnswerSchemaRules, told: string[]): unknown {
-  return isObject(schema) ? telling(schema, rules, told) : schema;
+function moveKeywordsOf(schema: unknown, rules: AnswerSchemaRules, moved: string[]): unknown {
+  return isObject(schema) ? moveKeywords(schema, rules, moved) : schema;
 }
 
 /** Returns whether a model can be constrained by a keyword. */
-function isHeld(
+function isAllowed(
   name: string,
   value: unknown,
   { keywords, formats, pattern, mostMinItems }: AnswerSchemaRules,
@@ -157,11 +161,11 @@ function isHeld(
   return keywords.has(name);
 }
 
-function closed(schema: JsonObject, told: string[]): JsonObject {
+function closed(schema: JsonObject, moved: string[]): JsonObject {
   if (!allowsObject(schema) || schema[closing] === false) return schema;
   // A closed object without properties would have to be empty.
   if (schema[closing] !== undefined && schema.properties === undefined) return schema;
-  if (schema[closing] !== undefined) told.push(closing);
+  if (schema[closing] !== undefined) moved.push(closing);
   return { ...schema, [closing]: false };
 }
 

@@ -127,17 +127,17 @@ export class OpenUsage {
 
   /**
    * Records a server event that may report usage. Called in the order of the events.
-   * @param told the usage that it reports
+   * @param reported the usage that it reports
    * @returns what was shown of a response that ended without reporting its usage, or null
    */
-  note(event: Buffer, told: Usage | null): Usage | null {
+  note(event: Buffer, reported: Usage | null): Usage | null {
     const type = typeOfEvent(event);
     switch (type) {
       case begun:
         this.#begin(responseOf(event));
         break;
       case responseDone:
-        return this.#endResponse(told);
+        return this.#endResponse(reported);
       case transcribing:
         this.#isTranscribing = true;
         break;
@@ -183,15 +183,15 @@ export class OpenUsage {
   }
 
   /** What was shown is now reported. What remains belongs to the other responses. */
-  #endResponse(told: Usage | null): Usage | null {
+  #endResponse(reported: Usage | null): Usage | null {
     this.#responses = Math.max(0, this.#responses - 1);
-    const untold = told === null && this.#responses === 0 ? this.shown : null;
-    const audio = told?.parts?.audioOutput ?? 0;
-    const text = (told?.output ?? 0) - audio;
+    const unreported = reported === null && this.#responses === 0 ? this.shown : null;
+    const audio = reported?.parts?.audioOutput ?? 0;
+    const text = (reported?.output ?? 0) - audio;
     const isNoneLeft = this.#responses === 0;
     this.#seconds = isNoneLeft ? 0 : Math.max(0, this.#seconds - audio / tokensPerSecond);
     this.#weight = isNoneLeft ? 0 : Math.max(0, this.#weight - weightOfToken * text);
-    return untold;
+    return unreported;
   }
 }
 
