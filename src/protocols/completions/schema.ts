@@ -15,7 +15,7 @@ import {
 const token = Type.Integer({ minimum: 0 });
 const filled = (items: TSchema) => Type.Array(items, { minItems: 1 });
 
-/** The general form comes last: it is the one that speaks for a list that is none of them. */
+/** The general form stands last: error messages for a list of any other form describe the last one. */
 const prompt = Type.Union([Type.String(), filled(token), filled(filled(token)), filled(Type.String())]);
 
 /** Body of `POST /v1/completions`. */
@@ -41,13 +41,13 @@ export const completionsRequestType = Type.Object({
   user: text,
 });
 
-/** Bodies of other endpoints, told by the member that holds their input. */
+/** Bodies of other endpoints, recognised by the member that holds their input. */
 const completionsMixedBody: MixedBody = {
   own: 'prompt',
   foreign: [bodies.chat, bodies.responses, bodies.generateContent],
 };
 
-/** The check of a completion request body, which is passed on as it came. */
+/** Check of a completion request body, which is passed on untouched. */
 export const completionsRequest = compileSchema(
   Type.Object({
     model: name,

@@ -4,7 +4,7 @@ import { type Endpoint, plainEndpoint } from '../endpoint.js';
 import { judgeError } from '../openai-shared/judge-error.js';
 import { createInputUsageReader } from '../openai-shared/usage.js';
 
-/** Finds the `usage` of an answer, which the original does not have; see `UsageReader.lastUsage`. */
+/** Finds the `usage` of an answer, which OpenAI's own does not have; see `UsageReader.lastUsage`. */
 const { lastUsage } = createInputUsageReader();
 
 /** `POST /v1/moderations` */

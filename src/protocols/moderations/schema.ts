@@ -18,13 +18,13 @@ export const moderationsRequestType = Type.Object({
   input: Type.Union([Type.String(), Type.Array(part, { minItems: 1 })]),
 });
 
-/** Bodies of other endpoints, told by the member that holds their input. */
+/** Bodies of other endpoints, recognised by the member that holds their input. */
 const moderationsMixedBody: MixedBody = {
   own: 'input',
   foreign: [bodies.chat, bodies.completions, bodies.rerank],
 };
 
-/** The check of a moderation request body, which is passed on as it came. */
+/** Check of a moderation request body, which is passed on untouched. */
 export const moderationsRequest = compileSchema(
   Type.Object({ model: nullable(name), input: given }),
   moderationsMixedBody,
