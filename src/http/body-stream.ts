@@ -2,18 +2,18 @@ import type { GatewayError } from '../errors.js';
 import { type BodyOwner, type BodyPool, refuseAnnounced, shredded, tooLarge } from './body.js';
 import type { BodySource, ChunkReceiver } from './client-link.js';
 
-/** Takes a request body piece by piece, as it comes. Nothing is called once the exchange has ended. */
+/** Receives a request body in pieces as it arrives. Nothing is called after the exchange has ended. */
 export interface BodyStreamReceiver {
   /**
    * @param chunk valid only until this returns
    * @returns false to get nothing more until `resumeBody`, which may be called before this returns, too
    */
   onChunk(chunk: Buffer): boolean;
-  /** More comes in spite of a stop: what has made room since may be told of by `resumeBody`. */
+  /** Called when more arrives after a stop. If there is room by now, the receiver may call `resumeBody`. */
   onMore(): void;
-  /** All has come, and been delivered. */
+  /** Called when the whole body was delivered. */
   onEnd(): void;
-  /** The body is larger than the limit: announced, or counted. Nothing more is delivered. */
+  /** Called when the announced or counted length exceeds the limit. Nothing more is delivered. */
   onBodyRefused(error: GatewayError): void;
   /**
    * What comes in spite of a stop is about to take up so many bytes, or takes up that many less.
@@ -21,26 +21,26 @@ export interface BodyStreamReceiver {
    * @returns false when there is no room for them, or no need: nothing more is delivered then
    */
   holdWaiting(bytes: number): boolean;
-  /** The whole answer is on its way: what is still to come of the body is thrown away, and nothing more is called. */
+  /** Called when the whole response is being sent. The rest of the body is discarded, and nothing more is called. */
   onDiscarded(): void;
 }
 
 interface BodyStreamOptions {
-  /** Bytes of the body at most. */
+  /** The largest accepted body, in bytes. */
   readonly limit: number;
-  /** Where room for what waits comes from. */
+  /** Buffers for bytes that wait. */
   readonly pool: BodyPool;
   readonly receiver: BodyStreamReceiver;
-  /** The receiver says stop before anything has come. */
+  /** The receiver is stopped from the start. */
   readonly waits: boolean;
 }
 
-/** Room for what waits is asked for in steps of so many bytes. */
+/** Memory for bytes that wait is taken in steps of this size. */
 const waitingStep = 256 * 1024;
 
 /**
- * Begins to hand the body of an exchange on.
- * @returns null when it is refused by its announced length
+ * Starts to deliver the body of an exchange.
+ * @returns null if it is refused by its announced length
  */
 export function streamBody(
   exchange: BodyOwner,
@@ -70,11 +70,11 @@ export class BodyStream implements ChunkReceiver {
   readonly #source: BodySource;
   readonly #limit: number;
   #receiver: BodyStreamReceiver | null;
-  /** The receiver has said stop. */
+  /** The receiver has stopped the delivery. */
   #paused: boolean;
   /** The socket has been stopped. */
   #stopped = false;
-  /** All has come. */
+  /** The whole body has arrived. */
   #complete = false;
   #delivering = false;
   #resumedMeanwhile = false;
@@ -117,13 +117,13 @@ export class BodyStream implements ChunkReceiver {
     return true;
   }
 
-  /** Delivers nothing more, and does not touch the response. */
+  /** Stops delivering, without touching the response. */
   drop(): void {
     this.#receiver = null;
     this.#backlog.clear();
   }
 
-  /** Delivers nothing more; the rest of the body is read and thrown away. */
+  /** Stops delivering. The rest of the body is read and discarded. */
   discard(): void {
     const receiver = this.#receiver;
     this.#refuse();
@@ -223,7 +223,7 @@ const mostBytes = 512 * 1024;
 export class BodyBacklog {
   readonly #pool: BodyPool;
   #buffers: Buffer[] = [];
-  /** How much of each of them is filled. */
+  /** Filled bytes of each buffer. */
   #sizes: number[] = [];
   #bytes = 0;
 
@@ -231,12 +231,12 @@ export class BodyBacklog {
     this.#pool = pool;
   }
 
-  /** How many wait. */
+  /** Bytes that wait. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Copies a piece to the end. */
+  /** Appends a copy of a piece. */
   add(piece: Buffer): void {
     this.#bytes += piece.length;
     let rest = piece;
@@ -255,7 +255,7 @@ export class BodyBacklog {
     }
   }
 
-  /** Hands the first of what waits to `take`, for which it is valid until `take` returns. */
+  /** Passes the first waiting bytes to `take`. They are valid until `take` returns. */
   takeFirst(take: (bytes: Buffer) => void): void {
     const buffer = this.#buffers.shift();
     const size = this.#sizes.shift();

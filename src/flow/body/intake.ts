@@ -13,17 +13,17 @@ import { account } from '../record/account.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 
-/** How much larger than its compressed form a body is expected to be at most; JSON stays well below. */
+/** Largest expected ratio of a body to its compressed form. JSON stays well below. */
 const usualRatio = 20;
 const leastDecodedBytes = 64 * 1024;
-/** A body of this size takes milliseconds. */
+/** Decoding a body of this size takes milliseconds. */
 const largeBytes = 1024 * 1024;
-/** Room for one that is larger grows by this. */
+/** Factor by which the room for a larger body grows. */
 const decodedGrowth = 4;
 
 /**
- * Takes in the body of a call: first its slot among the calls of its key, then its bytes as there is memory for them,
- * then it decodes them.
+ * Reads the body of a call: takes its slot among the calls of its key, reads the bytes while memory allows, and decodes
+ * them.
  */
 export class Intake extends Swept implements BodyReceiver, ExchangeListener, AdmissionListener {
   readonly #services: Services;
@@ -31,7 +31,7 @@ export class Intake extends Swept implements BodyReceiver, ExchangeListener, Adm
   readonly #next: Next<AuthenticatedCall>;
   /** The call waits for its limits. */
   #waits = false;
-  /** Of a body that does not come at once. */
+  /** Set for a body that does not arrive in one piece. */
   #rate: LeastRate | null = null;
 
   constructor(services: Services, call: AuthenticatedCall, next: Next<AuthenticatedCall>) {
@@ -42,9 +42,9 @@ export class Intake extends Swept implements BodyReceiver, ExchangeListener, Adm
   }
 
   /**
-   * Begins to read. Must be called before the handler of the request returns.
+   * Starts reading. Must be called before the handler of the request returns.
    * @param isLimited the call counts among those of its key
-   * @throws {GatewayError} when the call is refused before its body
+   * @throws {GatewayError} if the call is refused before its body
    */
   start(isLimited: boolean): void {
     const { exchange, running } = this.#call;
@@ -114,7 +114,7 @@ export class Intake extends Swept implements BodyReceiver, ExchangeListener, Adm
     refuse(this.#services, this.#call, error);
   }
 
-  /** Decodes within `limit` bytes, for which there is room; a body that needs more gets its chance with more. */
+  /** Decodes within `limit` bytes, for which memory is taken. A body that needs more is retried with a larger limit. */
   #decode(coding: string, body: Buffer, limit: number): void {
     const call = this.#call;
     const { bodyBytes } = call.running.snapshot.limits;
@@ -149,17 +149,17 @@ export class Intake extends Swept implements BodyReceiver, ExchangeListener, Adm
   }
 }
 
-/** True for a body in a content coding. */
+/** Returns true for a body in a content coding. */
 export function isCoded(coding: string): boolean {
   return coding !== '' && coding.toLowerCase() !== 'identity';
 }
 
-/** How slow a body may be, and a file that is fetched. */
+/** Returns how slow a body, or a fetched file, may be. */
 export function rateBound({ limits, timeouts }: Snapshot): RateBound {
   return { bytesPerSecond: limits.leastBodyRate, graceMs: timeouts.bodyGraceMs };
 }
 
-/** The error for a request body that was silent for too long, or is slower than that. */
+/** Returns the error for a request body that was silent for too long, or arrived too slowly. */
 export function lateBody(isSlow: boolean, { limits, timeouts }: Snapshot): GatewayError {
   const message = isSlow
     ? `The request body came too slowly: it has to bring ${limits.leastBodyRate} bytes a second, over ` +

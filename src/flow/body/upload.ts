@@ -24,11 +24,11 @@ import type { Services } from '../services.js';
 import { isCoded, lateBody, rateBound } from './intake.js';
 import { formLimits } from './whole-form.js';
 
-/** What comes of one upload in spite of a stop may not take more than this part of what a worker may hold. */
+/** What arrives of one upload after a stop may take at most this fraction of the worker's memory budget. */
 const waitingShare = 8;
-/** But at least this many times what the system holds of a connection: while that is read, about as much follows. */
+/** The bound is at least this multiple of the system's receive buffer: while that is read, about as much follows. */
 const kernelTimes = 2;
-/** The largest receive buffer of a connection where the system does not tell: the default of Linux, tcp(7). */
+/** The largest receive buffer of a connection if the system does not report it: the default of Linux, tcp(7). */
 const usualBuffer = 6 * 1024 * 1024;
 
 /**
@@ -59,7 +59,7 @@ function readSetting(): string | null {
   }
 }
 
-/** Smaller forms are read whole, so that they are checked before an upstream hears of them and can be sent again. */
+/** Smaller forms are read whole, so that they are checked before an upstream is involved and can be sent again. */
 const wholeBytes = 1024 * 1024;
 /** Memory for what arrives is taken in steps as large as what has come, of so many bytes at least and at most. */
 const leastStep = 16 * 1024;
@@ -77,7 +77,9 @@ interface UploadOptions {
   readonly next: (services: Services, call: AuthenticatedCall) => void;
 }
 
-/** The field that names the model, and where its value is in the form: nowhere, with an end of 0, if the path alone names it. */
+/**
+ * The field that names the model, and where its value is in the form: nowhere, with an end of 0, if only the path names it.
+ */
 interface ModelField {
   readonly text: string;
   readonly start: number;
@@ -111,34 +113,34 @@ export class Upload
   readonly #fields: { readonly name: string; readonly value: string }[] = [];
   readonly #files: PartHead[] = [];
   #mode: 'collecting' | 'passing' | 'over' = 'collecting';
-  /** What has come and has not been let go: all of it until the upstream takes it. */
+  /** Bytes that have arrived and were not released: all of them until the upstream takes the form. */
   readonly #held = new ByteBlocks();
   /** Bytes of it that the request under way begins with; others came before its connection was open. */
   #given = 0;
-  /** What the request under way begins with. */
+  /** The first bytes of the request in flight. */
   #pieces: Buffer[] = [];
   #arrived = 0;
-  /** The part that is being read, where it is a field. */
+  /** The part that is being read, if it is a field. */
   #field: { readonly name: string; readonly text: ByteBlocks; readonly start: number } | null = null;
   #fieldBytes = 0;
   /** What is kept of the parts to the end of the form takes up so many bytes, and has so much room. */
   #partBytes = 0;
   #partRoom = 0;
-  /** The model's name in the form: its bytes' first and last place. */
+  /** Position of the model's name in the form. */
   #model: ModelField | null = null;
   #complete = false;
   #isChecked = false;
   #sink: RequestBodySink | null = null;
-  /** Some of the form has been let go, so it cannot be sent again. */
+  /** Part of the form was released, so it cannot be sent again. */
   #isSpent = false;
-  /** Bytes that have come in spite of a stop and have their room. */
+  /** Bytes that have arrived after a stop and have their memory. */
   #waiting = 0;
   #paused = false;
   /** The call waits for its limits. */
   #waits = false;
   #lastByteAt: number;
   readonly #rate: LeastRate;
-  /** The sound that the form brings, where its seconds may have a price. */
+  /** The recording in the form, if its seconds may have a price. */
   #recording: Recording | null = null;
   /** The part that is being read is the recording. */
   #isRecorded = false;
@@ -171,13 +173,13 @@ export class Upload
     return !this.#isSpent;
   }
 
-  /** Bytes in all as they reach the upstream, or -1. */
+  /** Total bytes as they reach the upstream, or -1. */
   get length(): number {
     const { contentLength } = this.#call.exchange.head;
     return contentLength === -1 ? -1 : contentLength + this.#growth;
   }
 
-  /** Begins to read. Must be called before the handler of the request returns. */
+  /** Starts reading. Must be called before the handler of the request returns. */
   start(): void {
     const { exchange, running } = this.#call;
     exchange.listener = this;
@@ -266,7 +268,7 @@ export class Upload
 
   onSweep(now: number): void {
     if (this.#isOver()) {
-      // What waits and what comes is thrown away.
+      // Bytes that wait or arrive are discarded.
       this.#resume();
       return;
     }
@@ -325,7 +327,7 @@ export class Upload
     const text = Buffer.concat(field.text.pieces()).toString('utf8');
     const isModel = field.name === 'model';
     if (isModel) this.#model ??= { text, start: field.start, end };
-    // What the path names counts, whatever stands here.
+    // The path's model counts, whatever the form names.
     const value = isModel ? (this.#call.params.model ?? text) : text;
     this.#fields.push({ name: field.name, value });
   }
@@ -390,7 +392,7 @@ export class Upload
     this.#dropParts();
   }
 
-  /** Makes room for what has come of the parts' fields and heads. */
+  /** Takes memory for the fields and heads of parts that have arrived. */
   #holdParts(): void {
     if (this.#partBytes <= this.#partRoom) return;
     const room = this.#partBytes + leastStep;
@@ -398,7 +400,7 @@ export class Upload
     this.#partRoom = room;
   }
 
-  /** Nothing of the parts is needed any more. */
+  /** Releases the parts, which are no longer needed. */
   #dropParts(): void {
     this.#fields.length = 0;
     this.#files.length = 0;
@@ -439,7 +441,7 @@ export class Upload
     this.#options.next(this.#services, call);
   }
 
-  /** @returns the pieces that are held with another model's name in its place */
+  /** @returns the held pieces, with the model's name replaced */
   #spliced({ start, end }: ModelField, name: string): Buffer[] {
     const value = end > 0 ? Buffer.from(name) : this.#leadingModel(name);
     this.#growth = value.length - (end - start);

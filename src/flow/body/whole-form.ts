@@ -6,7 +6,7 @@ import { boundaryOf } from '../../wire/multipart-type.js';
 import { PartNames, type PartRules } from '../../wire/part-names.js';
 import type { Call, UploadBody } from '../call.js';
 
-/** A form that is in memory as a whole. */
+/** A form whose whole body is in memory. */
 export class WholeForm implements UploadBody {
   readonly contentType: string;
   readonly canReplay = true;
@@ -16,7 +16,7 @@ export class WholeForm implements UploadBody {
 
   /**
    * @param body of a call with a form
-   * @throws {GatewayError} for a body that is no form, or has parts whose names are not clear
+   * @throws {GatewayError} if the body is no form, or has parts whose names are ambiguous
    */
   constructor(call: Call, body: Buffer, rules: PartRules) {
     const boundary = boundaryOf(call.exchange.head.contentType);
@@ -50,7 +50,7 @@ const partHeadBytes = 8 * 1024;
 /** A prompt of 32,000 characters at four bytes each fits. */
 const fieldBytes = 256 * 1024;
 
-/** What a form may be like. */
+/** Returns the limits of forms. */
 export function formLimits({ limits }: Snapshot): MultipartLimits {
   return { parts: mostParts, headerBytes: partHeadBytes, fieldBytes, fileBytes: limits.uploadBytes };
 }
