@@ -2,10 +2,10 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { AdminTokens } from '../config/resolve.js';
 import { GatewayError } from '../errors.js';
 
-/** Who may ask: anybody, whoever may see the metrics, whoever may look, or whoever may change something. */
+/** Access levels: anybody, metrics, read-only, and changes. */
 export type Access = 'open' | 'metrics' | 'read' | 'write';
 
-/** In which each includes those before it. */
+/** In ascending order. Each level includes those before it. */
 const order: readonly Access[] = ['open', 'metrics', 'read', 'write'];
 
 const scheme = /^bearer +/i;
@@ -24,10 +24,9 @@ const onlyReads = new GatewayError(
 );
 
 /**
- * Looks what a request may by its `authorization` header, in a time that says nothing about how much of a token is
- * right.
- * @param wanted what it has to be allowed
- * @throws GatewayError of status 401 without a token that is known, 403 with one that is for less
+ * Determines the access level of a request from its `authorization` header, in constant time.
+ * @param wanted the required level
+ * @throws GatewayError of status 401 without a known token, 403 with one of a lower level
  */
 export function checkAccess(authorization: string | undefined, tokens: AdminTokens, wanted: Access): Access {
   if (wanted === 'open') return 'open';

@@ -8,15 +8,15 @@ import { type Access, checkAccess } from './access.js';
 import { type AdminAnswer, errorAnswer, send } from './answer.js';
 import type { AdminRoute } from './routes.js';
 
-/** Connections of a listener on which nobody with a token is asking for anything. */
+/** Connections of a listener without a request that has a valid token. */
 interface Strangers {
-  /** One of them has shown a token, and is none until its answer has ended. */
+  /** Exempts a connection with a valid token until its response ends. */
   admit(response: ServerResponse): void;
 }
 
 /**
- * Bounds the connections that anybody may open and hold, by requests that never end or answers that are not read: where
- * there are too many, the one that has been there longest gives way, so that operators always find room.
+ * Bounds the connections that clients without a token can hold, with requests that never end or responses that are not read. If
+ * there are too many, the oldest is closed, so that operators can always connect.
  */
 function boundStrangers(server: Server, most: number): Strangers {
   const strangers = new Set<Socket>();
@@ -39,30 +39,30 @@ function boundStrangers(server: Server, most: number): Strangers {
   };
 }
 
-/** Operators and their tools are few. */
+/** Most connections. Operators and their tools are few. */
 const maxConnections = 256;
-/** Of these, the ones that whoever has no token may hold. */
+/** Most connections without a token. */
 const mostStrangers = 192;
 const maxHeaderBytes = 16 * 1024;
 const headersMs = 10_000;
 const requestMs = 30_000;
-/** How often it is looked whether whoever is told what happens may still hear it. */
+/** How often the token of an open stream is checked again. */
 const accessMs = 1000;
-/** Tells the console whether it may offer what changes something. */
+/** Header that tells the console whether the token permits changes. */
 const accessHeader = 'x-admin-access';
 
 export interface AdminListener {
   readonly port: number;
-  /** Stops taking requests and cuts those under way. */
+  /** Stops accepting requests and ends those in flight. */
   close(): void;
 }
 
 /**
- * Listens for operators, on an address of their own. Everything but health, readiness and the files of the console's
- * page wants a token.
- * @param tokens those that hold at this moment
- * @param onFault hears of mistakes of ours, each of which ends one answer
- * @throws Error when the address cannot be had
+ * Starts the operators' listener, on an address of its own. Everything except health, readiness and the files of the console
+ * requires a token.
+ * @param tokens returns the tokens that are valid now
+ * @param onFault receives internal errors, each of which ends one response
+ * @throws Error if the address is not available
  */
 export function startAdmin(
   settings: Pick<AdminSettings, 'host' | 'port'>,
@@ -165,7 +165,7 @@ function mayStill(request: IncomingMessage, tokens: AdminTokens, wanted: Access)
   }
 }
 
-/** Ends what has no end of its own once the token that it was asked for with is worth nothing any more. */
+/** Closes a stream when its token is revoked. */
 function whileAllowed(
   body: (response: ServerResponse) => void,
   isAllowed: () => boolean,
@@ -179,7 +179,7 @@ function whileAllowed(
   };
 }
 
-/** @throws {GatewayError} `invalid_request` for a target that is no path, as `//` */
+/** @throws {GatewayError} `invalid_request` for a target that is not a path, such as `//` */
 function urlOf({ url = '/' }: IncomingMessage): URL {
   if (!URL.canParse(url, 'http://admin')) throw new GatewayError('invalid_request', 'The target is no URL.');
   return new URL(url, 'http://admin');

@@ -4,27 +4,27 @@ import { type ConfigPart, changedConfig, JoinedParts } from './change.js';
 import { ConfigError, type Problem } from './problem.js';
 import type { ResolvedConfig } from './resolve.js';
 
-/** What the thread of a load starts with. */
+/** Input of the thread. */
 export interface LoadThreadData {
   readonly path: string;
 }
 
-/** What the thread of a load tells: the parts of a config, a line of JSON for each, or why there is none. */
+/** Result of the thread: the parts of a config, each a line of JSON, or the problems of the file. */
 export type LoadThreadResult =
   | { readonly lines: Uint8Array<ArrayBuffer>; readonly problems: null }
   | { readonly lines: null; readonly problems: readonly Problem[] };
 
-/** A thread holds several times what the file does, so there is one at a time. */
-let last: Promise<unknown> = Promise.resolve();
+/** A thread needs several times the memory of the file, so only one runs at a time. */
+let lastLoad: Promise<unknown> = Promise.resolve();
 
 /**
- * Reads a config file as `loadConfig` does, with the environment of this process, in a thread: one of 100,000 keys takes
- * seconds, in which a primary process would grant no units of limits.
+ * Reads a config file as `loadConfig` does, but in a thread. A file with 100,000 keys takes seconds, in which a primary process
+ * would grant no units of limits.
  * @throws ConfigError with every problem of the file
  */
 export function loadConfigApart(path: string): Promise<ResolvedConfig> {
-  const loading = last.then(() => load(path));
-  last = loading.catch(() => {});
+  const loading = lastLoad.then(() => load(path));
+  lastLoad = loading.catch(() => {});
   return loading;
 }
 

@@ -10,7 +10,7 @@ import type { ImagePrice } from './types.js';
 const searchingHosts = ['anthropic.com', 'openai.com'];
 
 /**
- * What is no error in a config, and may not be meant.
+ * Finds settings that are valid but probably mistakes.
  * @returns a sentence for each, without a full stop
  */
 export function notesOf(config: ResolvedConfig): readonly string[] {
@@ -23,7 +23,7 @@ export function notesOf(config: ResolvedConfig): readonly string[] {
 }
 
 /**
- * Those of the notes that whoever starts a gateway, or reloads its config, has to hear of without asking.
+ * Finds the notes that are also logged when a gateway starts or reloads its config.
  * @throws Error when the certificate cannot be read
  */
 export function warningsOf(config: ResolvedConfig): readonly string[] {

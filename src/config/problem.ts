@@ -7,7 +7,7 @@ export interface Problem {
   readonly message: string;
 }
 
-/** Of a URL that may hold a password, which is what most often makes it none. */
+/** Problem of a URL that may contain a password, the most common cause. */
 export const invalidUrl =
   'is not a valid URL; write what is no letter or digit of a password as "%" and two hex digits';
 

@@ -43,7 +43,7 @@ export function PlaygroundView() {
       content: () => (
         <>
           <p class="empty" hidden={exchanges.value.length > 0}>
-            What you send is answered here.
+            Answers appear here.
           </p>
           <ol class="exchanges" aria-live="polite">
             {exchanges.value.map((exchange, index) => (
@@ -68,7 +68,7 @@ export function PlaygroundView() {
       <div class="bench">
         <Side playground={playground} />
         <div class="work panel">
-          <Tabs label="What came of it" tabs={panels} chosen={tabs} hasRoom={hasRoom} />
+          <Tabs label="Result" tabs={panels} chosen={tabs} hasRoom={hasRoom} />
           <p class="problem" role="alert">
             {problem}
           </p>

@@ -274,12 +274,12 @@ class Part implements HeldPart {
 // Created once, so that a flood of refusals costs no stack traces.
 const tooMuch = new GatewayError(
   'rate_limit_exceeded',
-  'The WebSockets of this key use all the memory that they may: close some, or read waiting messages.',
+  'The WebSockets of this key use all the memory allowed: close some, or read waiting messages.',
   { retryAfter: 10, limit: 'sockets' },
 );
 export const full = new GatewayError(
   'overloaded',
-  'The WebSockets of this gateway use all the memory that they may: try again shortly.',
+  'The WebSockets of this gateway use all the memory allowed: try again shortly.',
   { retryAfter: 5 },
 );
 
