@@ -98,7 +98,7 @@ export const sharesBits = begins;
 /** Why a lookup gave no address: there is none, or one that may not be used. */
 export class LookupError extends Error {}
 
-/** Gives every address of a name: `dns.lookup` with `all`. */
+/** Looks up every address of a name, like `dns.lookup` with `all`. */
 export type Resolver = (
   name: string,
   options: { readonly all: true; readonly hints?: number },

@@ -32,12 +32,12 @@ export class AnswerReader {
   #kind: BodyKind = 'close';
   #remaining = 0;
   readonly #chunked = new ChunkedState();
-  /** Start of a head that did not come in one read. */
+  /** Start of a head that did not arrive in one read. */
   #partial: Buffer | null = null;
   #partialLength = 0;
 
   /**
-   * Makes ready for another answer.
+   * Prepares for the next answer.
    * @param toHead true when the request is a HEAD
    * @param mayUpgrade true when the request asks for another protocol: 101 is an answer then
    */
@@ -179,7 +179,7 @@ export class ParsedHead {
   initials = -1;
   /** Length of the body where the framing says it (0 for answers that have none), else -1. */
   contentLength = -1;
-  /** True when the body comes in chunks. */
+  /** True when the body is chunked. */
   chunked = false;
   /** False when the connection must not carry another request. */
   reusable = true;
@@ -193,7 +193,7 @@ export class ParsedHead {
   end = 0;
   #fields: string[] | null = null;
 
-  /** `[name, value, name, value, …]`, in the order in which they came. */
+  /** `[name, value, name, value, …]`, in the order of arrival. */
   get fields(): string[] {
     this.#fields ??= cutFields(this.lines);
     return this.#fields;

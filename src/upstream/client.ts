@@ -89,7 +89,7 @@ export function createUpstreamClient(
   return { send, stats, close };
 }
 
-/** The pool with the most idle connections, of those that have any. */
+/** Returns the pool with the most idle connections, of the pools that have any. */
 function largestOf(pools: Iterable<Pool>): Pool | null {
   let largest: Pool | null = null;
   for (const pool of pools) if (pool.idle > (largest?.idle ?? 0)) largest = pool;
@@ -106,7 +106,7 @@ const secureIdleMs = 60_000;
 /** An upstream may say what it likes. */
 const mostIdleMs = 600_000;
 
-/** What all pools of a client share. */
+/** State that all pools of a client share. */
 interface PoolContext extends ConnectionContext {
   readonly wheel: TimerWheel;
   onFirstWaiting(origin: Origin): void;
@@ -226,7 +226,7 @@ class Pool {
     this.#connect(exchange, performance.now());
   }
 
-  /** Takes a request out of the queue. */
+  /** Removes a request from the queue. */
   forget(exchange: ConnectionExchange): void {
     const { waitPrevious, waitNext } = exchange;
     if (waitPrevious !== null) waitPrevious.waitNext = waitNext;
@@ -244,7 +244,7 @@ class Pool {
     this.#idle[0]?.destroy();
   }
 
-  /** Closes idle connections now, and the others as their requests end. */
+  /** Closes idle connections now, and busy connections as their requests end. */
   close(): void {
     this.#closing = true;
     for (const connection of this.#idle.slice()) connection.destroy();

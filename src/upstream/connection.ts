@@ -35,14 +35,14 @@ function settle(connection: Connection): void {
   connection.settle();
 }
 
-/** What all connections of a client share. */
+/** State that all connections of a client share. */
 export interface ConnectionContext {
   readonly dialer: Dialer;
   readonly reading: Reading;
   readonly writer: RequestWriter;
 }
 
-/** The pool of its origin, as a connection knows it. */
+/** The part of its origin's pool that a connection uses. */
 interface ConnectionPool {
   readonly origin: Origin;
   readonly context: ConnectionContext;
@@ -112,7 +112,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     }
   }
 
-  /** Sends a request that has waited. */
+  /** Sends a request that waited for a connection. */
   beginLate(exchange: ConnectionExchange, now: number): void {
     try {
       this.begin(exchange, now);

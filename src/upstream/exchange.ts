@@ -1,4 +1,4 @@
-/** One request on its way: what its owner holds, and what the pool and the connection know of it. */
+/** One request in flight: the handle of its owner, and its state for the pool and the connection. */
 
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, surfaceFault, type UpstreamFailureReason } from '../errors.js';
@@ -13,11 +13,11 @@ import {
   type UpstreamRequest,
 } from './types.js';
 
-/** The pool of its origin, as a request knows it. */
+/** The part of its origin's pool that a request uses. */
 interface ExchangePool {
   readonly origin: Origin;
   readonly wheel: TimerWheel;
-  /** Takes a request out of the queue. */
+  /** Removes a request from the queue. */
   forget(exchange: ConnectionExchange): void;
 }
 
@@ -44,11 +44,11 @@ export class ConnectionExchange extends Timed implements UpstreamExchange {
   copied = false;
   bodyReleased = false;
   headSeen = false;
-  /** True once it was sent a second time because a reused connection had gone stale. */
+  /** True once the request was sent again because a reused connection had gone stale. */
   retried = false;
   /** True after `onEnd`, `onFailure` or `cancel`: nothing is called any more. */
   over = false;
-  /** True while it stands in the pool's queue. */
+  /** True while the request is in the pool's queue. */
   waiting = false;
   waitPrevious: ConnectionExchange | null = null;
   waitNext: ConnectionExchange | null = null;
@@ -69,7 +69,7 @@ export class ConnectionExchange extends Timed implements UpstreamExchange {
     this.totalAt = now + deadlines.totalMs;
   }
 
-  /** Takes up a paused body again. May call the handler before it returns. */
+  /** Resumes a paused body. May call the handler before it returns. */
   resume(): void {
     if (this.over) return;
     if (this.decoder !== null) this.decoder.resume();
@@ -88,7 +88,7 @@ export class ConnectionExchange extends Timed implements UpstreamExchange {
     this.fail('total_timeout', 'the whole request took too long');
   }
 
-  /** The answer has been read to its end. */
+  /** Called when the answer has been read to its end. */
   finish(): void {
     this.connection = null;
     if (this.decoder !== null) {
