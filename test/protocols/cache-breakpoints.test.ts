@@ -36,14 +36,14 @@ const bodies: Readonly<Record<string, JsonObject>> = {
   },
 };
 
-async function ask(t: Test, wire: 'messages' | 'generateContent', path: string) {
+async function ask(t: Test, wire: 'messages' | 'generateContent', path: string, body = bodies[path]) {
   const { url, upstream } = await startStrictStage(t, wire, {
     target: { translation: { promptCaching: false } },
   });
   const answer = await fetch(url + path, {
     method: 'POST',
     headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'm', ...bodies[path] }),
+    body: JSON.stringify({ model: 'm', ...body }),
   });
   await answer.text();
   const [heard] = upstream.heard;
@@ -69,3 +69,17 @@ for (const path of Object.keys(bodies)) {
     t.notMatch(leftOut, /cache_control/);
   });
 }
+
+test('a breakpoint before one for a longer time is for as long, since messages upstreams refuse it otherwise', async (t) => {
+  const input = [
+    { role: 'user', content: [{ type: 'input_text', text: 'a', ...mark }] },
+    { role: 'user', content: [{ type: 'input_text', text: 'b', ...long }] },
+    { role: 'user', content: [{ type: 'input_text', text: 'c', ...mark }] },
+  ];
+  const { sent } = await ask(t, 'messages', '/v1/responses', { input });
+  const blocks = sent.messages.flatMap(({ content }: { content: JsonObject[] }) => content);
+  t.same(
+    blocks.map((block: JsonObject) => block.cache_control),
+    [hour, hour, plain],
+  );
+});

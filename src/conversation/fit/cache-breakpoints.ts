@@ -19,10 +19,13 @@ export function fitCacheBreakpoints(
   const own = isMarked(request) ? ownMarks(request) : noMarks;
   const lost = [...own.values()].slice(0, Math.max(0, own.size - most));
   for (const { name = 'cache_control' } of lost) leftOut.add(name);
-  if (most === 0 || (!promptCaching && own.size <= most)) return null;
+  const hasOpenAi = [...own.values()].some(isOpenAi);
+  if (most === 0 || (!promptCaching && own.size <= most && !hasOpenAi)) return null;
   // The last marks cover the longest prefixes.
   const marks: Marks = new Map([...own].slice(-most));
+  const kept = new Set(marks.keys());
   if (promptCaching) addMarks(request, marks, most);
+  if (promptCaching || hasOpenAi) lengthen(request, marks, kept);
   return { request: withMarks(request, marks), restorer: null };
 }
 
@@ -58,21 +61,32 @@ function ownMarks(request: ConversationRequest): Marks {
   return marks;
 }
 
+/** OpenAI's marks say how long a prompt is kept at least, and may come in any order. */
+function isOpenAi({ name }: CacheMark): boolean {
+  return name === 'prompt_cache_breakpoint';
+}
+
 /** @param marks the client's marks; the others are added to them */
 function addMarks(request: ConversationRequest, marks: Marks, most: number): void {
-  const own = new Set(marks.keys());
   const [last, before] = lastOfUser(request.turns);
   const text = request.system.findLastIndex((each) => each.trim() !== '');
   // In descending value, since the client's marks may leave room for few.
   for (const place of [last, text === -1 ? undefined : text, lastTool(request), before])
     if (place !== undefined && marks.size < most && !marks.has(place)) marks.set(place, { ttl: null });
+}
+
+/**
+ * Lengthens marks: the upstream refuses a mark with a longer lifetime after one with a shorter.
+ * @param own places of the client's marks, of which only OpenAI's are changed
+ */
+function lengthen(request: ConversationRequest, marks: Marks, own: ReadonlySet<Place>): void {
   if (![...marks.values()].some(({ ttl }) => ttl === '1h')) return;
-  // The upstream refuses a mark with a longer lifetime after one with a shorter.
   let isLong = false;
   for (const place of placesOf(request).reverse()) {
     const mark = marks.get(place);
     if (mark?.ttl === '1h') isLong = true;
-    else if (mark !== undefined && isLong && !own.has(place)) marks.set(place, { ttl: '1h' });
+    else if (mark !== undefined && isLong && (!own.has(place) || isOpenAi(mark)))
+      marks.set(place, { ...mark, ttl: '1h' });
   }
 }
 
