@@ -4,108 +4,108 @@ import type { StreamStart } from '../conversation/stream-rules.js';
 import type { MadeMedia, Usage } from '../conversation/usage.js';
 import type { GatewayError } from '../errors.js';
 
-/** How a stream stands when the upstream's last byte has been taken. */
+/** The state of a stream after the upstream's last byte. */
 export interface TransformEnd {
-  /** What is still to be sent, or null. */
+  /** What remains to be sent, or null. */
   readonly last: Buffer | null;
-  /** Why the stream is not whole, or null. */
+  /** Why the stream is incomplete, or null. */
   readonly error: GatewayError | null;
 }
 
-/** An error by which a stream ends before its upstream's last byte. */
+/** An error that ends a stream before its upstream's last byte. */
 export interface StreamFailure {
   readonly error: GatewayError;
   /**
-   * The client has got it: a translation has given out its error event. Else an event would have told the client of the
-   * gateway's account, and neither it nor what is behind it was given out.
+   * True if the client has received the error, as the event of a translation. Otherwise the error is about the gateway's account,
+   * and neither it nor anything after it was passed on.
    */
   readonly isTold: boolean;
 }
 
-/** The last events of a stream, or a whole answer, which wait until what a client may go on from by their word is kept. */
+/** The last events of a stream, or a whole answer, that wait until what a client may continue from is stored. */
 export interface WaitingEnd {
   readonly keep: Keep;
   /** At least one. */
   readonly records: readonly KeptRecord[];
-  /** A mark that comes behind it while it waits is added. */
+  /** The waiting bytes. An end mark that arrives meanwhile is appended. */
   end: Buffer;
   readonly isStream: boolean;
 }
 
 /**
- * Takes one answer from the upstream's protocol to the client's: untouched and observed for its usage and errors, or
- * translated. One for each attempt.
+ * Converts one answer from the upstream's protocol to the client's: passed on untouched while its usage and errors are observed,
+ * or translated. Each attempt has one.
  */
 export interface AnswerTransform {
-  /** A whole answer up to so many bytes leaves in one piece, when all of it is there. */
+  /** A whole answer up to this size is sent in one piece, once it is complete. */
   readonly wholeBytes: number;
-  /** A larger whole answer, or a larger event, may be passed on in pieces; else it is refused. */
+  /** Whether a larger answer or event may be passed on in pieces. Otherwise it is refused. */
   readonly divisible: boolean;
-  /** An event may have so many bytes before that. */
+  /** Largest event that is handled whole. */
   readonly eventBytes: number;
-  /** The upstream decides whether its answer is a stream. */
+  /** Whether the upstream decides if its answer is a stream. */
   readonly streamsUnasked: boolean;
-  /** Error answers reach the client as they came. */
+  /** Whether error answers are passed on untouched. */
   readonly exactErrors: boolean;
-  /** The stream has come to its protocol's own end, and nothing more is to follow. */
+  /** The stream has reached the end of its protocol. Nothing follows. */
   readonly isComplete: boolean;
-  /** The client's stream ends with `isComplete`, whether or not the upstream closes its own; else with the upstream's. */
+  /** Whether the client's stream ends with `isComplete`, without waiting for the upstream to close its own. */
   readonly endsItself: boolean;
-  /** The client's stream has ended in the middle of the upstream's, which is left there. */
+  /** The client's stream has ended in the middle of the upstream's, which is cancelled. */
   readonly isCut: boolean;
-  /** Bytes that it keeps of a stream that has passed, with what is gathered of it to be kept under an id. */
+  /** Bytes in memory of a stream that has passed, including what is collected of it to be stored. */
   readonly gatheredBytes: number;
-  /** Why `pass` gives out nothing more; null as long as it does. */
+  /** Why `pass` returns nothing any more; null while it does. */
   readonly failure: StreamFailure | null;
   /**
-   * The error that the upstream's stream has ended with, by what has passed: the client has got it, as it came or
-   * translated. Null as long as there is none. It is read anew each time: to be asked for at the end.
+   * The error with which the upstream's stream has ended. The client has received it, untouched or translated. Null if there is
+   * none. Computed on each access, so it is only read at the end.
    */
   readonly passedError: GatewayError | null;
-  /** What is kept of a whole answer before it leaves; null for nothing. A stream's is in `waitingEnd`. */
+  /** What is stored of a whole answer before it is sent; null for nothing. For a stream see `waitingEnd`. */
   readonly keep: Keep | null;
-  /** Set by the `pass` or `end` that comes to the end of a stream of which something is kept; else null. */
+  /** Set by the `pass` or `end` that reaches the end of a stream of which something is stored; else null. */
   readonly waitingEnd: WaitingEnd | null;
-  /** What the upstream has said of the answer's usage so far, or null. */
+  /** The usage that the upstream has reported so far, or null. */
   readonly usage: Usage | null;
-  /** Number of the event that follows those that have passed, in protocols that number them; else 0. */
+  /** Number of the next event, in protocols that number events; else 0. */
   readonly nextNumber: number;
-  /** Seconds of audio in the answer, as far as it tells; else 0. */
+  /** Seconds of audio in the answer, if it reports them; else 0. */
   readonly mediaSeconds: number;
-  /** What the answer has told of the media in it, once its usage was asked for; absent for nothing. */
+  /** The media that the answer reports, available after its usage was read; absent for none. */
   readonly made?: MadeMedia | null;
-  /** How many media a whole answer has brought, where its usage does not say; absent or null where nobody knows. */
+  /** Number of media in a whole answer, if its usage does not report it; absent or null if unknown. */
   readonly units?: number | null;
-  /** Names of what the answer has lost in translation (`LeftOut`); absent where nothing is translated. */
+  /** Names of what the answer has lost in translation (`LeftOut`); absent if nothing is translated. */
   readonly lost?: readonly string[];
 
   /**
-   * Judges whole events before anything was relayed; `silence` for what says nothing yet. What it has seen it keeps,
-   * and gives out with the first `pass`.
+   * Judges whole events before anything was relayed. Returns `silence` for events without content. It keeps the events and
+   * returns them with the first `pass`.
    */
   judge(run: Buffer): StreamStart;
   /**
-   * @param isPart the last event of `run` goes on behind it: see `EventRuns.overlong`
-   * @returns what leaves for the whole events that were judged last, or for `run`; valid until the next call
+   * @param isPart the last event of `run` continues after it: see `EventRuns.overlong`
+   * @returns what to send for the events that were judged last, or for `run`; valid until the next call
    */
   pass(run: Buffer, isPart?: boolean): Buffer;
-  /** After the last byte. */
+  /** Called after the last byte. */
   end(): TransformEnd;
   /**
-   * What the call has used, once nothing of the answer passes any more: as it was reported, or, marked as such, as it is
-   * thought to be. Null where there is nothing to count.
+   * Returns what the call has used, after the last of the answer has passed: as reported, or an estimate that is marked as such.
+   * Null if there is nothing to count.
    */
   usageAtEnd(brokenBy: BrokenBy): Usage | null;
   /**
-   * @param event the error event as the client's error format has it
-   * @returns the last words of a stream that breaks off
+   * @param event the error event in the client's error format
+   * @returns what to send at the end of a stream that broke off
    */
   lastWords(error: GatewayError, event: string): string;
-  /** Takes note of a piece of a whole answer that is passed on as it comes. */
+  /** Observes a piece of a whole answer that is passed on in pieces. */
   note(chunk: Buffer): void;
   /**
    * @param body a whole successful answer
-   * @returns what leaves for it
+   * @returns what to send for it
    * @throws {GatewayError} for an answer that cannot be translated
    */
   whole(body: Buffer): Buffer | string;

@@ -4,7 +4,7 @@ import { encodedKeyError } from '../protocols/error-formats/vendor-account.js';
 import { looksLikeText, textWithin } from '../wire/plain-text.js';
 
 const firstBytes = 4096;
-/** Room for an answer that is announced as no larger is there from its first bytes on. */
+/** An answer that is announced as at most this large gets its whole buffer with the first bytes. */
 const usualBytes = 256 * 1024;
 const nothing: Buffer = Buffer.alloc(0);
 
@@ -23,24 +23,24 @@ export class Gather {
   }
 
   /**
-   * @param bytes that are to be added
+   * @param bytes number of bytes to add
    * @param expected as for `add`
-   * @returns how much memory it takes up then; -1 when the limit would be passed
+   * @returns the memory that it needs then; -1 if the limit would be exceeded
    */
   roomFor(bytes: number, expected: number): number {
     const needed = this.#length + bytes;
     if (needed > this.#limit) return -1;
     if (needed <= this.#buffer.length) return this.#buffer.length;
     if (expected >= needed && expected <= usualBytes) return Math.min(this.#limit, expected);
-    // It doubles, but never beyond what is expected.
+    // The buffer doubles, but not beyond the expected size.
     const most = expected >= needed ? Math.min(this.#limit, expected) : this.#limit;
     return Math.max(needed, Math.min(most, Math.max(firstBytes, 2 * needed)));
   }
 
   /**
    * @param chunk copied; valid only during the call
-   * @param expected length of the whole where it is known, else 0 or less
-   * @returns false when the limit would be passed; nothing was taken then
+   * @param expected length of the whole body if known, else 0 or less
+   * @returns false if the limit would be exceeded; nothing was added then
    */
   add(chunk: Buffer, expected: number): boolean {
     const room = this.roomFor(chunk.length, expected);
@@ -55,7 +55,7 @@ export class Gather {
     return true;
   }
 
-  /** Gives out what was collected and begins anew. */
+  /** Returns what was collected, and starts again. */
   take(): Buffer {
     const bytes = this.#buffer.subarray(0, this.#length);
     this.#buffer = nothing;
@@ -64,30 +64,30 @@ export class Gather {
   }
 }
 
-/** What is no text shows it within so many bytes. */
+/** Bytes within which content that is not text can be recognised. */
 const leastBytes = 32;
-/** A text is kept back until so much of it is there, and a key within is never passed on. */
+/** Bytes of a text that are held back, and searched for API keys, before any of it is passed on. */
 export const beginningBytes = 8192;
 
 /**
- * The beginning of an answer that passes piece by piece. It is kept back until it can be told from an error under a good
- * status, however small the pieces are in which it comes.
+ * The beginning of an answer that is passed on in pieces. It is held back, however small the pieces, until it is known not to be
+ * an error with a successful status.
  */
 export class Beginning {
   readonly #secrets: OwnSecrets;
   readonly #searched: number;
   readonly #gathered = new Gather(Number.MAX_SAFE_INTEGER);
-  /** As far as has come. */
+  /** What has arrived so far. */
   #isText = true;
   #seen = 0;
 
-  /** @param searched bytes that are searched for keys */
+  /** @param searched number of bytes that are searched for API keys */
   constructor(secrets: OwnSecrets, searched = beginningBytes) {
     this.#secrets = secrets;
     this.#searched = searched;
   }
 
-  /** @returns all that has come, once that can be judged; else null */
+  /** @returns everything that has arrived, once it can be judged; else null */
   add(chunk: Buffer): Buffer | null {
     const before = this.#gathered.length;
     if (before < textWithin) this.#isText &&= looksLikeText(chunk);
@@ -97,12 +97,12 @@ export class Beginning {
     return isEnough ? this.#gathered.take() : null;
   }
 
-  /** What has come of an answer that has ended. */
+  /** Returns what has arrived of an answer that has ended. */
   rest(): Buffer {
     return this.#gathered.take();
   }
 
-  /** Why the next piece may not be passed on, or null. */
+  /** Returns why the next piece may not be passed on, or null. */
   failureIn(chunk: Buffer): GatewayError | null {
     if (this.#seen >= this.#searched) return null;
     this.#seen += chunk.length;

@@ -7,28 +7,28 @@ const openBracket = 0x5b;
 const closeBrace = 0x7d;
 const closeBracket = 0x5d;
 const backslash = 0x5c;
-/** Nothing that is believed of an answer stands deeper; an upstream could open any number of lists. */
+/** Deepest nesting that is tracked. Nothing that is read of an answer is deeper, and an upstream could nest without bound. */
 const mostEnds = 1000;
 
-/** An event that is so large that it passes in parts, and what has begun and not ended in its JSON. */
+/** An event that is so large that it is passed on in parts. Tracks which objects, lists and strings of its JSON are open. */
 export class LargeEvent {
   #hasBegun = false;
   #depth = 0;
   #inText = false;
-  /** The last byte is a backslash that says what the next one means. */
+  /** The last byte is a backslash that escapes the next one. */
   #isEscaped = false;
 
-  /** Nothing is open: the text may have ended. */
+  /** Nothing is open, so the JSON may have ended. */
   get isClosed(): boolean {
     return this.#depth <= 0 && !this.#inText;
   }
 
   /**
-   * Takes the next part.
-   * @param before what is known of what stood before it, where it is not the first
-   * @param run it; the first one behind events that are whole
-   * @param goesOn it is not the last
-   * @returns both with the ends of all that is open: what stands in it is as deep as in the whole
+   * Handles the next part.
+   * @param before what is known of the parts before, unless it is the first
+   * @param run the part; the first one follows whole events
+   * @param goesOn it is not the last part
+   * @returns both, with everything that is open closed, so that values have the same depth as in the whole event
    */
   add(before: Buffer, run: Buffer, goesOn: boolean): Buffer {
     const isFirst = !this.#hasBegun;
@@ -38,14 +38,14 @@ export class LargeEvent {
     return isFirst ? part : behindBraces(part);
   }
 
-  /** What ends what is open, each object and list as an object: how deep something stands is all that it is for. */
+  /** Returns what closes everything that is open. Lists are closed like objects, since only the depth matters. */
   get #ends(): string {
-    // The first quote is a part of the text behind such a backslash.
+    // After a backslash the first quote belongs to the string.
     const ofText = this.#inText ? (this.#isEscaped ? '""' : '"') : '';
     return ofText + '}'.repeat(Math.min(mostEnds, Math.max(0, this.#depth)));
   }
 
-  /** @param from where in the part the text begins, or goes on */
+  /** @param from offset in the part where the JSON begins or continues */
   #look(part: Buffer, from: number): void {
     let at = from;
     if (this.#inText) at = this.#endOfText(part, from + (this.#isEscaped ? 1 : 0)) + 1;
@@ -68,7 +68,7 @@ export class LargeEvent {
   }
 }
 
-/** Nothing begins there that could be taken for an answer of its own. */
+/** Returns a part without its leading opening braces, so that it cannot be mistaken for an answer of its own. */
 function behindBraces(part: Buffer): Buffer {
   let rest = part;
   for (let at = textStart(rest); rest[at] === openBrace; at = textStart(rest)) rest = rest.subarray(at + 1);

@@ -29,57 +29,57 @@ import { LargeEvent } from './large-event.js';
 import { streamedWeight, writtenIn } from './streamed-text.js';
 import { VendorAccountErrors } from './vendor-account-errors.js';
 
-/** Answers up to this size leave in one piece, so that an upstream that dies in their middle is still an error status. */
+/** Answers up to this size are sent in one piece, so that an upstream that breaks off still leads to an error status. */
 const wholeBytes = 256 * 1024;
-/** The same for answers that may have to be changed. */
+/** The same bound for answers that may have to be changed. */
 const amendedBytes = 64 * 1024 * 1024;
-/** An event that is larger is passed on in parts. */
+/** A larger event is passed on in parts. */
 const eventBytes = 1024 * 1024;
-/** Comments before the first event that are kept back. */
+/** Bytes of comments before the first event that are held back. */
 const earlyBytes = 16 * 1024;
-/** So much of the beginning tells the length of a sound. */
+/** Bytes of the beginning from which the length of a sound is read. */
 const beginBytes = 256;
 
-/** Runs of a stream in which its beginning is looked for. */
+/** Number of runs of a stream in which its beginning is searched for. */
 const mostWatched = 4;
-/** Smaller pieces of an answer hold no media to speak of. */
+/** Smaller pieces of an answer are not checked for media. */
 const leastWithMedia = 4 * 1024;
-/** Behind the end of a stream comes a mark, if anything. */
+/** Most bytes that may follow the end of a stream: at most a mark does. */
 const mostBehind = 4096;
 const nothing = Buffer.alloc(0);
 
-/** Is shown what passes of an answer, from its beginning. @returns true when it wants to see no more */
+/** Receives an answer as it is passed on, from its beginning. @returns true if it needs no more */
 export type AnswerWatch = (piece: Buffer, isStream: boolean) => boolean;
 
 interface Observed {
   readonly rules: StreamRules;
-  /** The usage event was asked for by the gateway alone, and is kept from the client. */
+  /** Only the gateway has requested the usage event, which is hidden from the client. */
   readonly hideUsage: boolean;
   /** The upstream decides whether its answer is a stream. */
   readonly streamsUnasked: boolean;
-  /** An error answer is in the client's own protocol; unless given, it is. */
+  /** Whether an error answer is in the client's protocol. Default: true. */
   readonly exactErrors?: boolean;
-  /** Changes a whole answer, or null for answers that pass as they come. */
+  /** Changes a whole answer; null for answers that are passed on untouched. */
   readonly amend: ((answer: Buffer) => Buffer) | null;
-  /** What is kept of the answer; null for nothing. */
+  /** What is stored of the answer; null for nothing. */
   readonly keep: Keep | null;
   readonly watch?: AnswerWatch | null;
-  /** Is shown the whole answer, or its last bytes, once it has ended and is whole. */
+  /** Receives the whole answer, or its last bytes, once it is complete. */
   readonly watchEnd?: ((end: Buffer) => void) | null;
-  /** Is shown each run of events, or the whole answer. */
+  /** Receives each run of events, or the whole answer. */
   readonly watchAll?: ((run: Buffer, isStream: boolean) => void) | null;
-  /** Tokens that the request is thought to have cost, for an upstream that reports nothing. */
+  /** Estimated input tokens of the request, for an upstream that reports none. */
   readonly inputEstimate: number;
   /**
-   * A stream that breaks off is estimated as `Metering.broken` says: what else is paid of it does not pay for that.
-   * Unless given, it is not.
+   * A stream that breaks off is estimated by `Metering.broken`, since nothing else that is charged covers its output. Default:
+   * it is not.
    */
   readonly estimatesBroken?: boolean;
-  /** Of the gateway at the upstream: no answer may tell its keys, and no error any of them. */
+  /** Secrets of the gateway at the upstream. Answers must not reveal its keys, errors none of them. */
   readonly secrets: OwnSecrets;
 }
 
-/** Passes an answer on as it comes, and reads its usage and whether it has ended. */
+/** Passes an answer on untouched, and reads its usage and whether it is complete. */
 export class ObservedTransform implements AnswerTransform {
   readonly wholeBytes: number;
   readonly divisible: boolean;
@@ -99,24 +99,24 @@ export class ObservedTransform implements AnswerTransform {
   /** Comments before the first event. */
   #early: Buffer | null = null;
   #usageAtStart: Usage | null = null;
-  /** Number of the last event in the last run that was too long for the tail. */
+  /** Number of the last event in the last run that did not fit into the tail. */
   #number: number | null = null;
   #started = false;
   #ended = false;
-  /** What passed last was a part of it, and its end is still to come. */
+  /** The last run was a part of an event whose end has not arrived. */
   #large: LargeEvent | null = null;
-  /** How the stream has ended, where its last event was longer than the tail. */
+  /** How the stream has ended, if its last event did not fit into the tail. */
   #long: StreamEnding | null = null;
-  /** What is known of its end by what has passed; asked for several times at the end. */
+  /** The end of the stream as read from what has passed. Cached, since it is read several times at the end. */
   #ending: StreamEnding | null = null;
   readonly #output = new OutputEstimate();
   #watch: AnswerWatch | null;
   #watched = 0;
-  /** Bytes that have come behind the end. */
+  /** Bytes that have arrived after the end. */
   #behind = 0;
-  /** Tokens of a whole answer that says nothing of them. */
+  /** Estimated tokens of a whole answer that reports none. */
   #wholeTokens = 0;
-  /** The first bytes of an answer that is passed on in pieces, where they tell how long it lasts. */
+  /** The first bytes of an answer that is passed on in pieces, if its duration is read from them. */
   #begin: Buffer | null = null;
   mediaSeconds = 0;
   made: MadeMedia | null = null;
@@ -183,7 +183,7 @@ export class ObservedTransform implements AnswerTransform {
     const before = wasInside && this.#tail !== null ? Buffer.from(this.#tail.bytes()) : nothing;
     this.#tail ??= new Tail();
     this.#tail.add(run);
-    // What is cut where something is withheld is cut behind an event.
+    // A stream that is cut to withhold something is cut after an event.
     const isInside = this.failure === null ? isPart : wasInside && run.length === 0;
     const large = isInside ? (this.#large ?? new LargeEvent()) : this.#large;
     const part = large === null ? run : large.add(before, run, isInside);
@@ -209,7 +209,7 @@ export class ObservedTransform implements AnswerTransform {
     noteCharges(run, this.#charges);
   }
 
-  /** Some upstreams leave out the blank line behind their last event: where the stream ends well, the event has ended. */
+  /** Some upstreams omit the blank line after their last event. If the stream ends regularly, the event has ended. */
   #endEvent(): void {
     if (this.#large?.isClosed !== true) return;
     this.#large = null;
@@ -218,10 +218,10 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   /**
-   * Of a last event that is longer than the tail, its end alone tells neither its usage nor whether it is an error. In
-   * one that passes in parts the first one tells the error, and the first or the last one the usage: what a client has sent and the
-   * answer repeats is told from the answer's own by how much ends behind it.
-   * @param part the run as `LargeEvent` makes it
+   * Reads a last event that does not fit into the tail, whose end alone shows neither its usage nor whether it is an error. Of an
+   * event in parts, the first part shows the error, and the first or last one the usage. Members that the answer repeats from the
+   * request are told from its own by their depth.
+   * @param part the run as `LargeEvent` returns it
    */
   #noteEnd(run: Buffer, part: Buffer, marksEnd: (run: Buffer) => boolean, wasInside: boolean): void {
     const isLastPart = this.#ended && wasInside && this.#large === null;
@@ -243,7 +243,7 @@ export class ObservedTransform implements AnswerTransform {
     if (this.#watch?.(piece, isStream) === true || this.#watched === mostWatched) this.#watch = null;
   }
 
-  /** Keeps back the run that ends an answer of which something is to be kept, and what comes behind it. */
+  /** Holds back the run that ends an answer of which something is to be stored, and what follows it. */
   #keepBack(keep: Keep, run: Buffer): boolean {
     if (this.waitingEnd !== null) {
       this.#behind += run.length;
@@ -251,7 +251,7 @@ export class ObservedTransform implements AnswerTransform {
       return true;
     }
     keep.see?.(run);
-    // Where nobody else notes the end, the records tell that it has come.
+    // If nothing else reports the end, the records show that it has arrived.
     if ((!this.#ended && this.#rules.marksEnd !== null) || this.failure !== null) return false;
     const records = keep.records(run, true);
     if (records.length > 0) this.waitingEnd = { keep, records, end: Buffer.from(run), isStream: true };
@@ -303,7 +303,7 @@ export class ObservedTransform implements AnswerTransform {
 
   usageAtEnd(brokenBy: BrokenBy): Usage | null {
     if (brokenBy === null) this.#endEvent();
-    // Of one that breaks off nobody knows how many its upstream has made.
+    // For an answer that broke off it is unknown how many its upstream has made.
     if (brokenBy === null) this.units = this.#counter?.units ?? null;
     const usage = this.#tokensAtEnd(brokenBy);
     const charges = this.#charges;
@@ -332,19 +332,19 @@ export class ObservedTransform implements AnswerTransform {
     });
   }
 
-  /** Where the end is missing, what a model has written may look like a member of the answer. */
+  /** Without the end, text of a model could be mistaken for a member of the answer. */
   #hasWholeEnd(brokenBy: BrokenBy): boolean {
     return brokenBy === null || (this.#started && this.#judgeEnd().state === 'complete');
   }
 
-  /** @param usage of an answer that has come to its end */
+  /** @param usage the usage of a complete answer */
   #allCounted(usage: Usage): Usage {
     if (usage.output > 0 || this.#rules.metering.estimates !== 'conversation') return usage;
     const tail = this.#started ? (this.#tail?.bytes() ?? null) : null;
     return withUncounted(usage, this.#observed.inputEstimate, this.#written(tail));
   }
 
-  /** Tokens of the output, by what was said. @param tail of what passed; null for an answer that came whole */
+  /** Estimates the output tokens. @param tail last bytes that passed; null for a whole answer */
   #written(tail: Buffer | null): number {
     return tail === null ? this.#wholeTokens : this.#output.tokens(tail, this.#started);
   }
@@ -384,7 +384,7 @@ export class ObservedTransform implements AnswerTransform {
       return long;
     }
     const ending = this.#rules.judgeEnd(this.#tail?.bytes() ?? nothing, this.#facts);
-    // What stands in the middle of an event may be anybody's.
+    // The middle of an event may repeat what a client has sent.
     const known = this.#large === null ? ending : { ...ending, usage: this.#usageAtStart };
     this.#ending = long === null ? known : { ...long, usage: known.usage };
     return this.#ending;
@@ -395,11 +395,11 @@ export class ObservedTransform implements AnswerTransform {
   }
 }
 
-/** How many tokens an answer that passes may have cost, by its bytes, where its upstream does not say. */
+/** Estimates the output tokens of an answer that is passed on by its bytes, if its upstream does not report them. */
 class OutputEstimate {
   /** Bytes so far. */
   passed = 0;
-  /** How many of them were images and sounds in base64, whose tokens their length does not tell. */
+  /** How many of them were images and sounds in base64, whose length does not indicate their tokens. */
   #ofMedia = 0;
   #media = 0;
   #inMedium = false;
@@ -413,7 +413,7 @@ class OutputEstimate {
     this.#inMedium = isMedium;
   }
 
-  /** @param tail the last bytes of what passed */
+  /** @param tail the last bytes that passed */
   tokens(tail: Buffer, isStream: boolean): number {
     const written = isStream ? streamedWeight(tail, this.passed) : this.passed;
     const ofText = this.#ofMedia === 0 ? 1 : 1 - this.#ofMedia / this.passed;
@@ -421,10 +421,10 @@ class OutputEstimate {
   }
 }
 
-/** How much of a stream's end is kept: more than its final events, and little enough for Node's buffer pool. */
+/** Bytes of a stream's end that are kept: more than its final events, and small enough for Node's buffer pool. */
 export const tailBytes = 1536;
 
-/** Keeps the last bytes of a passing stream, so that its usage and its end are read once, when it is over. */
+/** Keeps the last bytes of a stream that is passed on, so that its usage and end are read once, when it is over. */
 export class Tail {
   #buffer: Buffer | null = null;
   #length = 0;

@@ -4,13 +4,13 @@ import type { TransformEnd } from './answer-transform.js';
 import { ObservedTransform } from './observe.js';
 
 /**
- * Gives out the events of an answer as the elements of one JSON array, each as it came: the form in which
- * generateContent streams without `alt=sse`.
+ * Returns the events of an answer as the elements of one JSON array, each untouched: the form in which generateContent streams
+ * without `alt=sse`.
  */
 export class ArrayTransform extends ObservedTransform {
-  /** An element leaves whole, however large its inline media make it. */
+  /** An element is sent whole, even with large inline media. */
   override readonly eventBytes = 32 * 1024 * 1024;
-  /** An element in pieces is no element yet; an event that large is refused. */
+  /** A larger event is refused, since an incomplete element cannot be sent. */
   override readonly divisible = false;
   #isOpen = false;
 
@@ -20,7 +20,7 @@ export class ArrayTransform extends ObservedTransform {
     for (let start = 0; start < events.length; ) {
       const end = eventEnd(events, start);
       const { data } = parseEvent(events.toString('utf8', start, end));
-      // Some upstreams add the end mark of another protocol, which is no JSON.
+      // Some upstreams add the end mark of another protocol, which is not JSON.
       if (data !== null && data !== '[DONE]') text += this.#element(data);
       start = end;
     }

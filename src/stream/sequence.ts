@@ -5,12 +5,12 @@ import { GatewayError } from '../errors.js';
 type CallStart = Extract<StreamEvent, { readonly kind: 'callStart' }>;
 type CallArguments = Extract<StreamEvent, { readonly kind: 'callArguments' }>;
 
-/** Characters of events that may wait for an open call. */
+/** Most characters of events that wait for an open call. */
 const mostHeld = 8 * 1024 * 1024;
-/** What an event counts for besides its texts. */
+/** Characters that an event counts for in addition to its texts. */
 const leastHeld = 64;
 
-/** A call that waits, with what has come of it. */
+/** A call that waits, with what has arrived of it. */
 interface WaitingCall {
   readonly start: CallStart;
   readonly pieces: CallArguments[];
@@ -18,27 +18,26 @@ interface WaitingCall {
 }
 
 /**
- * Puts the steps of an answer in a row: some upstreams write several calls at once, or text between the pieces of a
- * call, while most protocols have one block open at a time. Whatever comes beside an open call waits until it ends,
- * and a call without arguments gets an empty object. Each event is looked at once when it comes and once when it leaves,
- * however many calls are open.
+ * Serialises the steps of an answer. Some upstreams interleave several calls, or text between the pieces of a call, while most
+ * protocols have one open block at a time. Everything beside an open call waits until it ends. A call without arguments gets an
+ * empty object. Each event is handled once on arrival and once on output, however many calls are open.
  */
 export class Sequence {
   #open: CallStart | null = null;
   #isEmpty = true;
-  /** In the order in which they came; the pieces and the end of a call are with its start. */
+  /** In order of arrival. The pieces and the end of a call are stored with its start. */
   #waiting: (WaitingCall | StreamEvent)[] = [];
-  /** The first of them that has not left. */
+  /** Index of the first step that was not passed on. */
   #next = 0;
   readonly #waitingCalls = new Map<string, WaitingCall>();
   #waitingLength = 0;
 
-  /** Nothing waits: steps pass as they come. */
+  /** Nothing waits, so steps are passed on immediately. */
   get isIdle(): boolean {
     return this.#open === null;
   }
 
-  /** @param out where the steps go that are in order now */
+  /** @param out receives the steps that are in order now */
   push(event: StreamEvent, out: StreamEvent[]): void {
     const open = this.#open;
     if (open === null) {
@@ -92,7 +91,7 @@ export class Sequence {
     this.#open = null;
   }
 
-  /** Gives out what waits, up to a call that has not ended. */
+  /** Passes on what waits, up to a call that has not ended. */
   #release(out: StreamEvent[]): void {
     let next = this.#next;
     for (; this.#open === null && next < this.#waiting.length; next++) {
@@ -113,7 +112,7 @@ export class Sequence {
       }
       if (hasEnded) this.#close(start, out);
     }
-    // Not each time: what is left is copied.
+    // Only sometimes, since the rest is copied.
     const isMostlyGone = next * 2 >= this.#waiting.length;
     if (isMostlyGone) this.#waiting = this.#waiting.slice(next);
     this.#next = isMostlyGone ? 0 : next;
@@ -122,7 +121,7 @@ export class Sequence {
   #hold(event: StreamEvent, out: StreamEvent[]): void {
     if (event.kind === 'callArguments' || event.kind === 'callEnd') {
       const call = this.#waitingCalls.get(nameOf(event));
-      // Of a call that has ended, or has not begun.
+      // Belongs to a call that has ended, or has not begun.
       if (call === undefined || call.hasEnded) return;
       if (event.kind === 'callEnd') {
         call.hasEnded = true;

@@ -2,7 +2,7 @@ import { isObject, parseObject } from '../wire/json.js';
 import { firstEventEnd, parseEvent } from '../wire/sse.js';
 import { textWeight } from '../wire/text-weight.js';
 
-/** Members on the way to what a model has made of an answer, or of an event, in any of the text protocols. */
+/** Members that lead to the output of a model in an answer or event, in any of the text protocols. */
 const containers: ReadonlySet<string> = new Set([
   'candidates',
   'choices',
@@ -19,7 +19,7 @@ const containers: ReadonlySet<string> = new Set([
   'summary',
   'tool_calls',
 ]);
-/** Members that hold text that a model has written. */
+/** Members with text that a model has written. */
 const texts: ReadonlySet<string> = new Set([
   'arguments',
   'content',
@@ -33,20 +33,20 @@ const texts: ReadonlySet<string> = new Set([
 ]);
 /** The arguments of a call as an object. */
 const objects: ReadonlySet<string> = new Set(['args', 'input']);
-/** Members that hold a medium which a model has made: its bytes, or where they are. */
+/** Members with a medium that a model has made: its bytes, or their location. */
 const media: ReadonlySet<string> = new Set(['audio', 'image_url', 'inlineData', 'inline_data']);
-/** Deeper than any protocol goes. */
+/** Deeper than any protocol nests. */
 const deepest = 12;
 
-/** What of an answer, whole or one event of it, a model has made. */
+/** The output of a model in a whole answer or in one event. */
 interface Written {
-  /** Of its texts, by `textWeight`. */
+  /** Weight of its texts, by `textWeight`. */
   weight: number;
-  /** How many images and sounds there are. */
+  /** Number of images and sounds. */
   media: number;
 }
 
-/** Counts what a model has made of an answer, whole or one event of it. */
+/** Measures the output of a model in a whole answer or in one event. */
 export function writtenIn(answer: unknown): Readonly<Written> {
   const written: Written = { weight: 0, media: 0 };
   addWritten(written, answer, 0);
@@ -59,7 +59,7 @@ function addWritten(written: Written, value: unknown, depth: number): void {
     for (const each of value) addWritten(written, each, depth + 1);
   } else if (isObject(value)) {
     if (value.type === 'image_generation_call' && typeof value.result === 'string') written.media++;
-    // An event that is done with something repeats what its deltas have said.
+    // An event that ends an item repeats the text of its deltas.
     for (const [name, member] of Object.entries(value)) {
       if (typeof member === 'string') {
         if (texts.has(name) && (depth > 0 || name === 'delta')) written.weight += textWeight(member);
@@ -69,21 +69,21 @@ function addWritten(written: Written, value: unknown, depth: number): void {
         if (media.has(name) && (typeof member.data === 'string' || typeof member.url === 'string'))
           written.media++;
         const text = objects.has(name) ? JSON.stringify(member) : '{}';
-        // Empty where the arguments follow in pieces.
+        // Empty if the arguments follow in pieces.
         if (text !== '{}') written.weight += textWeight(text);
       }
     }
   }
 }
 
-/** A stream whose text is in no whole event of what is kept of it counts as text up to this size. */
+/** Bytes of a stream that count as text if its kept end contains no whole event with text. */
 const longestUnread = 64 * 1024;
 
 /**
- * How much of a stream a model has written, by `textWeight`, as the text in its last events tells: what comes with a text
- * is the same in all of them, so those before have had as much of it.
- * @param tail its last bytes
- * @param bytes of the whole stream so far
+ * Estimates how much text a stream contains, by `textWeight`, from the share of text in its last events. The framing around the
+ * text is the same in all events, so earlier ones have the same share.
+ * @param tail the last bytes of the stream
+ * @param bytes length of the stream so far
  */
 export function streamedWeight(tail: Buffer, bytes: number): number {
   let read = 0;
@@ -103,7 +103,7 @@ export function streamedWeight(tail: Buffer, bytes: number): number {
     read += next - start;
     start = next;
   }
-  // Events without text stand at the end: those of the ends of many choices, or one that repeats the whole answer.
+  // The last events may have no text: the ends of many choices, or one that repeats the whole answer.
   const isBefore = weight === 0 && events > 0 && bytes > tail.length;
   if (read === 0 || isBefore) return Math.min(bytes, longestUnread);
   return Math.round((weight / read) * bytes);

@@ -3,43 +3,43 @@ import { plainText } from '../wire/raw-text.js';
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const LOWER_U = 0x75;
-/** Bytes that may stand after a backslash and be taken over as they are (RFC 8259 section 7). */
+/** Bytes that may follow a backslash and can be copied unchanged (RFC 8259 section 7). */
 const simpleEscapes = new Set([...'"\\/bfnrt'].map((character) => character.charCodeAt(0)));
-/** Templates in a row that fitted no second event; then the upstream writes something else into each, and none is made. */
+/** Consecutive templates that matched no second event. After these no more are made, since each event of the upstream differs. */
 const mostUnused = 8;
 
 /**
- * The events of a stream that carry a text are the same but for that text. Once one was decoded, the next are known by
- * the bytes around theirs, and the text goes from one JSON string into the other without being decoded: a tenth of
- * what a parse and a new event cost.
+ * The text events of a stream are equal except for their text. Once one is decoded, the next are recognised by the bytes around
+ * their text, and the text is copied from one JSON string to the other without decoding. That costs a tenth of parsing and
+ * encoding an event.
  *
- * All strings here hold one byte a character, so that offsets are those of the bytes.
+ * All strings here hold one byte a character, so that their offsets are byte offsets.
  */
 export class TextTemplate {
   readonly #openings: readonly string[];
   #before = '';
   #after = '';
-  /** Between the texts of two events in a row. */
+  /** The bytes between the texts of two consecutive events. */
   #between = '';
   #isSet = false;
   #unused = 0;
 
-  /** @param member name of the member that holds the text in the upstream's events */
+  /** @param member name of the member with the text in the upstream's events */
   constructor(member: string) {
     this.#openings = [`"${member}":"`, `"${member}": "`];
   }
 
   /**
-   * Takes an event for a model of those to come.
+   * Uses an event as the template for the next ones.
    * @param event a whole event with its blank line
-   * @param text what was decoded from it, and all that was
+   * @param text the text that was decoded from it, and nothing else was
    */
   learn(event: string, text: string): void {
     this.forget();
     if (this.#unused >= mostUnused) return;
     for (const opening of this.#openings) {
       const at = event.indexOf(opening);
-      // With two such members it would be left to chance which one is the text.
+      // With two such members it is ambiguous which one is the text.
       if (at === -1 || event.indexOf(opening, at + 1) !== -1) continue;
       const start = at + opening.length;
       const end = endOfText(event, start);
@@ -58,9 +58,9 @@ export class TextTemplate {
   }
 
   /**
-   * Reads the event that begins at `at`, and those of the same form that follow it.
+   * Reads the event at `at`, and the events of the same form that follow it.
    * @param texts filled with their raw texts, in order
-   * @returns where the last of them ends, or -1 when the event at `at` is another one
+   * @returns the end of the last of them, or -1 if the event at `at` has another form
    */
   collect(bytes: string, at: number, texts: string[]): number {
     texts.length = 0;
@@ -68,7 +68,7 @@ export class TextTemplate {
     const before = this.#before;
     const between = this.#between;
     const after = this.#after;
-    // Comparing slices is several times as fast as `startsWith`, which goes character by character.
+    // Comparing slices is several times faster than `startsWith`, which compares single characters.
     let start = at + before.length;
     if (bytes.slice(at, start) !== before) return -1;
     let ended = -1;
@@ -86,7 +86,7 @@ export class TextTemplate {
   }
 }
 
-/** Where a JSON string ends that began before `start`; -1 for one that is empty or has to be decoded. */
+/** Returns the end of a JSON string that began before `start`; -1 if it is empty or has to be decoded. */
 function endOfText(bytes: string, start: number): number {
   for (let at = start; at < bytes.length; at++) {
     const byte = bytes.charCodeAt(at);

@@ -39,35 +39,35 @@ import { TextTemplate } from './text-template.js';
 const wholeBytes = 64 * 1024 * 1024;
 /** Largest event that is translated; inline media make them large. */
 const eventBytes = 32 * 1024 * 1024;
-/** What is an error is short. */
+/** Largest answer that is checked for being an error. */
 const longestError = 64 * 1024;
-/** Of an event, beside the texts that it brings: what is more may be kept by whoever translates the rest. */
+/** Bytes of an event, beside its texts, that do not count: more may be kept in memory by the decoder or encoder. */
 const usualEventBytes = 512;
-/** So much of one stream is kept: log-probabilities, citations, names and what is not complete. */
+/** Most bytes of one stream that are kept: log probabilities, citations, names and incomplete parts. */
 const mostKept = 64 * 1024 * 1024;
-/** Where what leaves is written, for every stream of the worker: whoever sends it has done so before the next is. */
+/** Output buffer of all streams of the worker. Its content is sent before the next is written. */
 const outgoing = Buffer.allocUnsafeSlow(256 * 1024);
 
 /** What the translation of one call's answers needs. */
 interface TranslationParts {
-  /** The upstream's protocol, and what it has to know. */
+  /** The upstream's protocol, and its settings. */
   readonly upstreamCodec: TextCodec;
   readonly source: AnswerSource;
-  /** The client's. */
+  /** The client's protocol. */
   readonly clientCodec: TextCodec;
   readonly context: AnswerContext;
   /** See `fitRequest`. */
   readonly restorer: AnswerRestorer | null;
-  /** Input tokens that the request is thought to have cost, for an upstream that reports nothing. */
+  /** Estimated input tokens of the request, for an upstream that reports none. */
   readonly inputEstimate: number;
-  /** What is kept of the answer; null for nothing. */
+  /** What is stored of the answer; null for nothing. */
   readonly keep: Keep | null;
   /** Of the gateway at the upstream: no answer may tell its keys, and no error any of them. */
   readonly secrets: OwnSecrets;
 }
 
 /**
- * Translates an answer from one protocol into another, one event at a time. What has to wait for later ones is bounded, by
+ * Translates an answer from one protocol into another, event by event. What has to wait for later events is bounded, by
  * `mostKept` and in `Sequence`.
  */
 export class TranslatedTransform implements AnswerTransform {
@@ -77,7 +77,7 @@ export class TranslatedTransform implements AnswerTransform {
   readonly exactErrors = false;
   readonly streamsUnasked = false;
   readonly endsItself = true;
-  /** Its encoder numbers what it says last. */
+  /** The encoder numbers its last event. */
   readonly nextNumber = 0;
   readonly mediaSeconds = 0;
   readonly #parts: TranslationParts;
@@ -132,7 +132,7 @@ export class TranslatedTransform implements AnswerTransform {
   }
 
   end(): TransformEnd {
-    // The words of an error are in what is still to be sent.
+    // The error event is part of what remains to be sent.
     return { last: this.#streaming().end(), error: null };
   }
 
@@ -160,7 +160,7 @@ export class TranslatedTransform implements AnswerTransform {
   }
 
   note(): void {
-    // Nothing passes here untranslated.
+    // Nothing is passed on untranslated.
   }
 
   whole(body: Buffer): Buffer {
@@ -174,7 +174,7 @@ export class TranslatedTransform implements AnswerTransform {
     return writeOut(rawBytes(clientCodec.encodeAnswer({ choices: restored.choices, usage }, context)));
   }
 
-  /** @throws {GatewayError} for what is no answer, with nothing of our account in its words */
+  /** @throws {GatewayError} if it is not an answer; the message reveals nothing of the gateway's account */
   #decodeAnswer(text: string): Answer {
     const { upstreamCodec, source, secrets } = this.#parts;
     const parsed = parseObject(text);
@@ -182,13 +182,13 @@ export class TranslatedTransform implements AnswerTransform {
       if (parsed === null)
         throw new GatewayError('upstream_error', "The upstream's answer is not a JSON object.");
       const answer = upstreamCodec.decodeAnswer(parsed, source);
-      // One that says nothing may be an error in a form of its own.
+      // An answer without content may be an error in another form.
       const failure = saysNothing(answer) ? vendorAccountErrorOf(text, 'own', secrets) : null;
       if (failure !== null) throw failure;
       return answer;
     } catch (fault) {
       if (!(fault instanceof GatewayError)) throw fault;
-      // What an answer that has failed has used is the vendor's to bill all the same.
+      // The vendor also bills the usage of an answer that failed.
       if (parsed !== null) this.#usageOfWhole = upstreamCodec.usageOf(parsed);
       throw toldError(fault, text, secrets);
     }
@@ -210,7 +210,7 @@ function writeOut(text: string): Buffer {
   return outgoing.subarray(0, outgoing.write(text, 0, 'latin1'));
 }
 
-/** A stream on its way: decoded, put in order, encoded. */
+/** The translation of a stream: decodes events, puts them in order and encodes them. */
 class StreamTranslation {
   readonly encoder: StreamEncoder;
   error: GatewayError | null = null;
@@ -219,33 +219,33 @@ class StreamTranslation {
   readonly #sequence = new Sequence();
   readonly #template: TextTemplate;
   readonly #decoded: StreamEvent[] = [];
-  /** In order, and not yet encoded. */
+  /** Steps in order that are not encoded yet. */
   readonly #steps: StreamEvent[] = [];
-  /** How far the run was decoded when it was judged. */
+  /** Offset up to which the run was decoded when it was judged. */
   #judgedTo = 0;
   readonly #texts: string[] = [];
   #passedTo = 0;
-  /** The protocol's own end has come, or an error. */
+  /** The end of the protocol has arrived, or an error. */
   isOver = false;
-  /** The end is the gateway's own. */
+  /** The gateway has ended the answer. */
   isCut = false;
   waitingEnd: WaitingEnd | null = null;
-  /** The last that the encoder said of an answer of which something may be kept. */
+  /** The encoder's last output for an answer of which something may be stored. */
   #end: string | null = null;
   readonly #keep: Keep | null;
 
-  /** Of what was decoded, in order; only where the answer is to be restored. */
+  /** Decoded steps, in order; only if the answer is to be restored. */
   readonly #ordered: StreamEvent[] = [];
   readonly #restorer: AnswerRestorer | null;
   readonly #inputEstimate: number;
   readonly #secrets: OwnSecrets;
-  /** Of texts and arguments that passed, in quarters of a token. */
+  /** Weight of texts and arguments that were passed on, in quarters of a token. */
   weight = 0;
-  /** Bytes of events that may be in memory still, beside their texts. */
+  /** Bytes of events, beside their texts, that may still be in memory. */
   gatheredBytes = 0;
-  /** What was judged to be part of an answer has left. */
+  /** The events that were judged to be an answer have been passed on. */
   hasPassed = false;
-  /** What is known of the usage is all of it. */
+  /** The usage is complete. */
   isUsageWhole = false;
 
   constructor({
@@ -274,7 +274,7 @@ class StreamTranslation {
       at = this.#decode(run, at);
       for (const step of this.#steps) {
         if (step.kind === 'error') return step.error;
-        // These say only that the upstream is there: what follows may still be an error with a status of its own.
+        // These have no content: the next event may still be an error with a status.
         if (step.kind === 'start' || step.kind === 'usage') continue;
         this.#judgedTo = at;
         return 'meaningful';
@@ -314,8 +314,8 @@ class StreamTranslation {
   }
 
   /**
-   * Passes on the texts of events that need not be decoded, as many as follow each other.
-   * @returns what to send for them, or null when the event at `at` is none of these; `#passedTo` is where they end
+   * Passes on the texts of consecutive events that need not be decoded.
+   * @returns what to send for them, or null if the event at `at` has to be decoded; `#passedTo` is their end
    */
   #passTexts(bytes: string, at: number): string | null {
     if (
@@ -340,7 +340,7 @@ class StreamTranslation {
     return out;
   }
 
-  /** An encoder that has come to a limit of its own says so at an event. */
+  /** Encodes a raw text. An encoder that has reached its own limit returns null, and reports that when it encodes the step. */
   #encodeText(raw: string): string {
     const text = this.encoder.encodeRawText(raw);
     if (text !== null) return text;
@@ -357,7 +357,7 @@ class StreamTranslation {
     return this.#emit(this.#encode());
   }
 
-  /** Decodes one event. @returns where the next one begins */
+  /** Decodes one event. @returns the offset of the next one */
   #decode(run: Buffer, start: number): number {
     const end = eventEnd(run, start);
     const { event, data } = parseEvent(run.toString('utf8', start, end));
@@ -370,7 +370,7 @@ class StreamTranslation {
     return end;
   }
 
-  /** An event that is an error, behind which nothing comes, or says nothing that is known, may speak of our account. */
+  /** Replaces an error event, or one of an unknown kind, that reveals something of the gateway's account. */
   #hideVendorAccount(event: string | null, data: string): void {
     const decoded = this.#decoded;
     const found = decoded.at(-1);
@@ -382,7 +382,7 @@ class StreamTranslation {
     if (told !== null) decoded.push({ kind: 'error', error: told });
   }
 
-  /** @param characters of an event that was decoded */
+  /** @param characters length of a decoded event */
   #countKept(characters: number): void {
     let more = characters - usualEventBytes;
     for (const event of this.#decoded) if ('text' in event) more -= event.text.length;
@@ -398,14 +398,14 @@ class StreamTranslation {
     });
   }
 
-  /** Moves what was decoded into the order in which it is encoded; what comes after an end is of no interest. */
+  /** Puts decoded steps into the order in which they are encoded. Steps after an end are ignored. */
   #order(): void {
     for (const event of this.#decoded) {
       if (event.kind === 'end' && (this.usage === null || (this.usage.output === 0 && this.weight > 0)))
         this.#estimate();
       if ('text' in event) {
         this.weight += textWeight(event.text);
-        // Some upstreams say all along how much they have used so far.
+        // Some upstreams report their usage so far with every event.
         this.isUsageWhole = false;
       }
       if (event.kind === 'usage') {
@@ -433,7 +433,7 @@ class StreamTranslation {
     if (event.kind !== 'end' && this.#steps.at(-1)?.kind === 'end') this.#endEarly();
   }
 
-  /** The gateway has ended the answer, and the upstream is left before it has reported all of the usage. */
+  /** The gateway has ended the answer, so the upstream is cancelled before it has reported its whole usage. */
   #endEarly(): void {
     this.isCut = true;
     if (this.isUsageWhole) return;
@@ -442,7 +442,7 @@ class StreamTranslation {
     this.#steps.push(end);
   }
 
-  /** SDKs require a usage: where the upstream reports none, it is estimated, and marked as such in the ledger. */
+  /** SDKs require a usage. If the upstream reports none, it is estimated, and marked as such in the ledger. */
   #estimate(): void {
     const estimated = estimatedUsage(this.#inputEstimate, tokensOf(this.weight));
     const input = this.usage?.input || estimated.input;
@@ -452,7 +452,7 @@ class StreamTranslation {
     this.#steps.push({ kind: 'usage', usage: this.usage });
   }
 
-  /** An event that gave a text and nothing else is the model of those to come; any other kind ends that. */
+  /** Uses an event with a text and nothing else as the template for the next ones. Any other event ends the use. */
   #learn(bytes: string, start: number, end: number): void {
     const [step] = this.#steps;
     if (step === undefined) return;
@@ -467,7 +467,7 @@ class StreamTranslation {
     else this.#template.forget();
   }
 
-  /** The encoder may have ended the stream by itself. */
+  /** Ends the stream if the encoder has failed. */
   #noteFailure(): void {
     if (this.encoder.error === null) return;
     this.error = this.encoder.error;
@@ -475,7 +475,7 @@ class StreamTranslation {
   }
 
   /**
-   * What leaves for a text, without the end of an answer of which something is to be kept.
+   * Returns what to send for a text, without the end of an answer of which something is to be stored.
    * @param text one byte a character
    */
   #emit(text: string): Buffer {
@@ -492,7 +492,7 @@ class StreamTranslation {
     return bytes;
   }
 
-  /** @returns the text for the steps that wait, one byte a character */
+  /** @returns the encoded waiting steps, one byte a character */
   #encode(): string {
     let text = '';
     for (const step of this.#steps) {
@@ -511,7 +511,7 @@ class StreamTranslation {
   }
 }
 
-/** The usage of a whole answer: what its upstream does not count is estimated. */
+/** Returns the usage of a whole answer. What the upstream does not count is estimated. */
 function usageOfAnswer(answer: Answer, inputEstimate: number): Usage {
   const { usage } = answer;
   if (usage !== null && usage.output > 0) return usage;
