@@ -14,11 +14,11 @@ import { skipSpace, wordAt } from '../wire/json-skip.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
 import { writtenIn } from './streamed-text.js';
 
-/** A quoted text cannot stand inside another one. */
+/** A quoted text cannot contain another one. */
 const errorKey = Buffer.from('"error');
 const errorWord = errorKey.subarray(1);
 const errorWordEnd = errorWord.subarray(1);
-/** What is an error is short. */
+/** Largest event or answer that is checked for being an error. */
 const longestError = 64 * 1024;
 const endMark = '[DONE]';
 const colon = 0x3a;
@@ -30,21 +30,21 @@ const quote = 0x22;
 const openBrace = 0x7b;
 const openBracket = 0x5b;
 
-/** What may not be passed on of a run of events. */
+/** The first event of a run that must not be passed on. */
 interface Withheld {
-  /** Where the event begins that holds it. */
+  /** Offset of the event. */
   readonly start: number;
   readonly error: GatewayError;
 }
 
 /**
- * Finds what no client may hear in an answer that is passed on as it is: what the upstream says of the gateway's account
- * there, and the gateway's keys. One for each answer.
+ * Finds what must not reach clients in an answer that is passed on untouched: errors about the gateway's account at the upstream,
+ * and the gateway's API keys. Each answer has one.
  */
 export class VendorAccountErrors {
   readonly #rules: StreamRules;
   readonly #secrets: OwnSecrets;
-  /** Made for a stream alone. */
+  /** Created only for a stream. */
   #own: OwnEvents | null = null;
 
   constructor(rules: StreamRules, secrets: OwnSecrets) {
@@ -52,7 +52,7 @@ export class VendorAccountErrors {
     this.#secrets = secrets;
   }
 
-  /** @param run the beginning of a stream. @returns the error that stands before the first event of the protocol's own */
+  /** @param run the beginning of a stream. @returns the error before the first event of the protocol */
   atStart(run: Buffer): GatewayError | null {
     const own = this.#ownEvents();
     for (let start = 0; start < run.length; ) {
@@ -65,7 +65,7 @@ export class VendorAccountErrors {
     return null;
   }
 
-  /** @param run whole events, or a part of one. @returns the first that may not be passed on, or null */
+  /** @param run whole events, or a part of one. @returns the first that must not be passed on, or null */
   first(run: Buffer): Withheld | null {
     let found: Withheld | null = null;
     let rest = run;
@@ -83,14 +83,14 @@ export class VendorAccountErrors {
     return at === -1 ? found : (this.#firstWithError(rest, at) ?? found);
   }
 
-  /** @returns why a whole answer may not be passed on: it is or has an error that must not be told */
+  /** @returns why a whole answer must not be passed on: it is or contains an error that must not reach clients */
   ofWhole(body: Buffer, hasOutput: boolean): GatewayError | null {
     const ofKey = keyError(body, this.#secrets);
     if (ofKey !== null) return ofKey;
-    // What has made output is an answer, and most are: an error may only stand beside it.
+    // An answer with output, as most are, can only contain an error beside it.
     if (body.length > longestError || (hasOutput && !hasError(body))) return null;
     const { keys } = this.#secrets;
-    // Of a text, which may say anything, and of a sound.
+    // Text can contain anything, and so can audio.
     if (!isJson(body)) return keys.some((key) => body.includes(key)) ? vendorAccountError(401, '') : null;
     const isOwn = this.#rules.marks.some((mark) => body.includes(mark));
     if (isOwn && !hasOutput && !hasError(body)) return null;
@@ -103,7 +103,7 @@ export class VendorAccountErrors {
     return this.#own;
   }
 
-  /** Of the events that are none of the protocol's own. */
+  /** Finds errors in events that do not belong to the protocol. */
   #firstStrange(run: Buffer): Withheld | null {
     const own = this.#ownEvents();
     const isPlain = hasPlainLines(run);
@@ -118,8 +118,8 @@ export class VendorAccountErrors {
   }
 
   /**
-   * An event of the protocol's own may have an error in it. Each is parsed once, however often it has the word.
-   * @param first where the word stands for the first time
+   * Finds errors within events of the protocol. Each event is parsed once, however often it contains the word.
+   * @param first offset of the first occurrence of the word
    */
   #firstWithError(run: Buffer, first: number): Withheld | null {
     let from = 0;
@@ -147,8 +147,8 @@ export class VendorAccountErrors {
   }
 
   /**
-   * The error that an upstream answers with under a good status: what it would be as the first event of a stream. None
-   * where anything was written beside it: that is the client's, and paid for.
+   * Returns the error in an answer with a successful status, as it would be in the first event of a stream. Null if the answer has
+   * output beside it, which belongs to the client and is charged.
    */
   #errorInPlace(body: Buffer): GatewayError | null {
     if (!hasError(body)) return null;
@@ -159,7 +159,7 @@ export class VendorAccountErrors {
   }
 }
 
-/** Whether a whole answer has an error, and not only a place for one. */
+/** Whether a whole answer has an error, and not only an empty member for one. */
 function hasError(body: Buffer): boolean {
   for (let at = body.indexOf(errorKey); at !== -1; at = body.indexOf(errorKey, at)) {
     at += errorKey.length;
@@ -174,7 +174,7 @@ function isJson(body: Buffer): boolean {
   return first === openBrace || first === openBracket;
 }
 
-/** Where the word stands next, or -1. Found by its end, whose first letter is rarer than its own. */
+/** Returns the offset of the next occurrence of the word, or -1. Searches for its end, which begins with a rarer letter. */
 function nextErrorWord(run: Buffer, from: number): number {
   for (let at = run.indexOf(errorWordEnd, from); at !== -1; at = run.indexOf(errorWordEnd, at + 1)) {
     if (at > from && run[at - 1] === letterE) return at - 1;
@@ -182,7 +182,7 @@ function nextErrorWord(run: Buffer, from: number): number {
   return -1;
 }
 
-/** How the word stands in an event: as a name or value that is not followed by null, as the event's name, or else. */
+/** Where the word occurs in an event: as a name or value that is not followed by null, as the event's name, or elsewhere. */
 function errorAt(run: Buffer, at: number): 'member' | 'name' | null {
   const end = at + errorWord.length + (run[at + errorWord.length] === letterS ? 1 : 0);
   if (run[at - 1] === quote) return run[end] === quote && !isNull(run, end + 1) ? 'member' : null;
@@ -192,7 +192,7 @@ function errorAt(run: Buffer, at: number): 'member' | 'name' | null {
   return isName ? 'name' : null;
 }
 
-/** Whether the value behind a key is null, as that of an error is which there is not. */
+/** Whether the value after a key is null, as for an absent error. */
 function isNull(bytes: Buffer, at: number): boolean {
   let value = at;
   while (bytes[value] === colon || bytes[value] === space) value++;
@@ -205,27 +205,27 @@ const wordBytes = 4;
 const nothing = Buffer.alloc(0);
 
 /**
- * Finds the events of a stream that lack what its protocol's own have. The events of a stream resemble each other, so the
- * mark is looked for where the last one had it: some 50 ns an event, a fraction of what searching each takes.
+ * Finds events of a stream without the mark that all events of its protocol have. Since events resemble each other, the mark is
+ * expected where the last event had it. That takes 50 ns an event, a fraction of a search.
  */
 export class OwnEvents {
   readonly #marks: readonly Buffer[];
-  /** The mark that the last event had, and how far from its beginning. */
+  /** The mark of the last event, and its distance from the beginning of the event. */
   #mark: Buffer = nothing;
-  /** Its bytes in words, of which the last one ends with it. */
+  /** Its bytes as words. The last word ends with the mark. */
   #words: Int32Array = new Int32Array(0);
   #offset = 0;
 
-  /** @param marks one of which is in each event of the protocol's own */
+  /** @param marks each event of the protocol contains one of these */
   constructor(marks: readonly Buffer[]) {
     this.#marks = marks;
   }
 
   /**
    * @param run whole events
-   * @param from where one of them begins
-   * @param isPlain no line of them ends with a CR: see `hasPlainLines`
-   * @returns where the first one begins that has no mark, or -1
+   * @param from offset of an event
+   * @param isPlain no line ends with a CR: see `hasPlainLines`
+   * @returns offset of the first event without a mark, or -1
    */
   strangeFrom(run: Buffer, from: number, isPlain: boolean): number {
     for (let start = from; start < run.length; ) {
@@ -240,7 +240,7 @@ export class OwnEvents {
     return -1;
   }
 
-  /** Whether the event of these bytes is one of the protocol's own. */
+  /** Whether these bytes are an event of the protocol. */
   has(run: Buffer, start: number, end: number): boolean {
     const event = run.subarray(start, end);
     for (const mark of this.#marks) {
@@ -254,7 +254,7 @@ export class OwnEvents {
     return false;
   }
 
-  /** Compared in words: half of the time of a loop over the bytes. */
+  /** Compares words, which takes half the time of comparing bytes. */
   #isMarked(run: Buffer, at: number): boolean {
     const words = this.#words;
     const last = words.length - 1;
@@ -266,7 +266,7 @@ export class OwnEvents {
   }
 }
 
-/** @returns none for a mark that is shorter than a word: then each event is searched */
+/** @returns no words for a mark that is shorter than a word; then each event is searched */
 function wordsOf(mark: Buffer): Int32Array {
   const count = mark.length < wordBytes ? 0 : Math.ceil(mark.length / wordBytes);
   const lastAt = mark.length - wordBytes;
@@ -275,18 +275,18 @@ function wordsOf(mark: Buffer): Int32Array {
   return words;
 }
 
-/** An event may end with CRs alone, and then an LF belongs to one behind it. */
+/** An event may end with CRs only, and a following LF belongs to the next one. */
 export function hasPlainLines(run: Buffer): boolean {
   return run.indexOf(cr) === -1;
 }
 
 /**
- * Where the event ends that begins at `start` and has its mark at `at`, or -1 where that is not plain: its data is one line,
- * and the last.
+ * Returns the end of the event that begins at `start` and has its mark at `at`; -1 if the event is not plain, which means that its
+ * data is one line, and the last.
  */
 function endBehind(run: Buffer, start: number, at: number): number {
   let lineEnd = run.indexOf(lf, start);
-  // The lines before its data: with a blank one among them the mark is another event's.
+  // A blank line before the data means that the mark belongs to another event.
   while (lineEnd !== -1 && lineEnd < at) {
     if (run[lineEnd + 1] === lf) return -1;
     lineEnd = run.indexOf(lf, lineEnd + 1);
