@@ -103,7 +103,7 @@ test('a message that asks for nothing that can be done is told so, and the socke
     t.match(await answer(), [{ type: 'error', status, error, headers: { 'x-request-id': /^req_/ } }]);
   }
   socket.send(Buffer.from('{}'), { binary: true });
-  t.match(await answer(), [{ type: 'error', status: 400, error: { message: /binary/ } }]);
+  t.match(await answer(), [{ type: 'error', status: 400, error: { message: /Binary/ } }]);
   send(create({ input: 'still here' }));
   t.equal((await answer()).at(-1)?.type, 'response.completed');
 });

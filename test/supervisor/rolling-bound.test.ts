@@ -22,7 +22,7 @@ test('of the workers that drain in one place the oldest is cut when there are to
     return { end };
   };
   const first = await longStream();
-  const isCut = () => countLogged(gateway, 'the oldest is cut') > 0;
+  const isCut = () => countLogged(gateway, 'ending the oldest') > 0;
   let rounds = 0;
   for (; !isCut() && rounds < 4 * mostDraining; rounds += 1) {
     const before = gateway.workerPids();

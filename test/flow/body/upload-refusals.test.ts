@@ -155,7 +155,7 @@ test('other content types are told what is expected', async (t) => {
   }
   const coded = await exchange(port, uploadRequest(gzipSync(form), { lines: 'content-encoding: gzip\r\n' }));
   t.equal(coded.status, 415);
-  t.match(JSON.parse(coded.body).error.message, /content coding/);
+  t.match(JSON.parse(coded.body).error.message, /content-encoding/);
   t.notMatch(coded.head, /^accept-encoding: .*gzip/im, 'and not told that the coding is fine');
 });
 
