@@ -86,8 +86,8 @@ export interface GatewayOptions {
 const tickMs = 1000;
 const leaseTickMs = 100;
 /**
- * Milliseconds after which a process of another host or container counts as dead if it has not renewed the record of its long
- * calls. With several hosts it is long, since a host that is cut off from the database continues to serve.
+ * Milliseconds after which a process of another host or container counts as dead if it has not renewed the record of
+ * its long calls. With several hosts it is long, since a host that is cut off from the database continues to serve.
  */
 const silentMs = { embedded: 60_000, postgres: 15 * 60_000 } as const;
 /** How long closing waits for the last ledger entries, in milliseconds. */
@@ -340,8 +340,8 @@ export class Gateway {
   }
 
   /**
-   * Records a correction. It bypasses the writer, whose waiting entries are lost if the process is killed: the caller repeats a
-   * correction until it is stored.
+   * Records a correction. It bypasses the writer, whose waiting entries are lost if the process is killed: the caller
+   * repeats a correction until it is stored.
    */
   async #correct(correction: CallRecord): Promise<void> {
     const calls = [{ call: correction, at: this.#unixTime.at(correction.endedAt) }];
@@ -371,7 +371,8 @@ export class Gateway {
   }
 
   /**
-   * Applies a new config to calls from now on; calls in flight keep theirs. The switch happens as a whole in the last step.
+   * Applies a new config to calls from now on; calls in flight keep theirs. The switch happens as a whole in the last
+   * step.
    */
   *swapSteps(snapshot: Snapshot): Steps<void> {
     yield* this.#health.retainSteps(targetsOf(snapshot), snapshot.routing);
@@ -457,8 +458,8 @@ export class Gateway {
   }
 
   /**
-   * Ends all calls that are left. Resolves when their records are in the store, or when the ledger and the calls in flight have
-   * each taken `lastEntriesMs`.
+   * Ends all calls that are left. Resolves when their records are in the store, or when the ledger and the calls in
+   * flight have each taken `lastEntriesMs`.
    */
   async close(): Promise<void> {
     for (const ticker of this.#tickers) clearInterval(ticker);
@@ -500,8 +501,8 @@ function* usedOf(limits: LeaseHolder) {
 
 /**
  * Derives what calls need from a config.
- * @param before what was in force until now. Its router is reused if the vendors' words are the same, since building one takes
- * a millisecond
+ * @param before what was in force until now. Its router is reused if the vendors' words are the same, since building
+ * one takes a millisecond
  */
 function runningFrom(
   snapshot: Snapshot,

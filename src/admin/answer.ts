@@ -1,14 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError } from '../errors.js';
 
-/** Bodies of most requests are a few settings. */
+/** Default limit of a request body. Most contain a few settings. */
 const usualBodyBytes = 64 * 1024;
 
-/** What an operator's request is answered with. */
+/** Response to an operator's request. */
 export interface AdminAnswer {
   readonly status: number;
   readonly contentType: string;
-  /** All of it, pieces of one that is too long to be held, or what takes the response over once its head has left. */
+  /**
+   * The whole text, its pieces if it is too long to hold, or a function that takes over the response once the head is
+   * sent.
+   */
   readonly body: string | AsyncIterable<string | Uint8Array> | ((response: ServerResponse) => void);
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -19,12 +22,15 @@ export function json(value: unknown, status = 200): AdminAnswer {
   return { status, contentType: jsonType, body: `${JSON.stringify(value)}\n` };
 }
 
-/** What is wrong with a request, as a sentence. @param param that is at fault */
+/**
+ * Creates the error for an invalid request.
+ * @param param the invalid parameter
+ */
 export function invalid(param: string, sentence: string): GatewayError {
   return new GatewayError('invalid_value', sentence, { param });
 }
 
-/** The same in words that follow the name of what is at fault. */
+/** Like `invalid`, with words that follow the parameter's name. */
 export function wrong(member: string, words: string): GatewayError {
   return invalid(member, `${member} ${words}.`);
 }
@@ -34,7 +40,7 @@ export function wrongCursor(): GatewayError {
 }
 
 /**
- * How many entries of a list a request wants at most.
+ * Reads the maximum number of list entries that a request asks for.
  * @throws {GatewayError} of status 400
  */
 export function readLimit(query: URLSearchParams, usual: number, longest: number): number {
@@ -46,12 +52,15 @@ export function readLimit(query: URLSearchParams, usual: number, longest: number
   throw wrong('limit', `must be a number from 1 to ${longest}`);
 }
 
-/** A time as operators read it: RFC 3339. @param time Unix milliseconds */
+/**
+ * Formats a time for operators, as RFC 3339.
+ * @param time Unix milliseconds
+ */
 export function dateTime(time: number): string {
   return new Date(time).toISOString();
 }
 
-/** The answer for an error, in the form of the chat-family endpoints. */
+/** Creates the response for an error, in the form of the chat-family endpoints. */
 export function errorAnswer(error: GatewayError): AdminAnswer {
   const { message, param, code, kind } = error;
   const headers: Record<string, string> =
@@ -61,8 +70,8 @@ export function errorAnswer(error: GatewayError): AdminAnswer {
 }
 
 /**
- * Sends an answer, and waits for a client that does not keep up.
- * @throws whatever the body's source throws; the connection is destroyed then
+ * Sends a response, and waits for a client that reads slowly.
+ * @throws whatever the body's source throws, after destroying the connection
  */
 export async function send(response: ServerResponse, answer: AdminAnswer): Promise<void> {
   const { status, contentType, body, headers } = answer;
@@ -80,7 +89,7 @@ export async function send(response: ServerResponse, answer: AdminAnswer): Promi
     response.end();
     return;
   }
-  // The first piece may be a while in coming.
+  // The first piece may take a while.
   response.flushHeaders();
   try {
     if (typeof body === 'function') {
@@ -111,9 +120,10 @@ function drained(response: ServerResponse): Promise<void> {
 }
 
 /**
- * Reads a JSON object from a request's body; an empty body is an empty object.
- * @param most bytes that the body may have
- * @throws {GatewayError} of status 400 or 413; of 400, too, where the client leaves within it, which then hears nothing
+ * Reads a JSON object from a request body. An empty body is an empty object.
+ * @param most largest body, in bytes
+ * @throws {GatewayError} of status 400 or 413. Also of 400 if the client disconnects during the body, in which case
+ * nobody receives it.
  */
 export async function readObject(
   request: IncomingMessage,
@@ -124,7 +134,7 @@ export async function readObject(
   try {
     for await (const piece of request as AsyncIterable<Buffer>) {
       size += piece.length;
-      // What is too much is read all the same: a connection with half a request on it could not be used again.
+      // Read an oversized body to its end. Otherwise the connection could not be reused.
       if (size <= most) pieces.push(piece);
       else pieces.length = 0;
     }

@@ -5,18 +5,23 @@ import { textInSlices } from '../wire/steps.js';
 import { json } from './answer.js';
 import { type AdminRoute, route } from './routes.js';
 
-/** The config, as operators see and try it. */
+/** The operators' access to the config. */
 export interface ConfigDesk {
-  /** Absolute path of the file; null for the demo, which has none. */
+  /** Absolute path of the file. Null for the demo, which has none. */
   readonly path: string | null;
-  /** How many configs have been in force. */
+  /** Number of configs that have been in force. */
   generation(): number;
   running(): ResolvedConfig;
-  /** Reads the file as a reload does. @returns what is wrong with it, with paths in the file */
+  /**
+   * Reads the file as a reload does.
+   * @returns its problems, with paths in the file
+   */
   check(): Promise<readonly string[]>;
 }
 
-/** `GET /config`, the running config without its secrets, and `POST /config/check`, which puts nothing in force. */
+/**
+ * Routes `GET /config`, the running config without its secrets, and `POST /config/check`, which puts nothing in force.
+ */
 export function configRoutes(desk: ConfigDesk): readonly AdminRoute[] {
   return [
     route('GET', '/config', () => ({
@@ -37,9 +42,9 @@ export function configRoutes(desk: ConfigDesk): readonly AdminRoute[] {
 }
 
 /**
- * Shows the running config in the form of its file, with its defaults filled in, in short texts one after the other. What
- * the file does not say and no default fills in is not there. Keys, hashes, tokens, the secret, values of headers,
- * whoever signs in by a URL, and certificates are hidden, whether they stood in the file or came from the environment.
+ * Writes the running config in the form of its file, with its defaults filled in, as a sequence of short texts.
+ * Settings without a value or default are omitted. Keys, hashes, tokens, the secret, header values, user names and
+ * passwords in URLs, and certificates are hidden, whether they come from the file or the environment.
  */
 export function* configTexts(desk: ConfigDesk): Generator<string, void, undefined> {
   const config = desk.running();
@@ -60,15 +65,12 @@ export function* configTexts(desk: ConfigDesk): Generator<string, void, undefine
   yield ']}}\n';
 }
 
-/** Stands for what operators are not shown. */
+/** Replaces values that operators must not see. */
 export const hiddenText = '•••';
 
-/*
- * Every property is named here one by one, so one that the config is given later is not shown before somebody has
- * said here that it may be.
- */
+/* The views name every property, so a property added to the config later is not shown until it is named here. */
 
-/** All but what there may be thousands of. */
+/** Everything except models, groups and keys, of which there may be thousands. */
 function restView(config: ResolvedConfig): object {
   const { admin, outage, vendors } = config;
   return {
@@ -93,7 +95,7 @@ function restView(config: ResolvedConfig): object {
   };
 }
 
-/** These properties of an object, but for those that are null or not there; of none nothing. */
+/** Returns the named properties of an object, except for those that are null or missing. Returns undefined for null. */
 function pick<Source extends object>(
   source: Source | null,
   ...names: readonly (keyof Source)[]
@@ -148,7 +150,7 @@ function proxyView(proxy: ResolvedUpstream['proxy']): object {
   };
 }
 
-/** Only numbers and switches are shown whole: what is a text has to be named. */
+/** Accepts only numbers and booleans, which are shown as they are. Strings have to be named one by one. */
 function settings<Settings extends Readonly<Record<keyof Settings, number | boolean>>>(
   source: Settings,
 ): Settings {
@@ -183,7 +185,7 @@ function storeView(store: StoreSettings): object {
     ...(isSocket ? [`host=${host}`] : []),
     ...(tls === 'off' ? [] : [`sslmode=${sslModes[tls]}`]),
   ];
-  // Some services take what they call a user name for the whole secret.
+  // Some services use the user name as the whole secret.
   const path = database === username ? '' : encodeURIComponent(database);
   const query = parameters.length === 0 ? '' : `?${parameters.join('&')}`;
   return { kind, url: `postgres://${hiddenText}@${address}/${path}${query}`, schema, timeoutMs, taskDays };
@@ -243,7 +245,7 @@ function modelView(model: ResolvedModel): object {
 
 type Rules = ResolvedUpstream['rules'];
 
-/** Rules as the file has them: presets are shown by their names. */
+/** Rules in the form of a file. Presets are shown by name. */
 function rulesView(rules: Rules): object | undefined {
   if (rules === null) return undefined;
   const { headers } = rules;

@@ -6,7 +6,7 @@ import type { AdminAnswer } from './answer.js';
 import type { LiveStream } from './live-stream.js';
 import { type AdminRequest, type AdminRoute, route } from './routes.js';
 
-/** What is going on, as it happens: see `live-state.ts`. */
+/** Routes the stream of live events: see `live-state.ts`. */
 export function liveRoutes(live: LiveStream): readonly AdminRoute[] {
   return [
     route('GET', '/console/live', () => {
@@ -14,7 +14,7 @@ export function liveRoutes(live: LiveStream): readonly AdminRoute[] {
       return {
         status: 200,
         contentType: 'text/event-stream',
-        // A proxy before the listener is not to gather events.
+        // A proxy before the listener must not buffer events.
         headers: { 'x-accel-buffering': 'no' },
         body: (response) => live.watch(response),
       };
@@ -22,7 +22,7 @@ export function liveRoutes(live: LiveStream): readonly AdminRoute[] {
   ];
 }
 
-/** The page loads nothing but its own files, runs no script of its markup, and is shown in no frame. */
+/** The page loads only its own files, runs no inline scripts, and cannot be framed. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -39,11 +39,11 @@ const headersOfAll = {
   'content-security-policy': contentSecurityPolicy,
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
-  // A browser asks each time whether its copy is still the right one: a new gateway may have other files.
+  // A browser must revalidate its copy each time, since a new gateway may have other files.
   'cache-control': 'no-cache',
 } as const;
 
-/** Where the build puts the page, and the manual, which is its help. */
+/** Where the build puts the page, and the manual as its help. */
 const pageFolder = new URL('../../console/', import.meta.url);
 const helpFolder = new URL('../manual/help/', import.meta.url);
 
@@ -53,32 +53,32 @@ const contentTypes = {
   js: 'text/javascript; charset=utf-8',
 } as const;
 
-/** What is served: the files of the page, and those of the help, whose names lead nowhere else. */
+/** The files served: those of the page and of the help. Their names cannot lead elsewhere. */
 const pageName = /^(?:index\.html|main\.(?:css|js))$/;
 const helpName = /^help\/[a-z0-9-]+\.(?:html|css)$/;
 
 interface PageFile {
   readonly contentType: string;
   readonly text: string;
-  /** In bytes. */
+  /** Bytes. */
   readonly size: number;
-  /** Of the content, quoted as a header has it. */
+  /** Hash of the content, quoted as in a header. */
   readonly etag: string;
 }
 
 /**
- * The console's page and its files. They hold no secret and need no token: the page asks for it, and sends it with
- * everything that it wants to know.
+ * Routes the console's page and its files. They contain no secret and need no token: the page asks for one and sends it
+ * with its requests.
  */
 export function consoleRoutes(): readonly AdminRoute[] {
-  // Most gateways are never looked at, so a file is read when somebody first asks for it.
+  // Most consoles are never opened, so a file is read at its first request.
   const files = new Map<string, Promise<PageFile>>();
   const answer = async (name: string, { request }: AdminRequest): Promise<AdminAnswer> => {
     let reading = files.get(name);
     if (reading === undefined) {
       reading = readPageFile(name);
       files.set(name, reading);
-      // What is no file is not remembered, nor is what could not be read.
+      // Unknown files and failed reads are not cached.
       reading.catch(() => files.delete(name));
     }
     return fileAnswer(await reading, request.headers['if-none-match']);
@@ -100,7 +100,7 @@ export function consoleRoutes(): readonly AdminRoute[] {
   ];
 }
 
-/** @throws {GatewayError} `unknown_url` for what is none of the files */
+/** @throws {GatewayError} `unknown_url` if the name is not one of the files */
 async function readPageFile(name: string): Promise<PageFile> {
   const isHelp = helpName.test(name);
   if (!isHelp && !pageName.test(name)) throw new GatewayError('unknown_url');

@@ -10,29 +10,29 @@ import { type AdminRoute, route } from './routes.js';
 import { type TaskStore, taskRoutes } from './tasks.js';
 import { type UsageLedger, usageRoutes } from './usage.js';
 
-/** What the listener tells of, and has done. */
+/** Data and functions of the operators' listener. */
 export interface AdminSources {
-  /** @returns null while requests are served, or why not */
+  /** @returns null while requests are served, or why they are not */
   notReady(): string | null;
   status(): Promise<object>;
-  /** In the text format of Prometheus. */
+  /** Metrics in the text format of Prometheus. */
   metrics(): Promise<string | AsyncIterable<string>>;
-  /** @returns what is wrong with the new config, with paths in the file; nothing when it is in force */
+  /** @returns the problems of the new config, with paths in the file. Empty if it is in force. */
   reload(): Promise<readonly string[]>;
   openApi(): Promise<object>;
   readonly config: ConfigDesk;
   readonly keys: KeyDesk;
   limits(): Promise<readonly LimitInUse[]>;
   readonly playground: PlaygroundSources;
-  /** Of usage and video tasks. */
+  /** Store of usage and video tasks. */
   readonly store: UsageLedger & TaskStore;
-  /** What the console is told. */
+  /** Stream of events for the console. */
   readonly live: LiveStream;
 }
 
 export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
   return [
-    // For load balancers and process managers, which have no token: they say nothing else.
+    // For load balancers and process managers, which have no token. These routes reveal nothing else.
     { method: 'GET', path: '/health', access: 'open', handle: () => json({ status: 'ok' }) },
     {
       method: 'GET',

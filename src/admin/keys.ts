@@ -15,20 +15,20 @@ import { parseObject } from '../wire/json.js';
 import { type AdminAnswer, dateTime, json, readLimit, readObject, wrong, wrongCursor } from './answer.js';
 import { type AdminRequest, type AdminRoute, route } from './routes.js';
 
-/** What came of a change. */
+/** Outcome of a change. */
 export interface Changed<Outcome> {
   readonly outcome: Outcome;
-  /** Every worker of this gateway works by it already. */
+  /** Whether every worker of this gateway has it in force already. */
   readonly inForce: boolean;
 }
 
-/** The keys, as operators see and change them. Promises reject as those of `KeyBook` do. */
+/** The operators' access to keys. Promises reject as those of `KeyBook` do. */
 export interface KeyDesk {
   /** Names of the groups that a key may have. */
   groups(): ReadonlySet<string>;
-  /** Those of the config file, which are changed there. */
+  /** Keys of the config file, which are changed only there. */
   configKeys(): readonly ResolvedKey[];
-  /** Those of them that have one of these ids. */
+  /** Keys of the config file with one of these ids. */
   configured(ids: readonly string[]): Promise<ReadonlyMap<string, ResolvedKey>>;
   list(cursor: string | null, limit: number): Promise<KeyPage>;
   get(id: string): Promise<BookedKey>;
@@ -43,7 +43,7 @@ const pathOfOne = '/keys/{id}';
 const usualPage = 100;
 const longestPage = 1000;
 
-/** The endpoints by which operators manage keys. */
+/** Routes for the management of keys. */
 export function keyRoutes(desk: KeyDesk): readonly AdminRoute[] {
   return [
     route('GET', path, (request) => list(desk, request)),
@@ -55,7 +55,7 @@ export function keyRoutes(desk: KeyDesk): readonly AdminRoute[] {
   ];
 }
 
-/** Those of the config file come first, in its order. */
+/** Lists keys. Those of the config file come first, in its order. */
 async function list(desk: KeyDesk, { query }: AdminRequest): Promise<AdminAnswer> {
   const limit = readLimit(query, usualPage, longestPage);
   const position = readPosition(query.get('cursor'));
@@ -124,7 +124,7 @@ function idOf(params: AdminRequest['params']): string {
   return params.id ?? '';
 }
 
-/** Rejects with a {@link GatewayError} `conflict` for a key that the config file has. */
+/** Rejects with a {@link GatewayError} `conflict` for a key of the config file. */
 async function idOfManaged(desk: KeyDesk, params: AdminRequest['params']): Promise<string> {
   const id = idOf(params);
   if (!(await desk.configured([id])).has(id)) return id;
@@ -140,7 +140,7 @@ function readRevision(value: unknown): number | null {
   throw wrong('revision', 'must be the number that the key was shown with');
 }
 
-/** @throws {GatewayError} with every problem; the first one's field is its parameter */
+/** @throws {GatewayError} with every problem. Its parameter is the field of the first one. */
 function valid<Value>(checked: Checked<Value>): Value {
   if (checked.ok) return checked.value;
   const said = checked.problems.map(({ field, message }) =>
@@ -151,18 +151,18 @@ function valid<Value>(checked: Checked<Value>): Value {
   });
 }
 
-/** Where a page of the list of keys begins: in the config file, or, after all of these, in the store. */
+/** Start of a page in the list of keys: in the config file or, after all of its keys, in the store. */
 type KeyPosition =
   | { readonly source: 'config'; readonly at: number }
   | { readonly source: 'managed'; readonly cursor: string | null };
 
-/** A place as a text that needs no escapes in a URL. */
+/** Encodes a position as a text that needs no escapes in a URL. */
 function writePosition(position: KeyPosition): string {
   return Buffer.from(JSON.stringify(position)).toString('base64url');
 }
 
 /**
- * Reads what `writePosition` wrote; the beginning for nothing.
+ * Reads the output of `writePosition`. Without a text, returns the start of the list.
  * @throws {GatewayError} `invalid_value` for any other text
  */
 function readPosition(text: string | null): KeyPosition {
@@ -177,7 +177,7 @@ function readPosition(text: string | null): KeyPosition {
   throw wrongCursor();
 }
 
-/* A key as operators see it: neither it nor its hash is in there. Times are RFC 3339. */
+/* A key as operators see it, without the key itself and its hash. Times are RFC 3339. */
 
 /** Shows a key of the config file, which is changed only there. */
 export function configKeyView(key: ResolvedKey) {
@@ -186,7 +186,7 @@ export function configKeyView(key: ResolvedKey) {
 
 /**
  * Shows a managed key.
- * @param isOverridden the config file has one of its id
+ * @param isOverridden the config file has a key with the same id
  * @param now Unix milliseconds
  */
 export function managedKeyView(
@@ -206,10 +206,10 @@ export function managedKeyView(
     ...settingsOf(record),
     createdAt: dateTime(record.createdAt),
     revokedAt: record.revokedAt === null ? null : dateTime(record.revokedAt),
-    // Former keys that still work, of rotations whose grace has not ended.
+    // Former keys that still work, because the grace period of a rotation has not ended.
     formerKeys: record.former.filter(({ until }) => Math.min(until, end) > now).length,
     overridden: isOverridden,
-    // Left out where the store has not said it.
+    // Omitted if the store has not reported it.
     ...(revision === undefined ? {} : { revision }),
   };
 }

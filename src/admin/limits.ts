@@ -2,27 +2,27 @@ import { inSlices, type Steps, sortSteps, textInSlices } from '../wire/steps.js'
 import { jsonType } from './answer.js';
 import { type AdminRoute, route } from './routes.js';
 
-/** A limit in use, as the primary process knows it. Units: requests, tokens, calls at once, nano-dollars. */
+/** A limit in use, as the primary knows it. Units are requests, tokens, concurrent calls or nano-dollars. */
 export interface LimitInUse {
-  /** `key:team-a:requests` */
+  /** Such as `key:team-a:requests`. */
   readonly name: string;
   readonly kind: string;
   readonly limit: number;
-  /** What this host may use of it. */
+  /** Part of the limit that this host may use. */
   readonly share: number;
-  /** Of that, what no worker has. */
+  /** Part of the share that no worker holds. */
   readonly free: number;
-  /** What workers that have ended may have used, and will come back. */
+  /** Units that workers which have ended may have used, and that will be free again. */
   readonly inWindow: number;
-  /** What workers have in use, or have used within the last minute; of a budget, nothing. */
+  /** Units that workers use, or have used within the last minute. 0 for a budget. */
   readonly used: number;
-  /** What workers have, used or idle, by worker. */
+  /** Units that workers hold, used or idle, by worker. */
   readonly leased: ReadonlyMap<number, number>;
 }
 
 const mostLimits = 1000;
 
-/** Shows the limits that are in use. */
+/** Routes `GET /limits`, the limits in use. */
 export function limitRoutes(inUse: () => Promise<readonly LimitInUse[]>): readonly AdminRoute[] {
   return [
     route('GET', '/limits', async () => {
@@ -45,7 +45,7 @@ function* texts(limits: readonly LimitInUse[], complete: boolean): Generator<str
 
 const byName = (a: LimitInUse, b: LimitInUse): number => (a.name < b.name ? -1 : 1);
 
-/** @returns those whose names come first, in order: to sort a hundred thousand for them takes half a second */
+/** Selects the first limits by name, in order. Sorting all of 100,000 would take half a second. */
 function* firstByName(all: readonly LimitInUse[]): Steps<readonly LimitInUse[]> {
   let first: LimitInUse[] = [];
   let last: string | null = null;

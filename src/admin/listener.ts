@@ -15,8 +15,8 @@ interface Strangers {
 }
 
 /**
- * Bounds the connections that clients without a token can hold, with requests that never end or responses that are not read. If
- * there are too many, the oldest is closed, so that operators can always connect.
+ * Bounds the connections that clients without a token can hold, with requests that never end or responses that are not
+ * read. If there are too many, the oldest is closed, so that operators can always connect.
  */
 function boundStrangers(server: Server, most: number): Strangers {
   const strangers = new Set<Socket>();
@@ -58,8 +58,8 @@ export interface AdminListener {
 }
 
 /**
- * Starts the operators' listener, on an address of its own. Everything except health, readiness and the files of the console
- * requires a token.
+ * Starts the operators' listener, on an address of its own. Everything except health, readiness and the files of the
+ * console requires a token.
  * @param tokens returns the tokens that are valid now
  * @param onFault receives internal errors, each of which ends one response
  * @throws Error if the address is not available

@@ -1,50 +1,50 @@
 /*
- * What the console's page is told over `GET /console/live`, as JSON. Only plain data and no imports: the page's code,
- * which knows nothing of Node, takes the same types.
+ * JSON sent to the console's page over `GET /console/live`. Only plain data and no imports: the page's code, which does
+ * not run in Node, uses the same types.
  *
- * The stream has three kinds of events: one `history` first, with the points of the last hour; a `point` for each new
- * one; and a `state` every two seconds.
+ * The stream has three kinds of events: first one `history` with the points of the last hour, then a `point` for each
+ * new one, and a `state` every two seconds.
  */
 
-/** In seconds, estimated from the buckets of a histogram; null where nothing was counted. */
+/** Seconds, estimated from the buckets of a histogram. Null if nothing was counted. */
 export interface LatencyView {
   readonly p50: number | null;
   readonly p95: number | null;
   readonly p99: number | null;
 }
 
-/** What happened in a stretch of time of about five seconds, over all workers. */
+/** Traffic of all workers in an interval of about five seconds. */
 export interface HistoryView {
-  /** Unix milliseconds: the end of the stretch. */
+  /** End of the interval, in Unix milliseconds. */
   readonly at: number;
   readonly seconds: number;
   readonly requestsPerSecond: number;
-  /** Requests that were answered with a status of 500 and above, or failed at the upstream afterwards. */
+  /** Requests answered with a status of 500 or above, or that failed at the upstream afterwards. */
   readonly errorsPerSecond: number;
   readonly inputTokensPerSecond: number;
   readonly outputTokensPerSecond: number;
-  /** USD, in the whole stretch. */
+  /** USD in the whole interval. */
   readonly cost: number;
   readonly firstByte: LatencyView;
   readonly duration: LatencyView;
-  /** The gateway's own share of the duration. */
+  /** The gateway's own part of the duration. */
   readonly own: LatencyView;
-  /** At the end of the stretch. */
+  /** At the end of the interval. */
   readonly openRequests: number;
   readonly openSockets: number;
 }
 
-/** Counts since the gateway started: the same numbers as those of `/metrics`. */
+/** Counts since the gateway started, equal to those of `/metrics`. */
 export interface Counts {
   readonly requests: number;
   /** As in `HistoryView`. */
   readonly errors: number;
-  /** Requests that were answered with a status from 400 to 499. */
+  /** Requests answered with a status from 400 to 499. */
   readonly refusals: number;
 }
 
 export interface TokenView {
-  /** Cached ones are part of the input, and those for reasoning part of the output. */
+  /** Input includes cached tokens, and output those for reasoning. */
   readonly input: number;
   readonly output: number;
   readonly cached: number;
@@ -63,41 +63,41 @@ export interface ProtocolView extends Counts {
   readonly duration: LatencyView;
 }
 
-/** Its errors are the requests that were answered with a status of 500 and above. */
+/** Its errors are requests answered with a status of 500 or above. */
 export interface KeyTrafficView extends Counts {
   readonly name: string;
 }
 
-/** `cooling`: well, but it asked to be left alone. */
+/** `cooling`: healthy, but the target asked not to be called for a while. */
 export type TargetStateView = 'closed' | 'cooling' | 'open' | 'half-open';
 
 export interface TargetView {
   /** `upstream/model` */
   readonly name: string;
-  /** What the worst-off worker says. */
+  /** The worst state that a worker reports. */
   readonly state: TargetStateView;
-  /** Workers that say so; 0 where none knows the target, which is then one of a config before this. */
+  /** Number of workers in that state. 0 if none knows the target, which then belongs to an earlier config. */
   readonly workersInState: number;
   readonly inFlight: number;
   readonly attempts: number;
-  /** Attempts by their result, those that went well apart. */
+  /** Failed attempts by result. */
   readonly failures: Readonly<Record<string, number>>;
   readonly retries: number;
-  /** The last failure that any worker has seen since it started; null where there was none. */
+  /** Last failure that a worker has recorded since its start. Null if there was none. */
   readonly lastFailure: FailureView | null;
 }
 
 export interface FailureView {
   /** Unix milliseconds. */
   readonly at: number;
-  /** In the gateway's words, never an upstream's body. */
+  /** In the gateway's words. Never an upstream's body. */
   readonly message: string;
 }
 
-/** A call that has ended. Times in milliseconds. */
+/** A finished call. Times are in milliseconds. */
 export interface RecentRequestView {
   readonly id: string;
-  /** Unix milliseconds: its end. */
+  /** End of the call, in Unix milliseconds. */
   readonly at: number;
   readonly method: string;
   readonly path: string;
@@ -107,17 +107,17 @@ export interface RecentRequestView {
   readonly target: string | null;
   readonly status: number;
   readonly outcome: string;
-  /** Kind of the gateway's error; null where there was none. */
+  /** Kind of the gateway's error. Null if there was none. */
   readonly error: string | null;
   readonly durationMs: number;
-  /** Null where no answer came from an upstream. */
+  /** Null if no upstream answered. */
   readonly firstByteMs: number | null;
-  /** The gateway's own share; null where it is not known. */
+  /** The gateway's own part of the duration. Null if unknown. */
   readonly ownMs: number | null;
   readonly retries: number;
-  /** Members of the request that its translation left out. */
+  /** Members of the request that its translation dropped. */
   readonly leftOut: readonly string[];
-  /** The same of the answer. */
+  /** Members of the answer that its translation dropped. */
   readonly lostInAnswer: readonly string[];
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -130,13 +130,13 @@ export interface GatewayView {
   readonly demo: boolean;
   /** Unix milliseconds. */
   readonly startedAt: number;
-  /** Null while requests are served, or why not. */
+  /** Why requests are not served. Null while they are. */
   readonly notReady: string | null;
   readonly workers: { readonly wanted: number; readonly serving: number; readonly restarts: number };
   readonly configGeneration: number;
 }
 
-/** Numbers of the moment over all workers. */
+/** Current numbers, summed up over all workers. */
 export interface MomentView {
   readonly openRequests: number;
   readonly openSockets: number;
@@ -163,11 +163,11 @@ export interface LiveState {
     readonly duration: LatencyView;
     readonly own: LatencyView;
   };
-  /** Those with the most requests first; at most 200 of each. */
+  /** Sorted by requests, most first. At most 200 of each list. */
   readonly models: readonly ModelView[];
   readonly protocols: readonly ProtocolView[];
   readonly keys: readonly KeyTrafficView[];
   readonly targets: readonly TargetView[];
-  /** The last ones of every worker, newest first; at most 100. */
+  /** Latest requests of all workers, newest first. At most 100. */
   readonly requests: readonly RecentRequestView[];
 }

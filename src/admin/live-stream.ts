@@ -3,42 +3,42 @@ import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
 import type { HistoryView, LiveState } from './live-state.js';
 
-/** Streams at once: every one of them is a page that somebody has open. */
+/** Most concurrent streams. Each is an open page. */
 const mostViewers = 16;
-/** Bytes that may wait for a viewer. */
+/** Most bytes that may wait for a viewer. */
 const mostWaitingBytes = 1024 * 1024;
 const stateStepMs = 2000;
-/** Seconds after which it is worth trying again. */
+/** Seconds until a retry makes sense. */
 const retrySeconds = 5;
 
-/** Where the stream takes what it tells. */
+/** Sources of the stream's data. */
 export interface LiveSources {
-  /** Points of the last hour, the oldest first. */
+  /** Points of the last hour, oldest first. */
   history(): readonly HistoryView[];
   state(): Promise<LiveState>;
   readonly log: Logger;
 }
 
-/** Tells everybody who looks the same, as server-sent events: see `live-state.ts`. Does nothing while nobody looks. */
+/** Sends the same server-sent events to all viewers: see `live-state.ts`. Does nothing while there are none. */
 export interface LiveStream {
-  /** @throws {GatewayError} `overloaded` when there is no room for another viewer */
+  /** @throws {GatewayError} `overloaded` if there is no room for another viewer */
   checkRoom(): void;
   /**
-   * Begins to tell a viewer, which ends when it is closed. One that does not read is destroyed.
+   * Starts sending events to a viewer, until it is closed. Destroys a viewer that does not read.
    * @throws {GatewayError} as `checkRoom` does
    */
   watch(viewer: Writable): void;
-  /** Tells a new point. */
+  /** Sends a new point. */
   point(point: HistoryView): void;
   /** Destroys all viewers. */
   close(): void;
 }
 
-/** @param stepMs milliseconds from one state to the next */
+/** @param stepMs milliseconds between two states */
 export function createLiveStream({ history, state, log }: LiveSources, stepMs = stateStepMs): LiveStream {
   const viewers = new Set<Writable>();
   let timer: NodeJS.Timeout | null = null;
-  /** What was told last, for whoever comes before the next time. */
+  /** The last state event, for viewers that arrive before the next one. */
   let last: Buffer | null = null;
   let isAsking = false;
 
@@ -54,7 +54,7 @@ export function createLiveStream({ history, state, log }: LiveSources, stepMs = 
     for (const viewer of viewers) tell(viewer, event);
   };
 
-  /** One state for everybody; while one is awaited, none is asked for. */
+  /** Sends one state to all viewers. Skipped while another one is awaited. */
   const refresh = async (): Promise<void> => {
     if (isAsking) return;
     isAsking = true;

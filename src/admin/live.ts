@@ -27,21 +27,21 @@ import type {
   TokenView,
 } from './live-state.js';
 
-/** Requests that are shown. */
+/** Most requests shown. */
 const mostRequests = 100;
 
-/** What the state is made of. */
+/** Input of the live state. */
 interface LiveParts {
   /** Unix milliseconds. */
   readonly at: number;
   readonly gateway: GatewayView;
-  /** Of all workers. */
+  /** Metrics of all workers. */
   readonly merged: MetricsSnapshot;
-  /** Of those workers that answered. */
+  /** Inspections of the workers that answered. */
   readonly inspections: readonly Inspection[];
 }
 
-/** What somebody sees who looks at the gateway now. Its counts are those of `/metrics` at the same moment. */
+/** Builds the gateway's current state for the console. Its counts are those of `/metrics` at the same moment. */
 export function liveState({ at, gateway, merged, inspections }: LiveParts): LiveState {
   const requests = requestCounts(merged);
   return {
@@ -110,11 +110,11 @@ interface TargetSums {
   readonly failures: Map<string, number>;
   retries: number;
   inFlight: number;
-  /** What each worker says that knows it. */
+  /** State reported by each worker that knows the target. */
   readonly inspected: InspectedTarget[];
 }
 
-/** Targets that workers know of, and those that were counted before a reload took them away; the busiest first. */
+/** Lists targets that workers know, and those that were counted before a reload removed them, the busiest first. */
 function targetViews(
   { counters, gauges }: MetricsSnapshot,
   inspections: readonly Inspection[],
@@ -160,7 +160,7 @@ function targetViews(
   );
 }
 
-/** From well to ill: one that may be probed has been open, and is better off than one that may not. */
+/** Ordered from healthy to failing. A half-open breaker permits probes, so it ranks before an open one. */
 const severity: Readonly<Record<TargetStateView, number>> = {
   closed: 0,
   cooling: 1,
@@ -182,7 +182,7 @@ function latest(inspected: readonly InspectedTarget[]): FailureView | null {
   return last;
 }
 
-/** A series of the requests. */
+/** A series of the request counter. */
 interface RequestCount {
   readonly protocol: string;
   readonly model: string;
@@ -191,7 +191,7 @@ interface RequestCount {
   readonly isRefusal: boolean;
 }
 
-/** All requests that have ended, by what is told of them. */
+/** Reads the counts of finished requests, by their labels. */
 function requestCounts({ counters }: MetricsSnapshot): RequestCount[] {
   const counts: RequestCount[] = [];
   eachSeries(
@@ -209,7 +209,7 @@ function requestCounts({ counters }: MetricsSnapshot): RequestCount[] {
   return counts;
 }
 
-/** What they come to together. */
+/** Adds up requests, errors and refusals. */
 function countsOf(requests: readonly RequestCount[]): Counts {
   const counts = { requests: 0, errors: 0, refusals: 0 };
   for (const request of requests) {
@@ -220,7 +220,7 @@ function countsOf(requests: readonly RequestCount[]): Counts {
   return counts;
 }
 
-/** The tokens of all models. */
+/** Adds up the tokens of all models. */
 function tokensOf(counters: readonly NumberRows[]): TokenView {
   return tokensBy(counters, () => '').get('') ?? noTokens;
 }
@@ -240,7 +240,7 @@ function tokensBy(
   return all;
 }
 
-/** Models that were asked for, the busiest first; one of them stands for the requests without a model. */
+/** Lists requested models, the busiest first. One entry stands for requests without a model. */
 function modelViews(
   { counters, histograms }: MetricsSnapshot,
   requests: readonly RequestCount[],
@@ -264,7 +264,7 @@ function modelViews(
   }));
 }
 
-/** Protocols that were spoken, the busiest first. */
+/** Lists used protocols, the busiest first. */
 function protocolViews({ histograms }: MetricsSnapshot, requests: readonly RequestCount[]): ProtocolView[] {
   const durations = new Map<string, readonly number[]>();
   eachHistogram(histograms, 'gateway_request_duration_seconds', ([protocol = ''], counts) =>
@@ -277,7 +277,7 @@ function protocolViews({ histograms }: MetricsSnapshot, requests: readonly Reque
   }));
 }
 
-/** The counts of each name's requests, the busiest first. */
+/** Counts the requests of each name, the busiest first. */
 function busiest(
   requests: readonly RequestCount[],
   nameOf: (request: RequestCount) => string,
@@ -291,7 +291,7 @@ function busiest(
   );
 }
 
-/** Keys that have called, the busiest first. */
+/** Lists keys with calls, the busiest first. */
 function keyViews({ counters }: MetricsSnapshot): KeyTrafficView[] {
   const keys = new Map<string, { requests: number; errors: number; refusals: number }>();
   eachSeries(counters, 'gateway_key_requests_total', ([key = '', statusClass], count) => {
@@ -307,10 +307,13 @@ function keyViews({ counters }: MetricsSnapshot): KeyTrafficView[] {
   );
 }
 
-/** Entries of each list of the console. */
+/** Most entries of each list of the console. */
 const mostEntries = 200;
 
-/** Those with the highest numbers, by name where these are equal: so that nothing moves that has not changed. */
+/**
+ * Returns the entries with the highest numbers. Equal ones are ordered by name, so that unchanged entries keep their
+ * places.
+ */
 function most<Entry>(
   entries: Entry[],
   numberOf: (entry: Entry) => number,
@@ -321,7 +324,7 @@ function most<Entry>(
     .slice(0, mostEntries);
 }
 
-/** The entry of a name, made where there is none yet. */
+/** Returns the entry with a name, and creates it if there is none. */
 function entryOf<Entry>(entries: Map<string, Entry>, name: string, make: () => Entry): Entry {
   let entry = entries.get(name);
   if (entry === undefined) {

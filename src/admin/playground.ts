@@ -7,20 +7,20 @@ import { GatewayError } from '../errors.js';
 import { type AdminAnswer, json, readObject, wrong } from './answer.js';
 import { type AdminRequest, type AdminRoute, route } from './routes.js';
 
-/** What the playground needs to know of the gateway. */
+/** The gateway's data that the playground uses. */
 export interface PlaygroundSources {
-  /** Of the gateway's listener. */
+  /** URL of the gateway's listener. */
   readonly url: string;
   models(): readonly ResolvedModel[];
-  /** The key that everybody may read; null but for the demo. */
+  /** The demo's key, which is public. Null for other gateways. */
   demoKey(): string | null;
 }
 
-/** Of a request to the relay: a body for the gateway and what stands around it. */
+/** Largest request to the relay: a body for the gateway, and the data of the call. */
 const longestRequestBytes = 8 * 1024 * 1024;
 const mostRelays = 32;
 
-/** They belong to one connection, not to the answer. */
+/** Headers that belong to one connection, not to the response. */
 const hopByHop = new Set([
   'connection',
   'keep-alive',
@@ -31,13 +31,13 @@ const hopByHop = new Set([
   'transfer-encoding',
   'upgrade',
 ]);
-/** Without these the bytes of the body cannot be read. */
+/** Headers without which the body's bytes cannot be interpreted. */
 const ofTheBody = ['content-type', 'content-encoding', 'content-length'] as const;
 
 /**
- * `POST /playground`, which sends a call to the gateway's own port and relays the answer as it comes, and
- * `GET /playground/models`. The page's policy lets it talk to its own origin only, and the gateway need not let pages
- * of other origins call it: so calls go through here.
+ * Routes `GET /playground/models` and `POST /playground`, which sends a call to the gateway's own port and relays the
+ * answer as it arrives. The page's policy limits it to its own origin, and the gateway may not permit calls from pages
+ * of other origins, so calls are relayed here.
  */
 export function playgroundRoutes(sources: PlaygroundSources): readonly AdminRoute[] {
   let open = 0;
@@ -72,7 +72,10 @@ export function playgroundRoutes(sources: PlaygroundSources): readonly AdminRout
   ];
 }
 
-/** The status of the gateway's answer is told apart: a 401 of a wrong key is none of the admin token's. */
+/**
+ * Relays the gateway's answer. Its status is in a header of its own, so that a 401 for a wrong key differs from one for
+ * the admin token.
+ */
 function relayed(answer: IncomingMessage, signal: AbortSignal): AdminAnswer {
   const told: Record<string, string> = {};
   for (const [name, value] of Object.entries(answer.headers)) {
@@ -82,7 +85,7 @@ function relayed(answer: IncomingMessage, signal: AbortSignal): AdminAnswer {
   const headers: Record<string, string> = {
     'x-answer-status': `${answer.statusCode}`,
     'x-answer-headers': encodeURIComponent(JSON.stringify(told)),
-    // Whatever a model answers, a browser is to take it for data.
+    // A browser must treat whatever a model answers as data.
     'content-security-policy': "default-src 'none'; sandbox",
   };
   for (const name of ofTheBody) if (told[name] !== undefined) headers[name] = told[name];
@@ -94,7 +97,7 @@ function relayed(answer: IncomingMessage, signal: AbortSignal): AdminAnswer {
   };
 }
 
-/** @throws what ended the answer too soon, unless it was its reader who left */
+/** @throws whatever ended the answer early, unless its reader has disconnected */
 async function* piecesOf(answer: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   try {
     yield* answer;
@@ -110,7 +113,7 @@ const keyForm = /^[\x21-\x7e]{1,512}$/;
 const headerName = /^[\w!#$%&'*+.^`|~-]+$/;
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** What the relay says itself, and what belongs to one connection alone. */
+/** Headers that the relay sets itself, or that belong to one connection. */
 const ownHeaders = new Set([
   'authorization',
   'connection',
@@ -127,8 +130,8 @@ const ownHeaders = new Set([
 ]);
 
 /**
- * Reads what the playground is to send to the gateway.
- * @throws {GatewayError} of status 400, with the member at fault
+ * Reads a call that the playground wants to send to the gateway.
+ * @throws {GatewayError} of status 400, with the wrong member
  */
 function readPlaygroundCall(source: Readonly<Record<string, unknown>>): GatewayCall {
   const unknown = Object.keys(source).find((name) => !members.has(name));
@@ -164,25 +167,25 @@ function readHeaders(source: unknown): Record<string, string> {
   return headers;
 }
 
-/** A call as an operator wrote it. */
+/** A call written by an operator. */
 interface GatewayCall {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** With its query. */
+  /** Includes the query. */
   readonly path: string;
-  /** Lower-case names. */
+  /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
 }
 
-/** Addresses that stand for every address of this machine, and where a client on it finds them. */
+/** Addresses that stand for all addresses of this machine, with those at which a local client reaches them. */
 const loopbackOf: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };
 
 /**
  * Calls the gateway over its own port, as any client does.
  * @param gateway URL of its listener
- * @param signal ends the call at any time, also while its answer is being read
- * @returns the answer, as soon as its head is there
- * @throws {GatewayError} `upstream_error` when the port cannot be reached or gives no answer
+ * @param signal ends the call at any time, including while its answer is read
+ * @returns the answer, as soon as its head has arrived
+ * @throws {GatewayError} `upstream_error` if the port cannot be reached or does not answer
  */
 function callGateway(gateway: string, call: GatewayCall, signal: AbortSignal): Promise<IncomingMessage> {
   const url = new URL(gateway);
@@ -194,15 +197,15 @@ function callGateway(gateway: string, call: GatewayCall, signal: AbortSignal): P
     path: call.path,
     headers: call.headers,
     signal,
-    // A connection of its own: there are few calls, and none of them finds one that has gone meanwhile.
+    // A new connection for each call. Calls are few, and a kept connection might have been closed meanwhile.
     agent: false,
-    // The address is that of our own listener, whose certificate is for the name by which its clients know it.
+    // The address is the gateway's own listener. Its certificate is for the name that its clients use.
     rejectUnauthorized: false,
   } as const;
   return new Promise((resolve, reject) => {
     const request: ClientRequest = isSecure ? requestSecure(options) : requestPlain(options);
     request.on('response', resolve);
-    // Stays for an error that comes after the answer, which its reader is told of, too.
+    // Stays for errors after the answer has begun. The answer's reader is notified of those, too.
     request.on('error', (error: NodeJS.ErrnoException) => {
       const reason = error.code ?? error.message;
       reject(new GatewayError('upstream_error', `The gateway gave no answer on ${url.origin} (${reason}).`));

@@ -5,23 +5,23 @@ import type { AdminAnswer } from './answer.js';
 export interface AdminRequest {
   readonly request: IncomingMessage;
   readonly query: URLSearchParams;
-  /** Parts of the path that stand for `{name}`. */
+  /** Values of the path's `{name}` parts. */
   readonly params: Readonly<Record<string, string>>;
-  /** Aborted when the connection is gone before the answer has ended. */
+  /** Aborted if the connection closes before the response has ended. */
   readonly signal: AbortSignal;
 }
 
 export interface AdminRoute {
-  /** HEAD is served as GET is. */
+  /** HEAD is served like GET. */
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** As the gateway's router reads it. */
+  /** In the syntax of the gateway's router. */
   readonly path: string;
   readonly access: Access;
-  /** @throws {GatewayError} for what the operator is told */
+  /** @throws {GatewayError} that is returned to the operator */
   handle(request: AdminRequest): AdminAnswer | Promise<AdminAnswer>;
 }
 
-/** A route of operators, which is to look and nothing else where its method is `GET`. */
+/** Creates a route for operators. Read access suffices if its method is `GET`. */
 export function route(method: AdminRoute['method'], path: string, handle: AdminRoute['handle']): AdminRoute {
   return { method, path, access: method === 'GET' ? 'read' : 'write', handle };
 }

@@ -5,17 +5,17 @@ import { dateTime, json, readLimit, wrongCursor } from './answer.js';
 import { type AdminRoute, route } from './routes.js';
 import { checkNames } from './usage-query.js';
 
-/** Where tasks are read. */
+/** Source of tasks. */
 export type TaskStore = Pick<Store, 'list'>;
 
 const usualPage = 50;
 const longestPage = 200;
-/** Stands before a place in the store, to tell it from any other text. */
+/** Prefix of a position in the store, which distinguishes it from any other text. */
 const cursorMark = 'tasks:';
 
 /**
- * `GET /tasks`, the video tasks of all keys: the newest first, as long as `store.taskDays` stays the same, for the
- * store has them in the order in which they expire.
+ * Routes `GET /tasks`, the video tasks of all keys. The newest come first as long as `store.taskDays` does not change,
+ * because the store lists them in the order in which they expire.
  */
 export function taskRoutes(store: TaskStore): readonly AdminRoute[] {
   return [
@@ -23,7 +23,7 @@ export function taskRoutes(store: TaskStore): readonly AdminRoute[] {
       checkNames(query, ['limit', 'cursor']);
       const limit = readLimit(query, usualPage, longestPage);
       const from = readCursor(query.get('cursor'));
-      // Loaded only here: the check of a record brings the compiler of schemas with it.
+      // Imported here because the check of a record loads the schema compiler.
       const { listTasks } = await import('../video/book.js');
       const page = await listTasks(store, limit, from);
       return json({ tasks: page.tasks.map(taskView), next: writeCursor(page.next) });
@@ -31,7 +31,7 @@ export function taskRoutes(store: TaskStore): readonly AdminRoute[] {
   ];
 }
 
-/** A task as operators see it: nothing of what was asked for, nor where its video is. Times are RFC 3339. */
+/** Shows a task without the client's input and the video's address. Times are RFC 3339. */
 function taskView({ upstream, state, ...task }: VideoTask): object {
   return {
     id: task.id,
@@ -40,7 +40,7 @@ function taskView({ upstream, state, ...task }: VideoTask): object {
     upstream: upstream.name,
     target: targetLabel(upstream.name, upstream.model),
     format: task.format,
-    // Whether its upstream has taken it yet is nobody's concern.
+    // Operators need not know whether the upstream has accepted it yet.
     state: state === 'submitting' ? 'queued' : state,
     progress: task.progress,
     createdAt: dateTime(task.createdAt),

@@ -3,16 +3,16 @@ import type { UsageFilter, UsageGrouping } from '../usage/queries.js';
 import { invalid } from './answer.js';
 
 /*
- * What operators may say in the query of a request for usage. Everything here throws a `GatewayError` of status 400 that
- * names the parameter which is wrong.
+ * Parses the query of a usage request. Everything here throws a `GatewayError` of status 400 that names the wrong
+ * parameter.
  */
 
-/** Days of a report that does not say where it begins, its last day included. */
+/** Days of a report without a start, including its last day. */
 const usualDays = 30;
 
 const groupings: readonly UsageGrouping[] = ['day', 'key', 'model'];
 
-/** Refuses a parameter that there is not, and one that is given twice. */
+/** Refuses unknown and repeated parameters. */
 export function checkNames(query: URLSearchParams, known: readonly string[]): void {
   for (const name of new Set(query.keys())) {
     if (!known.includes(name))
@@ -22,13 +22,13 @@ export function checkNames(query: URLSearchParams, known: readonly string[]): vo
   }
 }
 
-/** Whose calls are asked for: of one key, of one model; of all where nothing is said. */
+/** Reads the filter: the calls of one key, of one model, or of all if neither is set. */
 export function readFilter(query: URLSearchParams): UsageFilter {
   const [key, model] = [query.get('key'), query.get('model')];
   return { ...(key === null ? {} : { keyId: key }), ...(model === null ? {} : { model }) };
 }
 
-/** What the rows of a report are grouped by; days where nothing is said. */
+/** Reads the grouping of a report's rows. Defaults to days. */
 export function readGroupings(query: URLSearchParams): readonly UsageGrouping[] {
   const given = query.get('by');
   if (given === null) return ['day'];
@@ -40,7 +40,7 @@ export function readGroupings(query: URLSearchParams): readonly UsageGrouping[] 
   return names;
 }
 
-/** One of some words; the first where nothing is said. */
+/** Reads a parameter with a fixed set of words. Defaults to the first. */
 export function readChoice<Choice extends string>(
   query: URLSearchParams,
   name: string,
@@ -53,16 +53,16 @@ export function readChoice<Choice extends string>(
   return choice;
 }
 
-/** A stretch of time in Unix milliseconds, `end` excluded. */
+/** An interval in Unix milliseconds, excluding `end`. */
 interface Stretch {
   readonly start: number;
   readonly end: number;
 }
 
-/** What a parameter of time may be. */
+/** Accepted form of a time parameter. */
 interface TimeForm {
   readonly words: string;
-  /** @returns null for what it is not */
+  /** @returns null if the text has another form */
   read(text: string): Stretch | null;
 }
 
@@ -74,12 +74,12 @@ export const dayOnly: TimeForm = {
   words: "a day in UTC such as '2026-03-09'",
   read(text) {
     const start = dayForm.test(text) ? Date.parse(text) : Number.NaN;
-    // The thirtieth of February is the second of March to some.
+    // Some runtimes parse the thirtieth of February as the second of March.
     return Number.isNaN(start) || dayOf(start) !== text ? null : { start, end: start + dayMs };
   },
 };
 
-/** The same, or a moment. */
+/** A whole day, or a moment. */
 export const dayOrTime: TimeForm = {
   words: `${dayOnly.words}, or a time such as '2026-03-09T12:00:00Z'`,
   read(text) {
@@ -88,7 +88,7 @@ export const dayOrTime: TimeForm = {
   },
 };
 
-/** From the begin of `from` to the end of `to`; the last thirty days where they are not said. */
+/** Reads the range from the start of `from` to the end of `to`. Defaults to the last thirty days. */
 export function readRange(
   query: URLSearchParams,
   form: TimeForm,

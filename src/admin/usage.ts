@@ -25,12 +25,12 @@ import {
   readRange,
 } from './usage-query.js';
 
-/** Where usage is read. */
+/** Source of usage. */
 export type UsageLedger = Pick<Ledger, 'readLines' | 'readSums' | 'calls'>;
 
 const msPerSecond = 1000;
 
-/** `GET /usage`, a report of sums, and `GET /usage/lines`, the finished calls one by one. */
+/** Routes `GET /usage`, a report of sums, and `GET /usage/lines`, the finished calls one by one. */
 export function usageRoutes(ledger: UsageLedger): readonly AdminRoute[] {
   return [
     route('GET', '/usage', ({ query }) => report(ledger, query)),
@@ -80,13 +80,13 @@ function csvReport({ rows, complete }: UsageReport, groupBy: readonly UsageGroup
   return { ...csv(textInSlices(texts())), headers: { 'x-usage-complete': `${complete}` } };
 }
 
-/** In the order that was asked for. */
+/** Returns a row's labels in the requested order. */
 function labelsOf(row: UsageRow, groupBy: readonly UsageGrouping[]): Record<string, Cell> {
   const labels = { day: row.day, key: row.keyId, model: row.model };
   return Object.fromEntries(groupBy.map((by) => [by, labels[by] ?? null]));
 }
 
-/** The sums as they are kept, which are exact, and what people read beside them. */
+/** Returns the sums as stored, which are exact, and the same in units for people. */
 function shownTotals(totals: UsageTotals): UsageTotals & { mediaSeconds: number; costUsd: number } {
   return {
     ...totals,
@@ -100,12 +100,12 @@ async function lines(store: CallSource, query: URLSearchParams): Promise<AdminAn
   const { from, to } = readRange(query, dayOrTime);
   const format = readChoice(query, 'format', ['jsonl', 'csv'] as const);
   const chunks = exportUsage(store, { ...readFilter(query), from: from.start, until: to.end, format });
-  // A store that cannot be reached is told while there still is a status to tell it by.
+  // Reports an unreachable store while the response can still have an error status.
   const body = await begun(chunks);
   return format === 'csv' ? csv(body) : { status: 200, contentType: 'application/jsonl', body };
 }
 
-/** Reads the first piece before any of it is sent. */
+/** Reads the first piece before any is sent. */
 async function begun(pieces: AsyncGenerator<string>): Promise<AsyncIterable<string>> {
   const first = await pieces.next();
   return (async function* () {

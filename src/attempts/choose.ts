@@ -3,7 +3,7 @@ import { rendezvousScore } from './affinity.js';
 import type { HealthTable, TargetHealth } from './health.js';
 import { isAllowed, type TargetWishes } from './wishes.js';
 
-/** What a call demands of its targets. */
+/** What a call requires of its targets. */
 export interface RouteRequest {
   /** Hash of the call's beginning: calls with the same hash go to the same target. Null if that does not matter. */
   readonly affinity: number | null;
@@ -23,7 +23,7 @@ const none: readonly Target[] = Object.freeze([]);
 export class TargetChooser {
   readonly #health: HealthTable;
   readonly #random: () => number;
-  /** Ranks, and scores within a rank, of the list that is being made. */
+  /** Ranks of the targets in the list being made, and scores within a rank. */
   readonly #ranks: number[] = [];
   readonly #scores: number[] = [];
 
@@ -34,19 +34,19 @@ export class TargetChooser {
   }
 
   /**
-   * Gives the targets to try for a call, in order. The list is the model's own where it has one target.
+   * Returns the targets to try for a call, in order. For a model with one target, the list is the model's own.
    *
-   * Targets whose breaker is open, that wait for a probe, or that asked to be left alone are not in it. One that merely
-   * rests comes after all others. Then the lower priority number is first, and among equals:
-   * - With a hash, the one that wants it most, unless it has more under way than `loadFactor` times its share of the
-   *   calls of all of them: then it comes after the others (consistent hashing with bounded loads).
-   * - Without, a draw by weight, and a second draw takes its place if it has less under way for its weight. Two draws
-   *   do nearly as well as a look at all, and shares stay near the weights: the least loaded of all would be a target
-   *   of little weight whenever it is idle, and most are idle at most times in one worker.
+   * The list omits targets whose breaker is open, whose probe is in flight, or that asked to be left alone. Targets
+   * that rest come after all others. The rest are ordered by priority number, lowest first, and within a priority:
+   * - With a hash, by their score for it. A target with more calls in flight than `loadFactor` times its share of the
+   *   calls of all comes after the others (consistent hashing with bounded loads).
+   * - Without a hash, by a draw by weight. A second drawn target takes the first place if it has fewer calls in flight
+   *   for its weight. Two draws do nearly as well as comparing all targets, and shares stay near the weights. The least
+   *   loaded of all would often be an idle target of little weight, since most targets of one worker are mostly idle.
    *
-   * Before each attempt but the first, ask `mayTake` again: time has passed. The call that `began` at a half-open
-   * target is its probe.
-   * @returns an empty list when there is none now: see `retryAt`
+   * Before each attempt but the first, check `mayTake` again, since time has passed. The call that `began` at a
+   * half-open target is its probe.
+   * @returns an empty list if no target may be tried now: see `retryAt`
    */
   choose(targets: readonly Target[], request: RouteRequest, now: number): readonly Target[] {
     const { affinity, wishes } = request;
@@ -96,7 +96,8 @@ export class TargetChooser {
   }
 
   /**
-   * Returns the calls that targets of one priority may have in flight for each unit of their weight, including this call.
+   * Returns the calls that targets of one priority may have in flight for each unit of their weight, including this
+   * call.
    */
   #fairShare(targets: readonly Target[], priority: number, { wishes }: RouteRequest, now: number): number {
     let calls = 1;
@@ -128,7 +129,7 @@ export class TargetChooser {
     scores[at] = score;
   }
 
-  /** Makes the second draw, among those that share the first one's rank. */
+  /** Makes the second draw, among the targets of the first one's rank. */
   #balance(ordered: Target[]): void {
     const equals = ordered.filter((_, at) => this.#ranks[at] === this.#ranks[0]);
     const [first] = equals;
@@ -149,7 +150,8 @@ export class TargetChooser {
 }
 
 /**
- * One call above the bound is always allowed. Otherwise a handful of calls would leave the target whose cache knows them.
+ * Whether a target has more calls than its share. One call above the bound is always allowed: otherwise, with only a
+ * few calls, some would leave the target whose cache knows them.
  */
 function isFull({ inFlight }: TargetHealth, { weight }: Target, callsPerWeight: number): boolean {
   return inFlight >= 1 + Math.ceil(callsPerWeight * weight);

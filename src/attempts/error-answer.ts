@@ -15,23 +15,27 @@ import { namesAccount } from '../wire/passed-headers.js';
 import { parseErrorBody, retryAfterMsOf, statusError } from './told-error.js';
 
 /*
- * Whose business an answer is that tells of an error: our account's, the upstream's or the caller's. One with an error
- * status is read by `readErrorAnswer`, one with an error inside a good status by `upstreamError` of its protocol or of
- * `error-formats/`, and then by `toldStatus`. By the status that these give, `verdict` says whether another target is
- * asked, and `outcome` what it says of this one. What the caller is told is in `told-error`.
+ * Decides whether an error in an answer concerns the gateway's account, the upstream or the caller.
+ *
+ * - An answer with an error status: `readErrorAnswer`.
+ * - An error inside a good status: `upstreamError` of the protocol or of `protocols/error-formats/`, then `toldStatus`.
+ *
+ * Both give a status. From it, `verdict` decides whether the call is sent to another target, and `outcome` what the
+ * answer shows about this one. `told-error` makes the error for the caller.
  */
 
 const longestCause = 8192;
 
-/** The meaning of an upstream's error answer. */
+/** How an upstream's error answer is judged. */
 export interface ErrorAnswer {
   /**
-   * The status by which its target and key are judged: 401, 402 or 403 if it is about the gateway's account, whatever status
-   * it arrived with.
+   * The status by which its target and key are judged: 401, 402 or 403 if it is about the gateway's account, whatever
+   * status it arrived with.
    */
   readonly status: number;
   /**
-   * The error for the caller; null for an answer that may be passed on unchanged if the caller uses the upstream's protocol.
+   * The error for the caller; null for an answer that may be passed on unchanged if the caller uses the upstream's
+   * protocol.
    */
   readonly error: GatewayError | null;
   /** How long the upstream asks to be left alone; null if it does not say. */
@@ -42,16 +46,17 @@ const nothing = Buffer.alloc(0);
 const highestStatus = 599;
 
 /**
- * A 403 that is not about the gateway's account is about the request, and is judged like any other mistake of the caller.
+ * A 403 that is not about the gateway's account is about the request, and is judged like any other mistake of the
+ * caller.
  */
 function judgedStatus(status: number): number {
   return status === 403 ? 400 : status;
 }
 
 /**
- * Returns the status by which an answer is judged that reports in its own words a problem of the gateway's account, a limit,
- * or the caller's mistake. It is judged as if it had arrived with that status. Null for any other error, which is the
- * upstream's failure.
+ * Returns the status by which an answer is judged that reports in its own words a problem of the gateway's account, a
+ * limit, or the caller's mistake. It is judged as if it had arrived with that status. Null for any other error, which
+ * is the upstream's failure.
  */
 export function toldStatus({ source, status, vendorAccountStatus }: GatewayError): number | null {
   if (vendorAccountStatus !== null) return vendorAccountStatus;
@@ -70,11 +75,12 @@ export function readErrorAnswer(upstream: Upstream, head: ResponseHead, body: Bu
   const account = numbered ?? vendorAccountStatusOf(status, parsed);
   if (account !== null) return { status: account, error: accountError(account, status, body), retryAfterMs };
   const judged = judgedStatus(status);
-  // Such bodies are HTML pages of proxies, or an echo of the gateway's own request. Only the status is reported.
+  // Not a status of HTTP (RFC 9110 section 15), so it cannot be passed on.
   if (status > highestStatus)
     return { status: judged, error: new GatewayError('upstream_error'), retryAfterMs };
-  // The status shows whose mistake it is. A caller who gets an upstream to echo the gateway's key does not make that key
-  // count as refused.
+  // A body without a JSON object is an HTML page of a proxy, and one with a secret echoes the gateway's own request:
+  // only the status is reported. It is judged by the status in any case. Otherwise a caller who gets an upstream to
+  // echo the gateway's key would make that key count as refused.
   const passes = parsed !== null && secretError(body.toString('utf8'), upstream.secrets) === null;
   return { status: judged, error: passes ? null : statusError(head, nothing), retryAfterMs };
 }
@@ -84,8 +90,8 @@ function accountError(account: VendorAccountStatus, status: number, body: Buffer
 }
 
 /**
- * Whether a client's request names an account at an upstream, as the config allows. The gateway's key may then be refused
- * without being at fault, and a caller could otherwise get every key barred.
+ * Whether a client's request names an account at an upstream, as the config allows. The gateway's key may then be
+ * refused without being at fault, and a caller could otherwise get every key barred.
  */
 export function carriesAccount({ exchange }: Call, { clientHeaders }: ConfiguredHeaders): boolean {
   const pass = clientHeaders?.pass;

@@ -3,30 +3,30 @@ import type { Steps } from '../wire/steps.js';
 import { hashText, keyScore, targetHash } from './affinity.js';
 import { type AttemptOutcome, type FailedOutcome, longestRetryAfterMs, restMs } from './outcome.js';
 
-/** Lower is better. */
+/** Ranks of a key. Lower is better. */
 const well = 0;
 const resting = 1;
 const barred = 2;
-/** Beyond any span of time that a config may set. */
+/** Most doublings of a time; more would exceed any time that a config can set. */
 const mostDoublings = 31;
 
-/** The state of a key for operators, who know it by its place in the config. */
+/** The state of a key for operators, who identify it by its place in the config. */
 interface KeyStatus {
-  /** Milliseconds until it may be used again, or is as good as the others; 0 when it is now. */
+  /** Milliseconds until it may be used again, or ranks with the others again; 0 if it does now. */
   readonly waitMs: number;
 }
 
 /**
- * How the keys of an upstream that has several fare at one target. One that is refused is left alone for a time, and
- * the others go on: what an upstream says of one of its accounts is nothing against itself.
+ * The health of the keys of an upstream with several, at one target. A refused key is avoided for a time, and the
+ * others stay in use: an upstream's refusal of one account does not count against the upstream.
  */
 export class KeyHealth {
   readonly #hashes: readonly number[];
-  /** It is not used until then, where any other can be. */
+  /** Time until which each key is not used, unless no other can be. */
   readonly #barredUntil: Float64Array;
-  /** It is better left alone until then. */
+  /** Time until which each key ranks after the others. */
   readonly #restUntil: Float64Array;
-  /** How often in a row it was told that it is not accepted. */
+  /** How often in a row each key was rejected. */
   readonly #rejections: Uint8Array;
 
   /** @param apiKeys two or more */
@@ -42,11 +42,11 @@ export class KeyHealth {
   }
 
   /**
-   * Chooses the key for a call. One that is well comes before one that rests, and any before those that are barred, of
-   * which the one that may be used soonest is the best of a bad lot.
-   * @param affinity hash of the call: calls that begin alike get the same key as long as it is well; null for any
-   * @param random gives numbers in [0, 1)
-   * @returns its index
+   * Chooses the key for a call. Keys that are well are preferred to those that rest, and these to barred ones. If all
+   * are barred, the one that may be used soonest is chosen.
+   * @param affinity hash of the call: calls that begin alike get the same key as long as it is well; null for any key
+   * @param random returns numbers in [0, 1)
+   * @returns the index of the key
    */
   choose(affinity: number | null, random: () => number, now: number): number {
     let chosen = 0;
@@ -65,31 +65,31 @@ export class KeyHealth {
     return chosen;
   }
 
-  /** Whether any of them is well. */
+  /** Whether any key is well. */
   hasWell(now: number): boolean {
     return this.#hasRank(well, now);
   }
 
-  /** Whether any of them may be used now. */
+  /** Whether any key may be used now. */
   mayTake(now: number): boolean {
     return this.#hasRank(resting, now);
   }
 
-  /** The earliest time at which one of them may be used: now, or later. */
+  /** Returns the earliest time, now or later, at which a key may be used. */
   earliest(now: number): number {
     let earliest = Number.POSITIVE_INFINITY;
     for (const until of this.#barredUntil) if (until < earliest) earliest = until;
     return Math.max(now, earliest);
   }
 
-  /** A call with it was not refused for its sake. */
+  /** Called when a call with a key was answered without a refusal of the key. */
   accepted(key: number): void {
     this.#rejections[key] = 0;
   }
 
   /**
-   * A call with it was refused for its sake: it is barred for as long as the upstream asks, when it is not accepted for
-   * as long as an ill target would be, and else it rests.
+   * Called when an upstream refused a call because of its key. The key is barred for as long as the upstream asks. If
+   * it asks for no time, a rejected key is barred for as long as a failing target would be, and any other key rests.
    */
   refused(key: number, now: number, { kind, retryAfterMs }: FailedOutcome, settings: RoutingSettings): void {
     if (retryAfterMs !== null && retryAfterMs > 0)
@@ -97,7 +97,7 @@ export class KeyHealth {
     else if (kind === 'rateLimited') this.#rest(key, now + restMs);
     else if (kind === 'doubted') this.#rest(key, now + settings.openMs);
     else if (now >= (this.#barredUntil[key] as number)) {
-      // Calls that were under way together are one refusal.
+      // Refusals of calls that were in flight at the same time count as one.
       const before = this.#rejections[key] as number;
       this.#rejections[key] = Math.min(before + 1, mostDoublings);
       this.#bar(key, now + Math.min(settings.openMs * 2 ** before, settings.maxOpenMs));
@@ -130,63 +130,63 @@ export class KeyHealth {
   }
 }
 
-/** The window moves on in so many steps. */
+/** Number of steps in which the window moves on. */
 const slotCount = 10;
-/** A probe that is under way may be over after so long: when to come back is a guess. */
+/** Guess of the milliseconds until a probe in flight ends. */
 const probeGuessMs = 1000;
-/** Characters of an error that are kept. */
+/** Most characters of an error that are kept. */
 const longestError = 200;
-/** The ticket of a call that began though the breaker was open: it does not count. */
+/** Ticket of a call that began while the breaker was open and is not its probe: its result does not count. */
 const outside = 0;
 
 /** The state of a target for operators, at one worker. */
 interface TargetStatus {
   readonly upstream: string;
   readonly model: string;
-  /** `cooling`: well, but it asked to be left alone. */
+  /** `cooling`: the breaker is closed, but the target asked to be left alone, or ranks after others. */
   readonly state: 'closed' | 'cooling' | 'open' | 'half-open';
   readonly inFlight: number;
-  /** Of an upstream with several keys, in their order; empty for one with fewer. */
+  /** The keys of an upstream with several, in their order; empty for an upstream with one or none. */
   readonly keys: readonly KeyStatus[];
-  /** Within the window, as are the failures. */
+  /** Calls and failures within the window. */
   readonly calls: number;
   readonly failures: number;
   readonly consecutiveFailures: number;
-  /** Milliseconds until it may be taken again; 0 when it may be now. */
+  /** Milliseconds until a call may go to it again; 0 if one may now. */
   readonly waitMs: number;
   readonly lastError: string | null;
-  /** Milliseconds since then, or null. */
+  /** Milliseconds since the last error, or null if there was none. */
   readonly lastErrorAgoMs: number | null;
 }
 
-/** Hears when the breaker of a target opens, and when it closes: not of what a probe says in between. */
+/** Called when the breaker of a target opens and when it closes, but not for failed probes in between. */
 type BreakerListener = (
   target: Pick<TargetHealth, 'upstream' | 'model'>,
   change: {
     readonly isOpen: boolean;
     readonly lastError: string | null;
-    /** For how long it is left alone before the first probe; 0 when the breaker closes. */
+    /** Milliseconds before the first probe; 0 when the breaker closes. */
     readonly openMs: number;
   },
 ) => void;
 
 /**
- * How one target fares at one worker: calls under way, a breaker, and the times at which it asked to be left
- * alone. All times are milliseconds of `performance.now()` and come from the caller.
+ * The health of one target at one worker: its calls in flight, its breaker, and how long it asked to be left alone. The
+ * caller passes all times, in milliseconds of `performance.now()`.
  *
- * The breaker is closed until too many calls fail, in a row or as a share of those in the window. Then it is open for
- * a time, and half-open after it: one call may go, the probe. When the probe succeeds the breaker is closed, and when
- * it fails it is open for twice as long as before.
+ * The breaker is closed until too many calls fail, in a row or as a share of those in the window. It then opens for a
+ * time. After that it is half-open: one call may pass, the probe. If the probe succeeds, the breaker closes. If it
+ * fails, the breaker stays open for twice as long as before, at most `maxOpenMs`.
  *
- * Each call holds a ticket, the number of the period in which it began. A period ends when the breaker opens and when
- * a probe is sent or lost, so that a late result of a call from before decides nothing about the time after.
+ * Each call holds a ticket: the number of the period in which it began. A period ends when the breaker opens, and when
+ * a probe is sent, fails or ends without a result. A late result of a call from an earlier period thus decides nothing.
  */
 export class TargetHealth {
   readonly upstream: string;
   readonly model: string;
-  /** What `rendezvousScore` knows it by. */
+  /** Hash that identifies the target for `rendezvousScore`. */
   readonly hash: number;
-  /** Null for an upstream with one key or none, whose refusals are the target's. */
+  /** Null for an upstream with one key or none: refusals of the key then count for the target. */
   readonly keys: KeyHealth | null;
   #settings: RoutingSettings;
   readonly #onBreaker: BreakerListener;
@@ -198,14 +198,14 @@ export class TargetHealth {
   #openedAt = 0;
   #openForMs = 0;
   #consecutive = 0;
-  /** It asked to be left alone until then. */
+  /** Time until which the target asked to be left alone. */
   #coolUntil = Number.NEGATIVE_INFINITY;
-  /** It is better left alone until then. */
+  /** Time until which the target ranks after others. */
   #restUntil = Number.NEGATIVE_INFINITY;
 
   readonly #slotCalls = new Uint32Array(slotCount);
   readonly #slotFailures = new Uint32Array(slotCount);
-  /** Number of the slot in use, counted from the beginning of time. */
+  /** Number of the current slot, counted from time 0. */
   #slot = 0;
   #calls = 0;
   #failures = 0;
@@ -213,7 +213,7 @@ export class TargetHealth {
   #lastError: string | null = null;
   #lastErrorAt = 0;
 
-  /** @param apiKeys of the upstream */
+  /** @param apiKeys keys of the upstream */
   constructor(
     upstream: string,
     model: string,
@@ -229,23 +229,25 @@ export class TargetHealth {
     this.#onBreaker = onBreaker;
   }
 
-  /** Calls under way. */
+  /** The number of calls in flight. */
   get inFlight(): number {
     return this.#inFlight;
   }
 
-  /** Whether a call may go to it now. Ask right before `began`: the place of a probe may have been taken meanwhile. */
+  /** Whether a call may be sent now. Check immediately before `began`: another call may have become the probe. */
   mayTake(now: number): boolean {
     if (now < this.#coolUntil || this.keys?.mayTake(now) === false) return false;
     return !this.#isOpen || (!this.#isProbing && now >= this.#openedAt + this.#openForMs);
   }
 
-  /** Whether others should be tried before it, since it has refused a call for their number a moment ago. */
+  /**
+   * Whether other targets should be tried first: it has just refused a call for its rate, or none of its keys is well.
+   */
   isResting(now: number): boolean {
     return now < this.#restUntil || this.keys?.hasWell(now) === false;
   }
 
-  /** The earliest time at which a call may go to it: now, or later; a guess while a probe is under way. */
+  /** Returns the earliest time, now or later, at which a call may be sent; a guess while a probe is in flight. */
   earliest(now: number): number {
     const cool = Math.max(this.#coolUntil, this.keys?.earliest(now) ?? now);
     if (!this.#isOpen) return Math.max(now, cool);
@@ -254,8 +256,9 @@ export class TargetHealth {
   }
 
   /**
-   * A call goes to it. One that goes though `mayTake` says no is in flight, and counts for nothing else.
-   * @returns the ticket to give back to `ended`
+   * Called when a call is sent to the target. While the breaker is open, a call that is sent although `mayTake` returns
+   * false counts as in flight, and for nothing else.
+   * @returns the ticket to pass to `ended`
    */
   began(now: number): number {
     this.#inFlight++;
@@ -266,16 +269,16 @@ export class TargetHealth {
   }
 
   /**
-   * A call is being answered well. Its end may be minutes away, and a breaker that only waits for its probe closes
-   * now. For every other call it does nothing.
+   * Called when a call receives a good answer. The answer may take minutes to end, so a breaker that waits for this
+   * call as its probe closes now. No-op for every other call.
    */
   answered(ticket: number): void {
     if (this.#isProbing && ticket === this.#period) this.#close();
   }
 
   /**
-   * A call is over. To be told exactly once for every `began`.
-   * @param key index of the upstream's key that it went with
+   * Must be called exactly once for every `began`, when the call has ended.
+   * @param key index of the upstream's key that the call was sent with
    */
   ended(now: number, ticket: number, outcome: AttemptOutcome, key = 0): void {
     if (this.#inFlight > 0) this.#inFlight--;
@@ -300,12 +303,12 @@ export class TargetHealth {
     if (counts && this.#isProbing) this.#freeProbe();
   }
 
-  /** Other settings hold from now on. What is open stays so, but for no longer than they allow. */
+  /** Applies other settings from now on. An open breaker stays open, but at most for the new `maxOpenMs`. */
   setSettings(settings: RoutingSettings): void {
     const { windowMs } = this.#settings;
     this.#settings = settings;
     this.#openForMs = Math.min(this.#openForMs, settings.maxOpenMs);
-    // The slots of one length cannot be told in those of another.
+    // Slots of one length cannot be converted to slots of another.
     if (settings.windowMs !== windowMs) this.#clear();
   }
 
@@ -356,7 +359,7 @@ export class TargetHealth {
     this.#period++;
   }
 
-  /** The period goes on, so that a probe that was answered counts like any other call when it ends. */
+  /** Closes the breaker. The period continues, so that an answered probe counts like any other call when it ends. */
   #close(): void {
     this.#isOpen = false;
     this.#isProbing = false;
@@ -370,7 +373,7 @@ export class TargetHealth {
     this.#lastErrorAt = now;
   }
 
-  /** Notes how long the target is to be left alone. @returns whether the call counts as failed */
+  /** Records how long the target is to be left alone. @returns whether the call counts as failed */
   #heed(now: number, { kind, retryAfterMs }: FailedOutcome): boolean {
     if (kind === 'doubted') return false;
     if (retryAfterMs !== null && retryAfterMs > 0)
@@ -384,13 +387,13 @@ export class TargetHealth {
     const index = this.#slot % slotCount;
     this.#slotCalls[index] = (this.#slotCalls[index] as number) + 1;
     this.#calls++;
-    // Nearly no call fails, and what is not touched need not be fetched from memory.
+    // Few calls fail, and memory that is not touched need not be fetched.
     if (failures === 0) return;
     this.#slotFailures[index] = (this.#slotFailures[index] as number) + failures;
     this.#failures += failures;
   }
 
-  /** Takes out of the window what has become too old. */
+  /** Removes from the window the slots that have become too old. */
   #advance(now: number): void {
     const slot = Math.floor((now * slotCount) / this.#settings.windowMs);
     if (slot <= this.#slot) return;
@@ -408,7 +411,9 @@ export class TargetHealth {
     this.#slot = slot;
   }
 
-  /** The next count finds its slot anew, also when slots have become longer and the numbers smaller. */
+  /**
+   * Empties the window. With 0 as slot, the next count sets the current one, even if longer slots have smaller numbers.
+   */
   #clear(): void {
     this.#slotCalls.fill(0);
     this.#slotFailures.fill(0);
@@ -418,23 +423,23 @@ export class TargetHealth {
   }
 }
 
-/** A copy: a part of a long text would keep the whole of it in memory. */
+/** Copies the start of a long text, since a slice would keep the whole text in memory. */
 function shortened(error: string): string {
   return error.length <= longestError ? error : Buffer.from(error.slice(0, longestError)).toString();
 }
 
 interface Entry {
   readonly health: TargetHealth;
-  /** As the config had it that named the target last. */
+  /** The upstream in the last config that named the target. */
   upstream: Upstream;
 }
 
 /**
- * The health of all targets at one worker. Targets that different models share, and those of a config before and after
- * its reload, are one when their upstream has the same name and place and their model is the same.
+ * The health of all targets at one worker. Targets of different models, and of a config before and after a reload,
+ * share one health if their upstream has the same name, place and keys, and their model is the same.
  */
 export class HealthTable {
-  /** Spares the names' concatenation at every call; targets of a config that is gone go with it. */
+  /** Avoids concatenating names with every call. Targets of an old config are collected together with it. */
   readonly #byTarget = new WeakMap<Target, TargetHealth>();
   readonly #byName = new Map<string, Entry>();
   #settings: RoutingSettings;
@@ -445,12 +450,15 @@ export class HealthTable {
     this.#onBreaker = onBreaker;
   }
 
-  /** How targets are chosen now. */
+  /** The settings in force. */
   get settings(): RoutingSettings {
     return this.#settings;
   }
 
-  /** The health of a target, the same until `retainSteps` is told otherwise. Allocates only at the first time. */
+  /**
+   * Returns the health of a target, which stays the same until `retainSteps` replaces it. Allocates only the first
+   * time.
+   */
   of(target: Target): TargetHealth {
     return this.#byTarget.get(target) ?? this.#meet(target);
   }
@@ -462,7 +470,7 @@ export class HealthTable {
     const isKnown = entry !== undefined && isSamePlace(entry.upstream, upstream);
     const health = isKnown ? entry.health : this.#make(target);
     this.#byTarget.set(target, health);
-    // A call of the config before may ask for a target whose name means another place by now: it stays by itself.
+    // A call of the previous config may use a target whose name by now means another place: its health stays separate.
     if (entry === undefined) this.#byName.set(name, { health, upstream });
     return health;
   }
@@ -472,11 +480,11 @@ export class HealthTable {
   }
 
   /**
-   * Forgets all targets but these, and knows these from now on: call it with the targets of every model when a config
-   * becomes the running one. A target whose upstream has moved, or has other keys, starts as well, so that a mistake
-   * that was put right is not held against it. Calls under way end at the health that they began with. The config is to
-   * become the running one behind the last step.
-   * @param settings hold for every target from then on; those that hold now unless given
+   * Keeps the health of these targets, and drops all others. To be called with the targets of every model before a
+   * config becomes the running one, which it must become right after the last step. A target whose upstream has moved,
+   * or has other keys, starts as healthy, so that a corrected mistake does not count against it. Calls in flight end at
+   * the health that they began with.
+   * @param settings settings for every target from then on. Default: the current ones
    */
   *retainSteps(targets: Iterable<Target>, settings = this.#settings): Steps<void> {
     const kept = new Set<string>();
@@ -502,7 +510,7 @@ export class HealthTable {
   }
 
   /**
-   * The state of all targets, in the order in which they became known.
+   * Yields the state of all targets, in the order in which they became known.
    * @param now milliseconds of `performance.now()`
    */
   *status(now: number): Generator<TargetStatus, void, undefined> {
@@ -510,7 +518,9 @@ export class HealthTable {
   }
 }
 
-/** Names of upstreams have no control characters, so no two targets have the same text; with a slash two could. */
+/**
+ * Joins with a line feed, which names of upstreams cannot contain: with a slash, two targets could have the same text.
+ */
 function nameOf({ upstream, model }: Target): string {
   return `${upstream.name}\n${model}`;
 }

@@ -2,17 +2,17 @@ import type { Steps } from '../wire/steps.js';
 import { WideMap } from '../wire/wide-map.js';
 import type { ResolvedConfig, ResolvedKey, ResolvedModel } from './resolve.js';
 
-/** What has changed in a list whose entries have names of their own. */
+/** Change of a list whose entries have unique names. */
 interface ListChange<Entry> {
-  /** Those that are new or not as they were. */
+  /** Entries that are new or changed. */
   readonly put: readonly Entry[];
-  /** Names of those that are gone. */
+  /** Names of removed entries. */
   readonly removed: readonly string[];
 }
 
 /**
- * How a config differs from the one before it. What may be long, keys and models, is told as far as it has changed; all
- * else is whole.
+ * Difference between a config and the previous one. The keys and models, which may be many, contain only what has
+ * changed. The rest is complete.
  */
 export interface ConfigChange {
   readonly rest: ConfigRest;
@@ -22,7 +22,7 @@ export interface ConfigChange {
 
 type ConfigRest = Omit<ResolvedConfig, 'keys' | 'models'>;
 
-/** A part of a change, small enough to be written and read at once. */
+/** A part of a change, small enough to be written and read in one turn of the event loop. */
 export interface ConfigPart {
   readonly rest?: ConfigRest;
   readonly models?: ListChange<ResolvedModel>;
@@ -32,7 +32,10 @@ export interface ConfigPart {
 const idOf = ({ id }: ResolvedKey): string => id;
 const nameOf = ({ name }: ResolvedModel): string => name;
 
-/** What makes `next` out of `before`. @param before null where nothing is known */
+/**
+ * Computes the change from `before` to `next`.
+ * @param before null if nothing is known
+ */
 export function* configChange(before: ResolvedConfig | null, next: ResolvedConfig): Steps<ConfigChange> {
   const { keys, models, ...rest } = next;
   return {
@@ -43,8 +46,8 @@ export function* configChange(before: ResolvedConfig | null, next: ResolvedConfi
 }
 
 /**
- * The config that a change makes of the one before it; the order of its keys and models may be another.
- * @param before null where nothing was known
+ * Applies a change to a config. The order of its keys and models may differ from the original.
+ * @param before null if nothing was known
  */
 export function* changedConfig(
   before: ResolvedConfig | null,
@@ -57,10 +60,10 @@ export function* changedConfig(
   };
 }
 
-/** Entries of a part: one of them is some hundred bytes of JSON, a model with many targets some thousand. */
+/** Entries in a part. A key is some hundred bytes of JSON, a model with many targets some thousand. */
 const partEntries = 32;
 
-/** Takes a change apart. There is at least one part, which has `rest`. */
+/** Splits a change into parts. There is at least one part, which has `rest`. */
 export function* configParts({ rest, models, keys }: ConfigChange): Generator<ConfigPart, void, undefined> {
   yield { rest };
   for (const part of listParts(models)) yield { models: part };
@@ -75,7 +78,7 @@ function* listParts<Entry>({
     yield { put: put.slice(from, from + partEntries), removed: removed.slice(from, from + partEntries) };
 }
 
-/** The change that comes in parts; it is whole once all have been added. */
+/** Joins the parts of a change. The change is complete when all have been added. */
 export class JoinedParts {
   #rest: ConfigRest | null = null;
   readonly #models = { put: [] as ResolvedModel[], removed: [] as string[] };
@@ -89,14 +92,14 @@ export class JoinedParts {
     this.#keys.removed.push(...(keys?.removed ?? []));
   }
 
-  /** @throws Error when the first part is missing */
+  /** @throws Error if the first part is missing */
   change(): ConfigChange {
     if (this.#rest === null) throw new Error('a change of the config lacks its first part');
     return { rest: this.#rest, models: this.#models, keys: this.#keys };
   }
 }
 
-/** What lists have in common at their beginnings and ends is compared without a map of all entries. */
+/** Compares two lists. Their common beginning and end need no map of entries. */
 function* listChange<Entry>(
   before: readonly Entry[],
   next: readonly Entry[],
@@ -138,7 +141,8 @@ function* byName<Entry>(entries: readonly Entry[], nameOf: (entry: Entry) => str
 }
 
 /**
- * Whether two values are the same JSON, whatever the order of their members is. A tenth of what `isDeepStrictEqual` takes.
+ * Checks whether two values are the same JSON, in whatever order their members are. Takes a tenth of the time of
+ * `isDeepStrictEqual`.
  */
 function isSame(one: unknown, other: unknown): boolean {
   if (one === other) return true;

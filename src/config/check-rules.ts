@@ -12,17 +12,17 @@ import { upstreamKinds } from './words.js';
 
 type Path = readonly (string | number)[];
 
-/** Where rules stand, and what gets them. */
+/** Where rules stand, and what they apply to. */
 interface Place {
-  /** Of the upstream or target. */
+  /** Path of the upstream or target. */
   readonly path: Path;
-  /** Of the upstream; any value. */
+  /** `kind` of the upstream. Any value. */
   readonly kind: unknown;
-  /** Where the model is offered; null for an upstream, which may serve several. */
+  /** Protocols of the model. Null for an upstream, which may serve several models. */
   readonly protocols: readonly Protocol[] | null;
-  /** `responses` of the target; any value. */
+  /** `responses` of the target. Any value. */
   readonly responses: unknown;
-  /** `keyHeader` of the upstream; any value. */
+  /** `keyHeader` of the upstream. Any value. */
   readonly keyHeader: unknown;
 }
 
@@ -30,7 +30,7 @@ const deepest = 6;
 const mostMembers = 64;
 const longestValue = 16_384;
 
-/** Members by which calls are routed, counted and answered as their clients expect. */
+/** Members with which the gateway routes and counts calls, and answers them as clients expect. */
 const ownMembers: ReadonlyMap<string, string> = new Map(
   [
     ['model', 'by it the gateway routes; "model" of the target sets it'],
@@ -39,14 +39,17 @@ const ownMembers: ReadonlyMap<string, string> = new Map(
     ['background', 'an answer in the background is not metered'],
   ].map(([name = '', reason = '']) => [foldName(name), reason]),
 );
-/** Where a body has the client's own words. */
+/** Member of a body that contains the client's own words. */
 const ownWords: Readonly<Record<TextProtocolName, string>> = {
   chat: 'messages',
   responses: 'input',
   messages: 'messages',
   generateContent: 'contents',
 };
-/** What may not be put into a body: the number of answers is counted, and a client's own member could take its place. */
+/**
+ * Members that must not be added to a body. The number of answers is counted, and a client's words are checked under
+ * their own names.
+ */
 const neverMade: ReadonlyMap<string, string> = new Map(
   [
     ['n', 'the gateway counts the answers that the client asks for'],
@@ -58,11 +61,13 @@ const credentials = new Set(
   ['api_key', 'extra_headers', 'user_config', 'litellm_credential_name'].map(foldName),
 );
 
-/** What has no body in JSON, and what has none of text. */
+/** Protocols without a JSON body, and protocols of text. */
 const bodiless: readonly Protocol[] = ['video', 'realtime'];
 const texts: readonly Protocol[] = [...textProtocols, 'completions'];
 
-/** Checks the rules and the preset of an upstream or target, of any shape: the schema speaks of what is wrong with that. */
+/**
+ * Checks the rules and the preset of an upstream or target. Accepts any shape, because the schema reports a wrong one.
+ */
 export function checkRules(report: Report, holder: unknown, place: Place): void {
   const preset = propertyOf(holder, 'preset');
   if (typeof preset === 'string' && preset !== '') checkPreset(report, preset, place);
@@ -188,7 +193,7 @@ function checkHeaders(
   }
 }
 
-/** Rules that nothing of the upstream or model could ever be changed by. */
+/** Reports rules that can never change anything for the upstream or model. */
 function checkUse(
   report: Report,
   rules: unknown,
@@ -222,7 +227,7 @@ function checkUse(
     cannot('betas', `an upstream of kind ${kind} has no header of betas`);
 }
 
-/** In the forms of which protocols a target gets its calls of text. */
+/** Returns the protocols in which a target receives its text calls. */
 function textForms(
   kind: UpstreamKind,
   protocols: readonly Protocol[],

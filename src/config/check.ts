@@ -16,8 +16,8 @@ const longestName = 256;
 const loneSurrogate = /\p{Surrogate}/u;
 
 /**
- * Checks what joins two places of a config file, and the files that it names. It takes any value: whatever has not
- * the right shape is passed over, because the schema speaks of it, and so one run finds every problem.
+ * Checks what concerns two places of a config file, and the files that it names. Accepts any value and skips whatever
+ * has the wrong shape, because the schema reports that. So one run finds every problem.
  */
 export function crossProblems(
   file: unknown,
@@ -35,7 +35,7 @@ export function crossProblems(
   checkAdminPort(report, file);
   const given = propertyOf(file, 'upstreams');
   const upstreams = new Map(propertiesOf(given));
-  // Where the section itself is missing or no object, that is the problem, and not each target that names one of it.
+  // If the section itself is missing or not an object, that is the problem, not every target that names an upstream.
   const areKnown = isObject(given);
   for (const [name, upstream] of upstreams) checkUpstream(report, name, upstream, options.files);
   for (const [name, model] of propertiesOf(propertyOf(file, 'models'))) {
@@ -67,7 +67,7 @@ function hasControlCharacter(text: string): boolean {
   return false;
 }
 
-/** What is wrong with a name, which may become part of a path or a form at an upstream; or null. */
+/** Returns the problem of a name, which may become part of a path or a form at an upstream, or null. */
 function nameProblem(name: string): string | null {
   if (name === '' || name.length > longestName || hasControlCharacter(name))
     return `a name has 1 to ${longestName} characters and no control characters`;
@@ -100,7 +100,10 @@ function checkListen(report: Report, listen: unknown, files: ConfigFiles): void 
   if (problem !== null) report.add(['listen', 'tls'], problem);
 }
 
-/** A vendor's word becomes a path segment or part of a header name: it must mean one vendor and no path of ours. */
+/**
+ * Checks that each vendor's word, which becomes a path segment or part of a header name, belongs to one vendor only and
+ * is not one of the gateway's own path segments.
+ */
 function checkVendors(report: Report, vendors: unknown): void {
   const owners = new Map<string, string>(
     [
@@ -145,7 +148,7 @@ const bounds: readonly Bound[] = [
   ['conversations', 'keyBytes', 'at most', 'bytes', 'which all keys share'],
   ['videos', 'fileBytes', 'at most', 'bytes', 'which all videos share'],
 ];
-/** Not given, it is as much as the other numbers want. */
+/** Not compared if it is not given, because its default depends on `messageBytes`. */
 const derived = 'heldBytes';
 
 function checkBounds(report: Report, file: unknown): void {
@@ -169,7 +172,7 @@ function checkFetch(report: Report, fetch: unknown, files: ConfigFiles): void {
   checkTexts(report, ['fetch', 'denyHosts'], fetch, hostForm);
 }
 
-/** What the texts of a list have to be. */
+/** Form of the strings in a list. */
 interface TextForm {
   readonly words: string;
   has(text: string): boolean;
@@ -249,7 +252,10 @@ function checkModel(
   });
 }
 
-/** A model's name at an upstream of kind generateContent is part of the path there, and must not lead to another. */
+/**
+ * Checks a target's model name. At an upstream of kind generateContent it is part of the path, and must not lead to
+ * another path.
+ */
 function checkTargetName(
   report: Report,
   model: string,
@@ -300,7 +306,7 @@ const settingsOf = { embedded: ['path'], postgres: ['url', 'schema', 'timeoutMs'
 const movedFromRedis =
   'Redis is no kind any more: use postgres, and move what there is with "model-gateway store export --redis URL" and "model-gateway store import"';
 
-/** Checks what the schema cannot say of the store. */
+/** Checks what the schema cannot express about the store. */
 function checkStore(report: Report, store: unknown): void {
   const kind = propertyOf(store, 'kind');
   if (kind === 'redis') report.add(['store'], movedFromRedis);
@@ -314,7 +320,10 @@ function checkStore(report: Report, store: unknown): void {
   if (kind === 'postgres') checkPostgres(report, store);
 }
 
-/** One host seals what a client carries to another one. A store of its own is a host's alone. */
+/**
+ * Requires a secret for a shared store, because clients carry sealed data from one host to another. An embedded store
+ * belongs to one host.
+ */
 function checkSecret(report: Report, file: unknown): void {
   const kind = propertyOf(propertyOf(file, 'store'), 'kind');
   if (typeof kind !== 'string' || kind === 'embedded' || propertyOf(file, 'secret') !== undefined) return;
@@ -324,7 +333,7 @@ function checkSecret(report: Report, file: unknown): void {
   );
 }
 
-/** Whoever holds one of them could else do more than was meant. */
+/** Checks that the tokens differ. Otherwise the holder of one could do more than intended. */
 function checkTokens(report: Report, admin: unknown): void {
   const owners = new Map<unknown, string>();
   for (const name of ['token', 'readToken', 'metricsToken']) {
@@ -336,7 +345,7 @@ function checkTokens(report: Report, admin: unknown): void {
   }
 }
 
-/** What `--port` says is known only at the start: a port that the file names is meant. */
+/** Compares the ports that the file names. `--port` is known only at the start. */
 function checkAdminPort(report: Report, file: unknown): void {
   const [listen, admin] = [propertyOf(file, 'listen'), propertyOf(file, 'admin')];
   const port = propertyOf(admin, 'port');
@@ -345,7 +354,7 @@ function checkAdminPort(report: Report, file: unknown): void {
     report.add(['admin', 'port'], 'is listen.port, where clients are served; name another');
 }
 
-/** The host that a listener of the file has; empty for what is none. */
+/** Returns the host of a listener in the file, empty if it is not a string. */
 function hostOf(listener: unknown): string {
   const host = propertyOf(listener, 'host') ?? defaults.host;
   return typeof host === 'string' ? host : '';
@@ -359,7 +368,7 @@ function checkPostgres(report: Report, store: unknown): void {
   if ('problem' in address) report.add(['store', 'url'], address.problem);
 }
 
-/** Checks what the schema cannot say of one upstream. */
+/** Checks what the schema cannot express about an upstream. */
 function checkUpstream(report: Report, name: string, upstream: unknown, files: ConfigFiles): void {
   const at = (...rest: (string | number)[]): (string | number)[] => ['upstreams', name, ...rest];
   checkRules(report, upstream, {
@@ -469,7 +478,7 @@ function checkClientCertificate(
   if (problem !== null) report.add(at, problem);
 }
 
-/** Checks `proxy` and `proxyCa` of an upstream, or of what is fetched. */
+/** Checks `proxy` and `proxyCa` of an upstream or of `fetch`. */
 function checkProxy(report: Report, at: (string | number)[], owner: unknown, files: ConfigFiles): void {
   const [proxy, ca] = [propertyOf(owner, 'proxy'), propertyOf(owner, 'proxyCa')];
   if (typeof proxy === 'string' && proxy !== '') {
@@ -484,7 +493,7 @@ function checkProxy(report: Report, at: (string | number)[], owner: unknown, fil
   if (problem !== null) report.add([...at, 'proxyCa'], problem);
 }
 
-/** Ends of what documents of vendors give as the URL of an endpoint; a model's own path may have a tag behind a colon. */
+/** Ends of the endpoint URLs in vendors' documents. A model's own path may have a tag after a colon. */
 const operationPath =
   /(\/chat\/completions|(?<=\/v1)\/(?:completions|responses|messages|embeddings)|\/models\/[^/]+:(?:\w+Content|\w*predict|countTokens|\w+Predict))\/?$/;
 

@@ -5,7 +5,7 @@ import { type ResolvedConfig, resolveConfig } from './resolve.js';
 import type { ConfigFile } from './schema.js';
 import type { Protocol } from './types.js';
 
-/** The keys of the demo: printed in its banner, and the reason why it listens on loopback only. */
+/** Keys of the demo. Its banner prints them, so it listens on loopback only. */
 export const demoKeys = { default: 'sk-demo', trial: 'sk-demo-trial' } as const;
 
 const demoModels: Readonly<Record<string, readonly Protocol[]>> = {
@@ -20,9 +20,9 @@ const demoModels: Readonly<Record<string, readonly Protocol[]>> = {
   'sim-realtime': ['realtime'],
 };
 
-/** What a config file would say for it. */
+/** The demo's config, in the form of a file. */
 const demoFile: ConfigFile = {
-  // A demo that was killed is not to hold its port for long.
+  // A killed demo must not hold its port for long.
   timeouts: { orphanMs: 30_000 },
   defaultModels: { moderations: 'sim-moderation', rerank: 'sim-rerank', realtime: 'sim-realtime' },
   upstreams: { simulator: { kind: 'simulator' } },
@@ -41,14 +41,14 @@ const demoFile: ConfigFile = {
 };
 
 /**
- * The config of a gateway that was started without one: fixed keys and models, everything answered by the simulator.
+ * Creates the config of a gateway that is started without one: fixed keys and models, all served by the simulator.
  * @param created Unix seconds at which the models were first known
  */
 export function demoConfig(created: number): ResolvedConfig {
   return { ...resolveConfig(demoFile, createConfigFiles(process.cwd()), created), demo: true };
 }
 
-/** True for names and addresses that only this machine can reach. */
+/** Whether only this machine can reach a host name or address. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 
-/** What a worker has open besides, and more connections than few upstreams need. */
+/** Files that a worker has open besides connections, and the minimum of connections, more than a few upstreams need. */
 const otherFiles = 256;
 const leastConnections = 1024;
-/** A connection has a port of its own at this end. */
+/** Each connection needs a local port. */
 const mostConnections = 65_535;
 
 /**
- * How many connections to an upstream a worker has room for: each belongs to one of a client, so half of the files that
- * the process may have open. Node has raised its own limit as far as the system allows.
- * @param limits text of `/proc/self/limits`, of systems that have it
+ * Computes how many connections to an upstream a worker has room for. Each belongs to a client's connection, so that is
+ * half of the files that the process may open. Node has already raised its own limit as far as the system permits.
+ * @param limits text of `/proc/self/limits`, on systems that have it
  */
 export function connectionsWithin(limits: string): number {
   const found = /^Max open files\s+(\d+|unlimited)/m.exec(limits);
@@ -26,5 +26,5 @@ function ownLimits(): string {
   }
 }
 
-/** The same for this process. */
+/** `connectionsWithin` of this process. */
 export const usualConnections: number = connectionsWithin(ownLimits());

@@ -4,29 +4,29 @@ import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { errorCode } from '../errors.js';
 
-/** What came of reading something: its text, or why there is none. Never both. */
+/** Result of reading: either the text or the problem. */
 export type Read =
   | { readonly text: string; readonly problem: null }
   | { readonly text: null; readonly problem: string };
 
-/** The files that a config names, each read once, so that what was checked is also what is used. */
+/** The files that a config names. Each is read once, so that the checked content is the content used. */
 export interface ConfigFiles {
-  /** Takes PEM text as it is, or a path to it; gives certificates that were parsed once. */
+  /** Reads certificates, from PEM text or a path to it. Returns only certificates that can be parsed. */
   certificate(pathOrPem: string): Read;
-  /** The same of a private key. */
+  /** Reads a private key in the same way. */
   privateKey(pathOrPem: string): Read;
-  /** A file's text. */
+  /** Reads a file's text. */
   read(path: string): Read;
-  /** What a file holds that is one text of the config: without the end of its last line, and of a bounded size. */
+  /** Reads a file that contains one string of the config. Removes the last line's end. The size is limited. */
   secret(path: string): Read;
   absolute(path: string): string;
-  /** SHA-256 of the files' contents, hex: another one says that some file has changed. */
+  /** SHA-256 of the files' contents, in hex. It differs when a file has changed. */
   fingerprint(paths: readonly string[]): string;
 }
 
 /**
- * Reads files relative to a folder: that of the config file.
- * @param directory where relative paths start
+ * Creates a reader of the files that a config names.
+ * @param directory start of relative paths: the config file's folder
  */
 export function createConfigFiles(directory: string): ConfigFiles {
   const seen = new Map<string, Read>();
@@ -75,7 +75,7 @@ export function createConfigFiles(directory: string): ConfigFiles {
   return { certificate, privateKey, read, secret, absolute, fingerprint };
 }
 
-/** A chain of certificates has some; what is longer was not meant. */
+/** Largest secret, in bytes. Enough for a chain of certificates; anything larger is a mistake. */
 const longestSecret = 65_536;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -93,8 +93,9 @@ function readSecret(name: string): Read {
 }
 
 /**
- * Reads the first bytes of a file, whatever its length; what is no file may have no end, or nobody who writes to it.
- * @returns null for what is no file
+ * Reads the first bytes of a regular file, whatever its length. Other files may have no end, or no process that writes
+ * to them.
+ * @returns null if it is not a regular file
  * @throws Error of the system
  */
 function readStart(name: string, most: number): Buffer | null {
@@ -111,7 +112,7 @@ function readStart(name: string, most: number): Buffer | null {
   }
 }
 
-/** The certificates of all authorities that browsers trust have a quarter of that. */
+/** Largest file, in bytes. The certificates of all authorities that browsers trust need a quarter of that. */
 const longestFile = 1_048_576;
 
 function readText(name: string): Read {
@@ -126,17 +127,17 @@ function readText(name: string): Read {
   }
 }
 
-/** The system's short word for an error: `ENOENT`. Its message might quote a value that is not ours to show. */
+/** The system's code of an error, such as `ENOENT`. Its message might contain a value that must not be shown. */
 export function codeText(error: unknown): string {
   return errorCode(error) || 'unknown error';
 }
 
-/** Whether a private key is that of a certificate, the first of its chain. Both were parsed before. */
+/** Whether a private key belongs to a certificate, the first of its chain. Both must be parsed already. */
 export function isKeyOf(key: string, cert: string): boolean {
   return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
 }
 
-/** Why a certificate and its private key cannot serve together, or null. */
+/** Returns why a certificate and its private key cannot be used together, or null. */
 export function pairProblem(cert: string, key: string): string | null {
   try {
     createSecureContext({ cert, key });

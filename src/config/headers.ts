@@ -1,7 +1,7 @@
 /** RFC 9110 section 5.6.2. */
 export const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/** Headers that the gateway writes itself, by reason. */
+/** Headers that the gateway writes itself, with the reason. */
 export const refusedHeaders: ReadonlyMap<string, string> = new Map([
   ...['content-length', 'transfer-encoding', 'trailer', 'te', 'expect'].map(
     (name) => [name, 'it frames the message, which the gateway does'] as const,
@@ -22,17 +22,20 @@ export const refusedHeaders: ReadonlyMap<string, string> = new Map([
   ].map((name) => [name, 'it carries a credential; put it into apiKeys'] as const),
 ]);
 
-/** Headers that are the gateway's own matter with its client, so that no upstream is told them. */
+/** Headers that concern only the gateway and its client. They are not sent to an upstream. */
 const ownHeaders: ReadonlySet<string> = new Set([
   ...['origin', 'range', 'if-range', 'if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'],
   ...['forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-real-ip', 'via'],
   ...['access-control-request-method', 'access-control-request-headers'],
 ]);
 const ownBeginnings = ['sec-', 'x-gateway-', 'proxy-'];
-/** What is called like a credential is one. */
+/** A name like that of a credential is treated as one. */
 const credential = /auth|api-?key|token|secret|cookie|credential|signature|password/;
 
-/** Whether a parameter of a query is called like what somebody signs in with. @param name in lower case */
+/**
+ * Whether a query parameter has a name like that of a credential.
+ * @param name in lower case
+ */
 export function isCredential(name: string): boolean {
   return /key$|^(?:code|sig)$/.test(name) || credential.test(name);
 }
@@ -45,7 +48,7 @@ const ofVendor: ReadonlySet<string> = new Set([
   'openai-beta',
 ]);
 
-/** What of an answer belongs to the gateway's own message, its connection or its page. */
+/** Response headers that belong to the gateway's own message, its connection or its page. */
 const ofOwnAnswer: ReadonlySet<string> = new Set([
   ...['cache-control', 'content-range', 'accept-ranges', 'etag', 'date', 'vary', 'allow', 'location'],
   ...['x-accel-buffering', 'x-upstream-request-id', 'server-timing', 'strict-transport-security', 'alt-svc'],
@@ -53,10 +56,13 @@ const ofOwnAnswer: ReadonlySet<string> = new Set([
 ]);
 const ofOwnLimits = ['x-ratelimit-', 'anthropic-ratelimit-'];
 const ownAnswers = ['access-control-', ...ownBeginnings];
-/** As `credential`, but tokens are counted in the names of others. */
+/** Like `credential`, except for names that contain `token` before their end: those report counts of tokens. */
 const answeredCredential = /auth|api-?key|token$|secret|cookie|credential|signature|password/;
 
-/** Why a header of an upstream's answer may not be handed on, or null. @param name in lower case */
+/**
+ * Returns why an upstream's response header may not be passed to the client, or null.
+ * @param name in lower case
+ */
 export function unreturnable(name: string): string | null {
   const refused = refusedHeaders.get(name);
   if (refused !== undefined) return refused.split(';', 1)[0] ?? refused;
@@ -67,7 +73,10 @@ export function unreturnable(name: string): string | null {
   return answeredCredential.test(name) ? 'it is called like a credential' : null;
 }
 
-/** Why a header of a client may not be passed, or null. @param name in lower case */
+/**
+ * Returns why a client's header may not be passed to an upstream, or null.
+ * @param name in lower case
+ */
 export function unpassable(name: string): string | null {
   const refused = refusedHeaders.get(name);
   if (refused !== undefined) return refused.split(';', 1)[0] ?? refused;

@@ -14,14 +14,14 @@ import { ConfigError, propertiesOf, propertyOf } from './problem.js';
 import type { PriceRates } from './types.js';
 
 /*
- * The public list of prices that LiteLLM keeps, `model_prices_and_context_window.json`: by the name of a model, USD for
- * one of each unit (https://docs.litellm.ai/docs/proxy/model_cost_map).
+ * The public price list of LiteLLM, `model_prices_and_context_window.json`. It maps a model's name to USD for one of
+ * each unit (https://docs.litellm.ai/docs/proxy/model_cost_map).
  */
 
-/** What of an entry could be said as a price. */
+/** A price converted from an entry of the list. */
 interface ListedPrice {
   readonly price: PriceSettings;
-  /** Members of the entry that are about money and could not. */
+  /** Members of the entry about money that have no counterpart here. */
   readonly unused: readonly string[];
 }
 
@@ -29,7 +29,7 @@ type RateName = keyof PriceRates;
 type MutableRates = { -readonly [Name in RateName]?: number };
 type TierName = keyof NonNullable<PriceSettings['tiers']>;
 
-/** Prices of tokens by their members; behind each may stand a length of the input, and then a tier. */
+/** Token prices by member name. A member's name may continue with a length of the input, and then with a tier. */
 const tokenMembers: ReadonlyMap<string, RateName> = new Map([
   ['input_cost_per_token', 'input'],
   ['output_cost_per_token', 'output'],
@@ -48,12 +48,12 @@ const tokenMembers: ReadonlyMap<string, RateName> = new Map([
 ]);
 const tierSuffix = /_(flex|priority|batches)$/;
 const lengthSuffix = /_above_(\d{1,6})k_tokens$/;
-/** One price for both is meant where both are there: transcripts have it twice. */
+/** If several are present, they state one price: entries of transcription models have it twice. */
 const secondMembers = ['input_cost_per_second', 'output_cost_per_second', 'output_cost_per_video_per_second'];
 const resolutionMember = /^output_cost_per_second_(\d{2,4}[pk])$/;
 const aboutMoney = /cost|pric/;
 
-/** What an entry's members come to, before it is known which of them stand for the same. */
+/** The members of an entry, before it is known which of them mean the same. */
 interface Draft {
   readonly rates: MutableRates;
   readonly steps: Map<number, MutableRates>;
@@ -65,9 +65,9 @@ interface Draft {
 }
 
 /**
- * The price that the list has for a model.
- * @param name of an entry
- * @returns null where the list has none of the name
+ * Finds a model's price in the list.
+ * @param name name of an entry
+ * @returns null if the list has no entry of that name
  */
 export function listedPrice(list: JsonObject, name: string): ListedPrice | null {
   const entry = Object.hasOwn(list, name) ? list[name] : null;
@@ -84,7 +84,7 @@ export function listedPrice(list: JsonObject, name: string): ListedPrice | null 
   for (const [member, value] of Object.entries(entry)) readMember(draft, member, value);
   const isByToken = [...tokenMembers.values()].some((rate) => (draft.rates[rate] ?? 0) > 0);
   const perImage = perImageOf(entry);
-  // What is billed by its tokens has prices of images beside them, for who would rather guess.
+  // An entry with token prices may also have image prices, for users who prefer an estimate.
   const images = isByToken ? [] : sizedImages(list, name);
   if (isByToken && perImage !== null) draft.unused.push(perImage.member);
   else if (perImage !== null) draft.rates.perCall = perImage.usd;
@@ -103,7 +103,7 @@ function readMember(draft: Draft, member: string, value: unknown): void {
     draft.unused.push(member);
 }
 
-/** @returns whether the member is the price of something that is counted */
+/** @returns whether the member is the price of a counted unit */
 function readRate(draft: Draft, member: string, usd: number): boolean {
   if (secondMembers.includes(member)) {
     draft.rates.perSecond = Math.max(draft.rates.perSecond ?? 0, usd);
@@ -137,7 +137,10 @@ function stepOf(steps: Map<number, MutableRates>, above: number): MutableRates {
   return known;
 }
 
-/** By how much is read: the middle counts where they differ, since no answer says which it was. */
+/**
+ * Reads the price of a search, which may depend on how much is read. The medium price applies, because no answer
+ * reports the size.
+ */
 function readSearches(draft: Draft, costs: JsonObject): void {
   const [low, medium, high] = ['low', 'medium', 'high'].map((size) =>
     numberOrNull(costs[`search_context_size_${size}`]),
@@ -148,7 +151,7 @@ function readSearches(draft: Draft, costs: JsonObject): void {
     draft.unused.push('search_context_cost_per_query (other sizes than medium)');
 }
 
-/** Prices by the length of the input as a list: the first is that of the shortest. */
+/** Reads prices by input length that form a list, starting with the shortest. */
 function readLengths(draft: Draft, lengths: readonly unknown[]): void {
   for (const length of lengths) {
     if (!isObject(length)) continue;
@@ -175,7 +178,10 @@ function readFactors(draft: Draft, factors: JsonObject): void {
 const imageModes = ['image_generation', 'image_edit'];
 const imageMembers = ['output_cost_per_image', 'input_cost_per_image'];
 
-/** Those of models of images may have it as if it were of the input; of other models that is the price of reading one. */
+/**
+ * Finds the price of an image. Entries of image models may have it as an input price. In other entries, an input price
+ * is that of reading an image.
+ */
 function perImageOf(entry: JsonObject): { readonly member: string; readonly usd: number } | null {
   const isOfImages = imageModes.includes(textOf(entry.mode));
   for (const member of imageMembers) {
@@ -186,12 +192,12 @@ function perImageOf(entry: JsonObject): { readonly member: string; readonly usd:
 }
 
 const sizedName = /^(?:([a-z]+)\/)?(\d{2,5})-x-(\d{2,5})\/(.+)$/;
-/** Prices by the pixel are those of an image, divided by them and rounded. */
+/** Decimals of a price. Prices per pixel are an image's price, divided by its pixels and rounded. */
 const decimals = 9;
 
 /**
- * Entries such as `high/1024-x-1024/gpt-image-1`: what a model's images cost by quality and size. Of a price the first
- * that fits counts, so that those of any quality come last.
+ * Reads entries such as `high/1024-x-1024/gpt-image-1`: image prices by quality and size. The first entry of a price
+ * that matches applies, so entries for any quality come last.
  */
 function sizedImages(list: JsonObject, model: string): NonNullable<PriceSettings['images']> {
   const images = Object.entries(list).flatMap(([name, entry]) => {
@@ -216,7 +222,7 @@ function priceOf(
 ): PriceSettings {
   const all = stepsOf(steps);
   const ofTiers: NonNullable<PriceSettings['tiers']> = Object.fromEntries(
-    // A tier whose prices of long inputs are not listed has those of all.
+    // A tier without prices for long inputs has those of all calls.
     [...tiers].map(([name, own]) => [
       name,
       { ...own.rates, ...(own.steps.size > 0 ? stepsOf(own.steps) : all) },
@@ -239,7 +245,7 @@ function stepsOf(steps: ReadonlyMap<number, MutableRates>): Pick<PriceSettings, 
   return { steps: ascending.map(([aboveInput, rates]) => ({ aboveInput, ...rates })) };
 }
 
-/** A price of one as that of a million, exactly: only the exponent changes. */
+/** Converts a price of one unit to one of a million, exactly: only the exponent changes. */
 function perMillion(usd: number): number {
   const [mantissa = '0', exponent = '0'] = `${usd}`.split('e');
   return Number(`${mantissa}e${Number(exponent) + 6}`);
@@ -247,22 +253,22 @@ function perMillion(usd: number): number {
 
 /** Prices for the models of a config. */
 interface ImportedPrices {
-  /** By the names of the models. */
+  /** By model name. */
   readonly prices: Readonly<Record<string, PriceSettings>>;
-  /** What was left as it is, or out, one sentence each without a full stop. */
+  /** What was kept or left out, one sentence each without a full stop. */
   readonly notes: readonly string[];
 }
 
-/** The list is larger than any answer of an upstream. */
+/** Parsing limit. The list is larger than any answer of an upstream. */
 const listCost = 50_000_000;
 
 /**
- * Finds prices for the models of a config file in a public list. Nothing of the file but its models
- * and upstreams is looked at, and no reference to the environment is followed.
+ * Finds prices for the models of a config file in a public list. Reads only the file's models and upstreams, and
+ * resolves no reference to the environment.
  * @param config text of the file
  * @param list text of the list
- * @param replaces also for models that have a price
- * @throws ConfigError for a config or list that is no JSON
+ * @param replaces whether to include models that have a price
+ * @throws ConfigError if the config or the list is not JSON
  */
 export function importPrices(config: string, list: string, replaces: boolean): ImportedPrices {
   const { value, problems } = parseJson(config);
@@ -280,7 +286,7 @@ export function importPrices(config: string, list: string, replaces: boolean): I
       continue;
     }
     const found = findPrice(entries, namesOf(name, model, upstreams));
-    // An empty price would say that the model is meant to cost nothing.
+    // An empty price would mean that the model costs nothing.
     const isPriced = found !== null && Object.keys(found.price).length > 0;
     if (isPriced) prices.push([name, found.price]);
     else missing.push(name);
@@ -291,12 +297,12 @@ export function importPrices(config: string, list: string, replaces: boolean): I
     );
   }
   if (missing.length > 0) notes.push(`the list has no price for ${missing.join(', ')}`);
-  // Not by assignment: a model may be called `__proto__`.
+  // Not by assignment: a model's name may be `__proto__`.
   return { prices: Object.fromEntries(prices), notes };
 }
 
 /**
- * Puts prices into the text of a config file, of which all else stays as it is, with its comments.
+ * Writes prices into the text of a config file. The rest of the text stays unchanged, including its comments.
  * @returns the changed text
  */
 export function writePrices(config: string, prices: ImportedPrices['prices']): string {
@@ -317,14 +323,14 @@ function findPrice(list: JsonObject, names: readonly ModelName[]): ListedPrice |
   return null;
 }
 
-/** What a model is called at one of its targets. */
+/** Name of a model at one of its targets. */
 interface ModelName {
   readonly name: string;
-  /** Of the target's upstream; empty where it has none. */
+  /** Host of the target's upstream. Empty if it has none. */
   readonly host: string;
 }
 
-/** By its targets, the first one first, and then as clients call it. */
+/** Lists a model's names at its targets, in order, and then the name that clients use. */
 function namesOf(model: string, settings: unknown, upstreams: unknown): readonly ModelName[] {
   const targets = propertyOf(settings, 'targets');
   const ofTargets = (Array.isArray(targets) ? targets : []).map((target: unknown): ModelName => {
@@ -343,7 +349,7 @@ function hostOf(baseUrl: string): string {
   }
 }
 
-/** Whether an entry such as `deepseek/deepseek-chat` is of a model at the host `api.deepseek.com`. */
+/** Whether an entry such as `deepseek/deepseek-chat` belongs to a model at the host `api.deepseek.com`. */
 function isOfHost(key: string, name: string, host: string): boolean {
   if (!key.endsWith(`/${name}`)) return false;
   const provider = key.slice(0, -name.length - 1);

@@ -1,11 +1,11 @@
 import type { Group, Key, Model } from './types.js';
 
-/** What keys have from their groups. */
+/** What a key gets from its groups. */
 type KeyShare = Pick<Key, 'models' | 'groupLimits' | 'groupBudgets' | 'priceFactor'>;
 
 /**
- * Says what lists of groups mean in one config; the same list means the very same models, limits and prices each time. Groups
- * that the config does not have open nothing.
+ * Creates a function that resolves the groups of a key in one config. The same groups give the very same models, limits
+ * and prices each time. Groups that the config does not have open no models.
  * @param models sorted by name
  */
 export function createKeyShares(
@@ -23,7 +23,7 @@ export function createKeyShares(
     const factors = own.flatMap(({ priceFactor }) => priceFactor ?? []);
     const open = new Set(names.flatMap((name) => opened.get(name) ?? []));
     const made: KeyShare = {
-      // A filter of what is sorted stays so.
+      // A filtered map stays sorted.
       models: open.has('*') ? models : new Map([...models].filter(([name]) => open.has(name))),
       groupLimits: own.flatMap(({ name, limits }) => (limits === null ? [] : [{ group: name, limits }])),
       groupBudgets: own.flatMap(({ name, budget }) => (budget === null ? [] : [{ group: name, budget }])),

@@ -18,8 +18,8 @@ export type LoadThreadResult =
 let lastLoad: Promise<unknown> = Promise.resolve();
 
 /**
- * Reads a config file as `loadConfig` does, but in a thread. A file with 100,000 keys takes seconds, in which a primary process
- * would grant no units of limits.
+ * Reads a config file as `loadConfig` does, but in a thread. A file with 100,000 keys takes seconds, in which a primary
+ * process would grant no units of limits.
  * @throws ConfigError with every problem of the file
  */
 export function loadConfigApart(path: string): Promise<ResolvedConfig> {
@@ -39,7 +39,7 @@ function load(path: string): Promise<ResolvedConfig> {
       else reject(new ConfigError(problems));
     });
     thread.once('error', reject);
-    // Does nothing behind a message.
+    // No-op after a message.
     thread.once('exit', (code) => reject(new Error(`the thread that reads the config ended with ${code}`)));
   });
 }

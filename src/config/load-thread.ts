@@ -5,11 +5,11 @@ import { loadConfig } from './load.js';
 import type { LoadThreadData, LoadThreadResult } from './load-apart.js';
 import { ConfigError } from './problem.js';
 
-/** Runs as a thread of its own, started by `loadConfigApart`: to read a config may take seconds. */
+/** The thread that `loadConfigApart` starts, because reading a config may take seconds. */
 
 function result(path: string): LoadThreadResult {
   try {
-    // As text, which is read again in a fifth of the time that a copy of so many objects takes, and part by part.
+    // As text, in parts. Reading it again takes a fifth of the time that a copy of so many objects does.
     const parts = configParts(atOnce(configChange(null, loadConfig(path, process.env))));
     return {
       lines: new TextEncoder().encode([...parts].map((part) => JSON.stringify(part)).join('\n')),

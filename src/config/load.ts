@@ -13,16 +13,16 @@ import { type ConfigFile, configSchema } from './schema.js';
 
 interface ConfigSource {
   readonly environment: Environment;
-  /** Folder from which the files that the config names are found. */
+  /** Folder to which the paths in the config are relative. */
   readonly directory: string;
-  /** Unix seconds at which models of this config were first known, unless a running config knows better. */
+  /** Unix seconds at which the models of this config were first known, unless a running config knows them already. */
   readonly created: number;
 }
 
 /**
  * Reads a config file.
- * @param path of the file
- * @param environment for `${NAME}` references; those of `${file:PATH}` are relative to the file's folder
+ * @param path path of the file
+ * @param environment for `${NAME}` references. Paths in `${file:PATH}` references are relative to the file's folder.
  * @returns the config with its defaults filled in
  * @throws ConfigError with every problem of the file
  */
@@ -38,8 +38,9 @@ export function loadConfig(path: string, environment: Environment): ResolvedConf
 }
 
 /**
- * Checks the text of a config file: syntax, `${NAME}` and `${file:PATH}` references, shape, and what its parts say of each other.
- * @throws ConfigError with every problem, in the order of these four steps; only broken syntax ends the search
+ * Checks the text of a config file: syntax, `${NAME}` and `${file:PATH}` references, shape, and consistency of its
+ * parts.
+ * @throws ConfigError with every problem, in the order of these four steps. Only broken syntax ends the search.
  */
 export function parseConfig(text: string, source: ConfigSource): ResolvedConfig {
   const parsed = parseJson(text);
@@ -47,7 +48,7 @@ export function parseConfig(text: string, source: ConfigSource): ResolvedConfig 
   const files = createConfigFiles(source.directory);
   const { value, problems: unset, hidden } = interpolate(parsed.value, source.environment, files);
   const problems: Problem[] = [...parsed.problems];
-  // A value that was found wrong once is not named again for what follows from it.
+  // A value with a problem is not reported again by later steps.
   for (const step of [unset, shapeProblems(value), crossProblems(value, { files, hidden })]) {
     const known = new Set(problems.map((problem) => problem.path));
     problems.push(...step.filter((problem) => problem.path === '' || !known.has(problem.path)));
@@ -61,17 +62,16 @@ type Environment = Readonly<Record<string, string | undefined>>;
 interface Interpolated {
   readonly value: unknown;
   readonly problems: readonly Problem[];
-  /** Paths of the strings that came from the environment or a file: their text is never shown. */
+  /** Paths of the strings that came from the environment or a file. Their text is never shown. */
   readonly hidden: ReadonlySet<string>;
 }
 
-/** `$${` first, so that an escape is never taken for a reference; then anything that opens a reference. */
+/** Matches `$${` first, so that an escape is not treated as a reference, then anything that opens a reference. */
 const reference = /\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)|file:([^{}\0]+))\}|\$\{/g;
 
 /**
- * Replaces `${NAME}` in every string of a JSON value by the environment's value, and `${file:PATH}` by what the file
- * holds; `$${` stands for a literal `${`. Property names stay as they are. A string with a problem is left as it was
- * written.
+ * Replaces `${NAME}` in every string of a JSON value with the environment's value, and `${file:PATH}` with the content
+ * of the file. `$${` stands for a literal `${`. Property names stay unchanged. So does a string with a problem.
  */
 export function interpolate(
   source: unknown,
@@ -131,10 +131,10 @@ export function interpolate(
   return { value: inside(source), problems, hidden };
 }
 
-/** Deeper files are refused: no setting is. */
+/** Deeper files are refused. No setting is that deep. */
 const maxDepth = 100;
 
-/** By the library's names of mistakes. */
+/** By the library's error names. */
 const words: Readonly<Record<string, string>> = {
   InvalidSymbol: 'this word is no value',
   InvalidNumberFormat: 'this number is not written as JSON wants it',
@@ -154,14 +154,14 @@ const words: Readonly<Record<string, string>> = {
   InvalidCharacter: 'a string may not hold a control character',
 };
 
-/** A position in the text, both from 0. */
+/** A position in the text. Both numbers start at 0. */
 interface Position {
   readonly line: number;
   readonly column: number;
 }
 
 /**
- * Reads JSON with comments. Problems are told by line and column, without a word of the text, which may hold secrets.
+ * Parses JSON with comments. Problems name the line and column, and never repeat the text, which may contain secrets.
  * @returns the value, or `undefined` with the problems: one for broken syntax, or each repeated name
  */
 export function parseJson(source: string): {
@@ -187,16 +187,16 @@ export function parseJson(source: string): {
   return reading.result();
 }
 
-/** A value that is put together as its text is read. */
+/** Builds a value while its text is read. */
 class Reading {
   #value: unknown;
   #failure: Problem | null = null;
   readonly #problems: Problem[] = [];
-  /** What is open, the innermost last, with the names that it has so far. */
+  /** The open containers, innermost last, with their names so far. */
   readonly #open: { readonly value: unknown[] | Record<string, unknown>; readonly names: Set<string> }[] = [];
   #name = '';
 
-  /** @returns false for what lies too deep to be looked at */
+  /** @returns false if the value is nested too deeply to be read */
   open(value: unknown[] | Record<string, unknown>, position: Position): boolean {
     if (this.#open.length >= maxDepth) this.fail(`nested deeper than ${maxDepth} levels`, position);
     this.add(value);
@@ -222,7 +222,7 @@ class Reading {
     const holder = this.#open.at(-1)?.value;
     if (holder === undefined) this.#value = value;
     else if (Array.isArray(holder)) holder.push(value);
-    // As a member of its own, whatever it is called: `__proto__` would else change the object.
+    // Defined as an own member, whatever its name. Assigning to `__proto__` would change the object.
     else
       Object.defineProperty(holder, this.#name, {
         value,
@@ -232,7 +232,7 @@ class Reading {
       });
   }
 
-  /** Only the first failure is told: those behind it are mostly its echo. */
+  /** Only the first failure is reported. Later ones are mostly its consequences. */
   fail(message: string, position: Position): void {
     this.#failure ??= { path: '', message: `${positionText(position)}: ${message}` };
   }
@@ -255,18 +255,18 @@ function validator(): NonNullable<typeof compiled> {
   return compiled;
 }
 
-/** Enough for any file that a person wrote; TypeBox stops at 8 by default, and the rest would stay unsaid. */
+/** Most errors reported, enough for any hand-written file. TypeBox stops at 8 by default. */
 const mostErrors = 1000;
 
-/** Tells whether a value has the config file's shape. */
+/** Checks whether a value has the config file's shape. */
 function hasConfigShape(value: unknown): value is ConfigFile {
   return validator().Check(value);
 }
 
-/** Every place where a value departs from the config file's shape. No message holds a value from the file. */
+/** Finds every place where a value differs from the config file's shape. No message contains a value of the file. */
 function shapeProblems(value: unknown): Problem[] {
   if (validator().Check(value)) return [];
-  // The limit is one setting of the whole process: it goes back, because request validation shares it.
+  // The limit is a setting of the whole process, shared with request validation, so it is restored.
   const { maxErrors } = Settings.Get();
   Settings.Set({ maxErrors: mostErrors });
   try {
@@ -277,7 +277,7 @@ function shapeProblems(value: unknown): Problem[] {
   }
 }
 
-/** Properties of an object that are named to whoever writes another. */
+/** The message about an unknown property lists the known ones if there are at most this many. */
 const mostNamed = 8;
 
 function describe(error: TLocalizedValidationError, value: unknown): Problem[] {
@@ -285,7 +285,7 @@ function describe(error: TLocalizedValidationError, value: unknown): Problem[] {
   const here = (message: string): Problem[] => [{ path: formatPath(segments), message }];
   const below = (names: readonly string[], message: (name: string) => string): Problem[] =>
     names.map((name) => ({ path: formatPath([...segments, name]), message: message(name) }));
-  // What each of several forms lacks says less than what is expected of all.
+  // The `expected` text of a union says more than what each of its forms lacks.
   const forms = /^(.*)\/anyOf\/\d+$/.exec(error.schemaPath)?.[1];
   const isOfForm = error.keyword !== 'additionalProperties' && forms !== undefined;
   if (isOfForm && schemaAt(forms).expected !== undefined) return [];
@@ -299,14 +299,14 @@ function describe(error: TLocalizedValidationError, value: unknown): Problem[] {
       return below(error.params.additionalProperties, (name) => `unknown property${remedy(name)}`);
     }
     case 'boolean':
-      // The same unknown property, said by its own `false` schema: reported above.
+      // The same unknown property, reported by its own `false` schema. It is already reported above.
       return [];
     case 'enum':
       return here(`must be one of ${error.params.allowedValues.join(', ')}`);
     case 'type':
       return here(`must be ${withArticle(String(error.params.type))}`);
     case 'anyOf':
-      // What is wrong within an object is said of its members.
+      // Problems inside an object are reported for its members.
       if (takesObjects(error.schemaPath) && isObject(valueAt(value, segments))) return [];
       return here(`must be ${String(schemaAt(error.schemaPath).expected ?? 'of another form')}`);
     case 'pattern':
@@ -343,7 +343,10 @@ function pointerParts(pointer: string): string[] {
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** A JSON pointer (RFC 6901) does not say which of its parts are array indices: the value does. */
+/**
+ * Converts a JSON pointer (RFC 6901) to a path. A pointer does not say which of its parts are array indices, but the
+ * value does.
+ */
 function segmentsOf(pointer: string, root: unknown): (string | number)[] {
   let value = root;
   return pointerParts(pointer).map((part) => {

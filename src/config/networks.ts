@@ -1,6 +1,6 @@
 import { isIP, isIPv6 } from 'node:net';
 
-/** The addresses that share their first `prefix` bits with one. */
+/** All addresses that have the first `prefix` bits of `address`. */
 export interface Network {
   readonly address: string;
   readonly prefix: number;
@@ -8,8 +8,8 @@ export interface Network {
 }
 
 /**
- * Reads a network in CIDR notation (RFC 4632 section 3.1), or a single address.
- * @returns null when the text is neither
+ * Parses a network in CIDR notation (RFC 4632 section 3.1), or a single address.
+ * @returns null if the text is neither
  */
 export function parseNetwork(text: string): Network | null {
   const [, address = '', bits] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
@@ -22,8 +22,8 @@ export function parseNetwork(text: string): Network | null {
 }
 
 /**
- * Reads the name of a host, or `*.` and a name for all that are below it, in any spelling that a URL may have.
- * @returns it as URLs have it, without a dot at its end; null for what is no name, an address included
+ * Parses a host name, or `*.` and a name for all names below it, in any spelling that URLs permit.
+ * @returns the name in the spelling of URLs, without a final dot. Null for anything else, including an address.
  */
 export function parseHostPattern(text: string): string | null {
   const [, wildcard = '', name = ''] = /^(\*\.)?([^\s*/\\:@?#%[\]]+)$/.exec(text) ?? [];
@@ -32,19 +32,19 @@ export function parseHostPattern(text: string): string | null {
   return host === '' || isIP(host) !== 0 ? null : wildcard + host;
 }
 
-/** The first and the last port of a range such as `8000-8999`, or of a single one. */
+/** Returns the first and last port of a range such as `8000-8999`, or of a single port. */
 export function portRange(port: number | string): readonly [number, number] {
   if (typeof port === 'number') return [port, port];
   const [first = 0, last = 0] = port.split('-', 2).map(Number);
   return [first, last];
 }
 
-/** Whether nobody can listen on a port of one host while another process does on that of the other. */
+/** Whether two hosts overlap, so that two processes cannot listen on the same port of both. */
 export function isOneAddress(one: string, other: string): boolean {
   return one === other || covers(one, other) || covers(other, one);
 }
 
-/** Whether a host is all addresses of a machine, and the other is one of them: `::` takes those of IPv4 as well. */
+/** Whether a host stands for all addresses of a machine that include the other. `::` includes those of IPv4. */
 function covers(all: string, host: string): boolean {
   return all === '::' || (all === '0.0.0.0' && !isIPv6(host));
 }

@@ -6,7 +6,7 @@ import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.
 import { nativeProtocols } from './servable.js';
 import type { ImagePrice } from './types.js';
 
-/** Hosts of those whose search of the web the protocol's own upstreams have. */
+/** Hosts whose upstreams can search the web in their own protocol. */
 const searchingHosts = ['anthropic.com', 'openai.com'];
 
 /**
@@ -32,7 +32,7 @@ export function warningsOf(config: ResolvedConfig): readonly string[] {
   return [...certificateNotes(config), ...loops, ...upstreams.flatMap(variableNotes)];
 }
 
-/** Names of variables in the spelling of a shell or of another gateway, which go to the upstream as they stand. */
+/** Variable names in the syntax of a shell or of another gateway. They are sent to the upstream unchanged. */
 const variable = /^(?:\$[A-Z_][A-Z0-9_]*|os\.environ\/\w+|env[.:]\w+)$/;
 
 function variableNotes({ name, apiKeys }: ResolvedUpstream): string[] {
@@ -43,7 +43,10 @@ function variableNotes({ name, apiKeys }: ResolvedUpstream): string[] {
   );
 }
 
-/** An upstream that is the gateway's own listener: one call of a model that leads back to itself is asked without end. */
+/**
+ * Notes an upstream that is the gateway's own listener. A call of a model that leads back to itself would loop without
+ * end.
+ */
 function loopNotes({ listen }: ResolvedConfig, { name, baseUrl, proxy }: ResolvedUpstream): string[] {
   if (baseUrl === null || proxy !== null || !isOwnAddress(listen, new URL(baseUrl))) return [];
   return [
@@ -60,10 +63,10 @@ function isOwnAddress(listen: ResolvedConfig['listen'], url: URL): boolean {
   return host === listen.host || (isLoopback(host) && (isEverywhere || isLoopback(listen.host)));
 }
 
-/** No vendor is as cheap; lists of prices that are made for programs have them for one token. */
+/** No vendor is this cheap. Price lists for programs state the price of one token. */
 const leastPerMillion = 0.0001;
 
-/** A model whose tokens all cost next to nothing. */
+/** Notes a model whose tokens all cost next to nothing. */
 function unitNotes({ name, price }: ResolvedModel): string[] {
   const { input, output } = price?.rates ?? { input: 0, output: 0 };
   const highest = Math.max(input, output);
@@ -73,14 +76,14 @@ function unitNotes({ name, price }: ResolvedModel): string[] {
   ];
 }
 
-/** An upstream whose version may have been forgotten: of its kind some have none, so that none is assumed. */
+/** Notes an upstream whose version path may be missing. Some upstreams of kind chat have none, so none is assumed. */
 function versionNotes({ name, kind, baseUrl }: ResolvedUpstream): string[] {
   if (kind !== 'chat' || baseUrl === null || new URL(baseUrl).pathname !== '/') return [];
   const at = new URL('chat/completions', baseUrl);
   return [`upstreams.${name} is asked at ${at}: if it wants a version, write it into baseUrl`];
 }
 
-/** Keys that are named in one note each. */
+/** Most expired keys that are named, in one note each. */
 const mostExpired = 10;
 
 function expiryNotes({ keys }: ResolvedConfig): readonly string[] {
@@ -94,7 +97,7 @@ function expiryNotes({ keys }: ResolvedConfig): readonly string[] {
   return notes;
 }
 
-/** A certificate that clients refuse today. */
+/** Notes a certificate that clients refuse now. */
 function certificateNotes({ listen: { tls } }: ResolvedConfig): readonly string[] {
   if (tls === null) return [];
   const { validFrom, validTo } = new X509Certificate(readFileSync(tls.cert));
@@ -103,7 +106,7 @@ function certificateNotes({ listen: { tls } }: ResolvedConfig): readonly string[
   return now < Date.parse(validFrom) ? [`listen.tls.cert is not valid yet: it is from ${validFrom} on`] : [];
 }
 
-/** Settings that only upstreams of kind chat have a use for, at others: whoever wrote them expects something of them. */
+/** Notes settings of other upstreams that have an effect only on those of kind chat. Their author expects an effect. */
 function idleNotes({ upstreams, models }: ResolvedConfig): readonly string[] {
   const others = new Map(upstreams.filter(hasNoChat).map(({ name, kind }) => [name, kind]));
   const note = (setting: string, kind: string | undefined): string =>
@@ -125,10 +128,13 @@ function hasNoChat({ kind }: ResolvedUpstream): boolean {
   return kind !== 'chat' && kind !== 'simulator';
 }
 
-/** Models that are named in one note. */
+/** Most models that are named in one note. */
 const mostNamed = 50;
 
-/** Models without a price, whose calls cost nothing, and are refused where a budget would have to pay for them. */
+/**
+ * Notes models without a price. Their calls cost nothing, and are refused if they have a budget and `unpriced` is
+ * `refuse`.
+ */
 function priceNotes({ models, groups, keys, unpriced }: ResolvedConfig): readonly string[] {
   const names = models.flatMap(({ name, price }) => (price === null ? [name] : []));
   if (names.length === 0) return [];
@@ -141,7 +147,7 @@ function priceNotes({ models, groups, keys, unpriced }: ResolvedConfig): readonl
   return [`no price is set for ${names.slice(0, mostNamed).join(', ')}${more}: ${meaning}`];
 }
 
-/** A model whose images or videos are priced by what they are, and cost nothing where they are anything else. */
+/** Notes a model with prices for certain images or videos only. All others cost nothing. */
 function sizeNotes({ name, price }: ResolvedModel): string[] {
   if (price === null) return [];
   const { rates, images, seconds } = price;
@@ -157,7 +163,7 @@ function sizeNotes({ name, price }: ResolvedModel): string[] {
   return notes;
 }
 
-/** A model whose sounds are priced by tokens alone, which no upstream has to count. */
+/** Notes an audio model with prices for tokens only. No upstream is obliged to count those. */
 function soundNotes({ name, protocols, price }: ResolvedModel): string[] {
   if (price === null || !protocols.includes('audio')) return [];
   const { input, output, audioInput, audioOutput, perCall, perSecond } = price.rates;
@@ -171,7 +177,7 @@ function isOfSome({ size, quality }: ImagePrice): boolean {
   return size !== null || quality !== null;
 }
 
-/** Targets that translated calls ask to search the web, though their hosts are not known to do it. */
+/** Notes targets to which translated calls may send a web search, although their hosts are not known to support it. */
 function searchNotes(
   { name, protocols, targets }: ResolvedModel,
   upstreams: readonly ResolvedUpstream[],

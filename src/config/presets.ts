@@ -2,15 +2,15 @@ import type { RuleSettings } from './rules-schema.js';
 import type { ConfigFile } from './schema.js';
 import type { UpstreamKind } from './types.js';
 
-/** What a vendor's models want, for who names it in a config. */
+/** Settings for the models of a vendor, which a config selects by name. */
 export interface Preset {
-  /** Kinds of upstreams that it can be for, beside the simulator. */
+  /** Kinds of upstreams that it is for, besides the simulator. */
   readonly kinds: readonly UpstreamKind[];
-  /** Which models, for the manual. */
+  /** The models, for the manual. */
   readonly models: string;
   readonly rules: RuleSettings;
   readonly translation: NonNullable<ConfigFile['models'][string]['targets'][number]['translation']>;
-  /** Where that is said. */
+  /** Sources of the settings. */
   readonly sources: readonly string[];
 }
 
@@ -18,8 +18,8 @@ const olderLimit = { max_completion_tokens: 'max_tokens' };
 const systemAlone = { developer: 'system' };
 
 /**
- * By name. Those for messages upstreams that are not Anthropic's say that these neither search the web nor keep threads.
- * What a rule says that a vendor's page does not is as an issue of a public repository reports it.
+ * Presets by name. Those for messages upstreams of other vendors than Anthropic state that these neither search the web
+ * nor keep threads. A rule that a vendor's page does not state is as an issue of a public repository reports it.
  */
 export const presets: Readonly<Record<string, Preset>> = {
   'openai-reasoning': {
@@ -36,7 +36,7 @@ export const presets: Readonly<Record<string, Preset>> = {
       'https://community.openai.com/t/developer-role-not-accepted-for-o1-o1-mini-o3-mini/1110750/7',
     ],
   },
-  // Opus 4.7 and later refuse budgets and settings of sampling; some of them refuse to be told not to think as well.
+  // Opus 4.7 and later refuse thinking budgets and sampling settings. Some of them also refuse `disabled` thinking.
   'claude-adaptive': {
     kinds: ['messages'],
     models: 'Claude from Opus 4.7, Sonnet 5 and Haiku 5.5 on',
@@ -46,7 +46,8 @@ export const presets: Readonly<Record<string, Preset>> = {
       'https://platform.claude.com/docs/en/about-claude/models/migration-guide#migrating-to-claude-opus-4-7',
     ],
   },
-  // They refuse a call of the history without a signature, as of another model: it is given the vendor's own filler.
+  // These models refuse a call in the history without a signature, such as one of another model. It gets the vendor's
+  // own filler.
   'gemini-3': {
     kinds: ['generateContent'],
     models: 'Gemini from 3 on',
@@ -74,7 +75,7 @@ export const presets: Readonly<Record<string, Preset>> = {
       'https://github.com/Astro-Han/pawwork/pull/261',
     ],
   },
-  // K3 refuses an effort of none; K2 models know no efforts, but `thinking`.
+  // K3 refuses the effort `none`. K2 models have `thinking` instead of efforts.
   kimi: {
     kinds: ['chat', 'messages'],
     models: 'Kimi K2.5 to K3.1, by the API of Moonshot',
@@ -152,7 +153,7 @@ export const presets: Readonly<Record<string, Preset>> = {
   },
 };
 
-/** The preset of that name, or null. */
+/** Returns the preset with this name, or null. */
 export function presetOf(name: string | null | undefined): Preset | null {
   return name != null && Object.hasOwn(presets, name) ? (presets[name] as Preset) : null;
 }

@@ -4,7 +4,7 @@ import { closedObject, described, optional } from './setting.js';
 const money = Type.Number({ minimum: 0 });
 const word = Type.String({ minLength: 1, maxLength: 64 });
 
-/** Tokens that have a price of their own, for each million of them, and searches. */
+/** Prices of tokens, for each million of them, of searches, of calls and of seconds. */
 const rates = {
   input: optional('USD for a million input tokens.', money),
   output: optional('USD for a million output tokens.', money),
@@ -27,7 +27,7 @@ const rates = {
   perSecond: optional('USD for a second of audio or video.', money),
 };
 
-/** The same rates of a step or tier; the manual has them once. */
+/** The same rates for a step or tier. The manual lists them once. */
 const otherRates = Object.fromEntries(
   Object.keys(rates).map((name) => [name, Type.Optional(money)]),
 ) as typeof rates;
@@ -42,7 +42,7 @@ const tier = Type.Optional(
 
 const tiers = closedObject({ flex: tier, priority: tier, fast: tier, batch: tier, scale: tier });
 
-/** What calls cost. What it comes to is resolved in `prices.ts`. */
+/** What calls cost. `prices.ts` fills in the defaults. */
 export const price = closedObject({
   ...rates,
   images: Type.Optional(
@@ -79,5 +79,5 @@ export const price = closedObject({
   ),
 });
 
-/** A price as a file has it. */
+/** A price in the form of a file. */
 export type PriceSettings = Static<typeof price>;

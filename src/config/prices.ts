@@ -2,11 +2,11 @@ import { type ServiceTier, serviceTiers } from '../conversation/usage.js';
 import type { PriceSettings } from './price-schema.js';
 import type { Price, PriceRates, PriceStep, SteppedRates } from './types.js';
 
-/** Rates as a file has them: those that it does not state follow from others. */
+/** Rates in a file. Those that are missing follow from others. */
 type StatedRates = Partial<PriceRates>;
 type StatedSteps = NonNullable<PriceSettings['steps']>;
 
-/** Fills in what a price does not state: what has no price of its own costs as much as what it is a part of. */
+/** Fills in a price's defaults. A part without a price of its own costs as much as what it is a part of. */
 export function resolvePrice({ images, seconds, steps, tiers, geos, ...stated }: PriceSettings): Price {
   return {
     ...steppedRates(stated, steps),

@@ -1,23 +1,26 @@
 import { isObject } from '../wire/json.js';
 
-/** Something wrong in a config file: where, as a reader of the file writes it, and what. Never a secret's value. */
+/**
+ * A problem of a config file: its path, as readers of the file write it, and a message. Never contains a secret's
+ * value.
+ */
 export interface Problem {
-  /** `models.gpt-x.targets[0].upstream`; empty for the file as a whole. */
+  /** Such as `models.gpt-x.targets[0].upstream`. Empty for the file as a whole. */
   readonly path: string;
   readonly message: string;
 }
 
-/** Problem of a URL that may contain a password, the most common cause. */
+/** Problem of an invalid URL. The most common cause is a password in it. */
 export const invalidUrl =
   'is not a valid URL; write what is no letter or digit of a password as "%" and two hex digits';
 
-/** A way into a JSON value: property names and array indices. */
+/** A path in a JSON value: property names and array indices. */
 type PathSegments = readonly (string | number)[];
 
 const plainName = /^[\w$-]+$/;
 
 /**
- * Writes a path as a reader of the file would: `keys[2].groups[0]`, with names that need it in brackets:
+ * Formats a path as a reader of the file would write it: `keys[2].groups[0]`. Names that are not plain are in brackets:
  * `models["gpt-4.1"].targets`.
  */
 export function formatPath(segments: PathSegments): string {
@@ -30,12 +33,12 @@ export function formatPath(segments: PathSegments): string {
   return path;
 }
 
-/** One line for a person: `path: message`, or the message alone where it is about the whole file. */
+/** Formats a problem as one line: `path: message`, or only the message if it concerns the whole file. */
 export function formatProblem(problem: Problem): string {
   return problem.path === '' ? problem.message : `${problem.path}: ${problem.message}`;
 }
 
-/** A config that cannot be used, with every reason that was found. */
+/** A config that cannot be used, with every problem found. */
 export class ConfigError extends Error {
   readonly problems: readonly Problem[];
 
@@ -46,15 +49,15 @@ export class ConfigError extends Error {
   }
 }
 
-/** Where the checks put what they find, and how they name a value without giving a secret away. */
+/** Collects the problems that checks find. Messages do not reveal secrets. */
 export interface Report {
   add(path: PathSegments, message: string): void;
-  /** `no upstream is named "mian"; did you mean "main"?` */
+  /** Adds a message such as `no upstream is named "mian"; did you mean "main"?` */
   addUnknown(path: PathSegments, kind: string, given: string, known: Iterable<string>): void;
   readonly problems: readonly Problem[];
 }
 
-/** @param hidden paths of strings that came from the environment: their text is not repeated */
+/** @param hidden paths of strings that came from the environment or a file, whose text is not repeated */
 export function createReport(hidden: ReadonlySet<string>): Report {
   const problems: Problem[] = [];
   const add = (segments: PathSegments, message: string): void => {
@@ -71,19 +74,21 @@ export function createReport(hidden: ReadonlySet<string>): Report {
   };
 }
 
-/** The properties of an object; none for anything else. The checks run on files whose shape may be wrong. */
+/**
+ * Returns the properties of an object, and none for any other value. The checks run on files whose shape may be wrong.
+ */
 export function propertiesOf(value: unknown): [string, unknown][] {
   return isObject(value) ? Object.entries(value) : [];
 }
 
-/** One property of an object, or `undefined` for anything else. */
+/** Returns a property of an object, and `undefined` for any other value. */
 export function propertyOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
     ? Reflect.get(value, name)
     : undefined;
 }
 
-/** The strings of an array with their places. */
+/** Returns the strings of an array, with their indices. */
 export function textsOf(value: unknown): [number, string][] {
   if (!Array.isArray(value)) return [];
   return value.flatMap((item: unknown, index): [number, string][] =>
@@ -110,7 +115,7 @@ export function suggest(given: string, known: Iterable<string>): string {
   return best === null ? '' : `; did you mean ${JSON.stringify(best)}?`;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours between two names (optimal string alignment). */
+/** Counts insertions, deletions, replacements and swaps of neighbours between two names (optimal string alignment). */
 function editDistance(a: string, b: string): number {
   let beforePrevious: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, column) => column);

@@ -5,9 +5,9 @@ import { invalidUrl } from './problem.js';
 type ProxyAddress = Pick<EgressProxy, 'secure' | 'host' | 'port' | 'authorization'>;
 
 /**
- * Reads `http://user:password@host:port`, or `https://` for TLS to the proxy. The text may hold a password, so nothing of
- * it is repeated.
- * @returns the address with the scheme's port where it names none, and the credentials of Basic (RFC 7617); or what is wrong
+ * Parses `http://user:password@host:port`, or `https://` for TLS to the proxy. Problems do not repeat the text, which
+ * may contain a password.
+ * @returns the address, with the scheme's default port and the credentials for Basic (RFC 7617), or a problem
  */
 export function parseProxyUrl(text: string): ProxyAddress | { readonly problem: string } {
   if (!/^https?:\/\/[^\s\\]+$/i.test(text)) return { problem: 'must be an http:// or https:// URL' };
@@ -37,7 +37,10 @@ export function parseProxyUrl(text: string): ProxyAddress | { readonly problem: 
   };
 }
 
-/** Makes a proxy of a URL that was checked. @param ca PEM text to trust instead of the system's, or null */
+/**
+ * Creates a proxy from a checked URL.
+ * @param ca PEM text to trust instead of the system's, or null
+ */
 export function resolveProxy(url: string, ca: string | null): EgressProxy | null {
   const address = parseProxyUrl(url);
   if ('problem' in address) return null;

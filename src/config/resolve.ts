@@ -42,12 +42,15 @@ export interface ResolvedUpstream
   /** Null for the simulator, whose port is known only when it runs. */
   readonly baseUrl: string | null;
   readonly query: Readonly<Record<string, string>>;
-  /** Headers of clients that it gets, and of its answers that they get, beside those that always are. Lower-case names. */
+  /**
+   * Additional headers, in lower case: those of client requests passed to the upstream, and those of its responses
+   * passed to clients.
+   */
   readonly forwardHeaders: readonly string[];
   readonly returnHeaders: readonly string[];
   /** Name of a preset, or null. */
   readonly preset: string | null;
-  /** As the file has them; null where it has none. */
+  /** The rules in the file, or null. */
   readonly rules: RuleSettings | null;
   readonly tls: {
     readonly ca: string | null;
@@ -61,7 +64,7 @@ export interface ResolvedUpstream
   readonly maxWaiting: number;
 }
 
-/** What the file says of a target's translation. */
+/** A target's translation settings. */
 type TranslationSettings = Omit<TargetOptions, 'model' | 'streamUsage'>;
 
 export interface ResolvedModel
@@ -69,14 +72,17 @@ export interface ResolvedModel
   readonly protocols: readonly Protocol[];
   readonly targets: readonly (Pick<Target, 'model' | 'priority' | 'weight' | 'cost'> & {
     readonly upstream: string;
-    /** A chat upstream's target that takes responses calls as they come, or takes no other calls of text at all. */
+    /**
+     * `true` for a chat upstream's target that takes responses calls as they come, `only` if it takes no other text
+     * calls.
+     */
     readonly responses: boolean | 'only';
-    /** Null where the config does not say. */
+    /** Null if the config does not set it. */
     readonly images: Target['images'] | null;
     readonly translation: TranslationSettings;
     readonly preset: string | null;
     readonly rules: RuleSettings | null;
-    /** Null for its model's. */
+    /** Null to use the model's. */
     readonly firstTokenMs: number | null;
   })[];
   readonly firstTokenMs: number | null;
@@ -88,20 +94,20 @@ export type ResolvedKey = Pick<
 >;
 
 /**
- * A config that was checked, with every default filled in and every file that it names read. It is plain JSON: this
- * is what the primary sends to its workers, and each of them builds the same snapshot from it.
+ * A checked config, with every default filled in and every named file read. It is plain JSON: the primary sends it to
+ * its workers, and each of them builds the same snapshot from it.
  */
 export interface ResolvedConfig
   extends Omit<
     Snapshot,
     'translates' | 'passedHeaders' | 'returnedHeaders' | 'secret' | 'upstreams' | 'models' | 'keys' | 'keyIds'
   > {
-  /** `given` in the file, or made up for this start. */
+  /** `given` if it is in the file. Otherwise generated for this start. */
   readonly secret: { readonly text: string; readonly given: boolean };
   readonly upstreams: readonly ResolvedUpstream[];
   readonly models: readonly ResolvedModel[];
   readonly keys: readonly ResolvedKey[];
-  /** Where operators look and act; null where nobody may. */
+  /** The operators' listener. Null if there is none. */
   readonly admin: AdminSettings | null;
 }
 
@@ -110,20 +116,20 @@ export interface AdminSettings extends AdminTokens {
   readonly port: number;
 }
 
-/** By which operators, and what looks in their place, sign in. */
+/** Tokens with which operators and their tools sign in. */
 export interface AdminTokens {
-  /** For everything. */
+  /** Permits everything. */
   readonly token: string;
-  /** For what changes nothing, or null where there is none. */
+  /** Permits everything that changes nothing. Null if there is none. */
   readonly readToken: string | null;
-  /** For the metrics alone, or null. */
+  /** Permits only the metrics. Null if there is none. */
   readonly metricsToken: string | null;
 }
 
-/** One key may hold this part of what a worker may, of bodies or for WebSockets, where the file does not say more. */
+/** A key may by default hold one part in this many of what a worker may hold, for bodies and for WebSockets. */
 const keyShare = 4;
 
-/** What a config file need not say. */
+/** Defaults of the config file. */
 export const defaults = {
   host: '127.0.0.1',
   port: 8080,
@@ -208,10 +214,10 @@ function lowerCase(names: readonly string[] = []): readonly string[] {
   return [...new Set(names.map((name) => name.toLowerCase()))];
 }
 
-/** The settings of WebSockets, with every default filled in. */
+/** Fills in the defaults of the WebSocket settings. */
 function socketSettings(given: ConfigFile['sockets'] = {}): SocketSettings {
   const { messageBytes = defaults.sockets.messageBytes } = given;
-  // Some of the largest messages have to fit.
+  // Several of the largest messages must fit.
   const heldBytes = given.heldBytes ?? Math.max(defaults.sockets.heldBytes, keyShare * messageBytes);
   const share = Math.max(messageBytes, Math.floor(heldBytes / keyShare));
   return { ...defaults.sockets, heldBytesPerKey: share, ...given, heldBytes };
@@ -389,15 +395,15 @@ function resolveLimits(limits: FileModel['limits']): RateLimits | null {
   return { requestsPerMinute: null, tokensPerMinute: null, concurrent: null, ...limits };
 }
 
-/** The bounds of bodies, with every default filled in. */
+/** Fills in the defaults of the body limits. */
 function byteLimits(given: ConfigFile['limits'] = {}): Snapshot['limits'] {
   const limits = { ...defaults.limits, ...given };
-  // The largest body has to fit, however little a worker may hold.
+  // The largest body must fit, however little a worker may hold.
   const share = Math.max(limits.bodyBytes, Math.floor(limits.bufferedBytes / keyShare));
   return { bufferedBytesPerKey: share, ...limits };
 }
 
-/** A secret that lasts as long as the process that makes it. */
+/** Generates a secret, which lasts as long as this process. */
 function madeUpSecret(): ResolvedConfig['secret'] {
   return { text: randomBytes(32).toString('base64url'), given: false };
 }

@@ -8,7 +8,7 @@ const beta = Type.String({
   expected: 'a feature without spaces and commas',
 });
 
-/** What is changed in requests to an upstream or target. What only two places together can say is in `check-rules.ts`. */
+/** Changes to requests to an upstream or target. `check-rules.ts` checks what concerns two places. */
 export const rules = closedObject({
   drop: optional('Body members to leave out: `["seed", "generationConfig.topK"]`.', Type.Array(name)),
   keep: optional(
@@ -67,5 +67,5 @@ export const rules = closedObject({
   ),
 });
 
-/** Rules as a file has them. */
+/** Rules in the form of a file. */
 export type RuleSettings = Static<typeof rules>;

@@ -5,18 +5,18 @@ import { propertiesOf, propertyOf, textsOf } from './problem.js';
 import type { RuleSettings } from './rules-schema.js';
 import type { ClientHeaders, ConfiguredHeaders, TargetRules, ThinkingForm } from './types.js';
 
-/** A member as a file names it: `generationConfig.topK`. */
+/** Parses a member's name in a file, such as `generationConfig.topK`. */
 export function memberPath(member: string): MemberPath {
   return member.split('.');
 }
 
-/** What rules say of a member, and where among them that stands. */
+/** A rule for a member, and where it stands among the rules. */
 interface NamedRule {
   readonly at: readonly [kind: string, member: string | number];
   readonly rule: MemberRule;
 }
 
-/** What rules say of members: of a value of any shape, as far as it can be read. */
+/** Reads the rules for members from a value of any shape. Skips what cannot be read. */
 export function namedRules(rules: unknown): readonly NamedRule[] {
   const named: NamedRule[] = [];
   for (const kind of ['keep', 'drop'] as const) {
@@ -51,9 +51,9 @@ function numberOf(value: unknown): number | null {
 }
 
 /**
- * Puts rules over one another.
- * @param layers the ones that win last
- * @returns null where they change nothing in a body
+ * Merges layers of rules.
+ * @param layers later ones take precedence
+ * @returns null if they change nothing in a body
  */
 export function mergeRules(layers: readonly RuleSettings[]): TargetRules | null {
   let members: readonly MemberRule[] = [];
@@ -76,7 +76,10 @@ export function mergeRules(layers: readonly RuleSettings[]): TargetRules | null 
   return isEmpty ? null : { members, efforts, roles, dropsSampling, thinking, fillsReasoning };
 }
 
-/** Rules with what becomes of a body that turns thinking off, where they do not say it: a model adapts it and refuses that. */
+/**
+ * Adds what happens to a body that turns thinking off, unless the rules say it. A model that adapts its thinking
+ * refuses such a body.
+ */
 export function rulesForOff(rules: TargetRules | null): TargetRules | null {
   if (rules === null) return neverOff;
   const isRuled = rules.thinking !== null || rules.members.some(({ path }) => path[0] === 'thinking');
@@ -92,7 +95,7 @@ const neverOff: TargetRules = {
   fillsReasoning: false,
 };
 
-/** The headers of an upstream's settings. */
+/** The headers in an upstream's settings. */
 interface GivenHeaders {
   readonly headers: ConfiguredHeaders['headers'];
   readonly forwardHeaders?: readonly string[];
@@ -101,10 +104,9 @@ interface GivenHeaders {
 const betaHeaders: readonly string[] = ['anthropic-beta', 'openai-beta'];
 
 /**
- * The headers of requests to an upstream or target.
- * @param upstream what it has beside its rules, names in lower case: a header that it has takes the place of one that is
- * forwarded
- * @param layers rules; the ones that win last
+ * Merges the headers of requests to an upstream or target.
+ * @param upstream headers apart from the rules, names in lower case. A configured header replaces a forwarded one.
+ * @param layers rules. Later ones take precedence.
  */
 export function mergeHeaders(
   { headers: given, forwardHeaders = [] }: GivenHeaders,
@@ -140,7 +142,7 @@ export function mergeHeaders(
       droppedBetas.delete(beta);
       added.add(beta);
     }
-    // A header that is set is a list as well, to which the betas of the same rules or later ones are added.
+    // A header that is set is also a list, to which betas of the same layer and of later ones are added.
     for (const name of betaHeaders) {
       const list = set.get(name);
       if (list !== undefined) set.set(name, editedList(list, betas.add ?? [], new Set(betas.drop)));

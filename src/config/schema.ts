@@ -5,7 +5,7 @@ import { rules } from './rules-schema.js';
 import { closedObject, described, headerValue, optional } from './setting.js';
 import { keyHeaders, protocols, upstreamKinds } from './words.js';
 
-/* What the gateway keeps of calls that have ended. */
+/* What the gateway keeps of finished calls. */
 
 const days = Type.Integer({ minimum: 1, maximum: 3650 });
 const usage = closedObject({
@@ -45,7 +45,7 @@ const conversations = Type.Union(
   },
 );
 
-/** Setters of timers take 32 signed bits: beyond, a deadline would fire at once. */
+/** Longest timer delay: 32 signed bits. With a longer one, a timer fires immediately. */
 const longestMs = 2_147_483_647;
 
 const text = Type.String({ minLength: 1 });
@@ -197,7 +197,7 @@ const sockets = closedObject({
     'Share of `heldBytes` for one key. Beyond it: 429. Default: a quarter of `heldBytes`, at least `messageBytes`.',
     positive,
   ),
-  // What the server underneath can count to.
+  // The range that uWebSockets.js supports.
   idleMs: optional(
     'A client that sends nothing, or does not finish a message, for this long and does not answer a ping is disconnected.',
     Type.Integer({ minimum: 8000, maximum: 960_000 }),
@@ -471,7 +471,7 @@ const model = closedObject({
   ),
 });
 
-/** @param usd what its money is for */
+/** @param usd describes what the money is for */
 function budgetOf(usd: string) {
   return closedObject({
     usd: described(usd, Type.Number({ exclusiveMinimum: 0 })),
@@ -512,7 +512,7 @@ const group = closedObject({
   shareVideos: optional("Keys of the group see each other's video tasks.", Type.Boolean()),
 });
 
-/** The config file's shape. What joins two places of it is checked in `check.ts`. */
+/** Schema of the config file. `check.ts` checks what concerns two places of it. */
 export const configSchema = closedObject({
   listen: Type.Optional(listen),
   admin: Type.Optional(admin),
@@ -550,5 +550,5 @@ export const configSchema = closedObject({
   keys: Type.Array(key),
 });
 
-/** A config file after `${ENV}` interpolation, defaults not yet filled in. */
+/** A config file after `${ENV}` interpolation, without defaults. */
 export type ConfigFile = Static<typeof configSchema>;

@@ -2,7 +2,7 @@ import { type TextProtocolName, textProtocols } from '../conversation/request.js
 import type { Protocol, UpstreamKind } from './types.js';
 import { otherProtocols, protocols } from './words.js';
 
-/** What the upstreams of a kind take as it comes, but for responses, where each target says so itself. */
+/** Protocols that upstreams of a kind take without translation. Responses are set for each target. */
 const native: Readonly<Record<UpstreamKind, readonly Protocol[]>> = {
   chat: ['chat', ...otherProtocols],
   messages: ['messages'],
@@ -13,7 +13,7 @@ const native: Readonly<Record<UpstreamKind, readonly Protocol[]>> = {
   simulator: protocols,
 };
 
-/** The protocol into which calls are translated for a kind, or null for one that needs none or has no text. */
+/** The protocol into which calls are translated for a kind. Null if it needs no translation or has no text. */
 const translated: Readonly<Record<UpstreamKind, TextProtocolName | null>> = {
   chat: 'chat',
   messages: 'messages',
@@ -24,7 +24,7 @@ const translated: Readonly<Record<UpstreamKind, TextProtocolName | null>> = {
   simulator: null,
 };
 
-/** The protocols whose calls a target takes as they come. */
+/** Returns the protocols whose calls a target takes without translation. */
 export function nativeProtocols(kind: UpstreamKind, responses: boolean | 'only'): ReadonlySet<Protocol> {
   const protocols = new Set(native[kind]);
   if (responses !== false) protocols.add('responses');
@@ -32,7 +32,7 @@ export function nativeProtocols(kind: UpstreamKind, responses: boolean | 'only')
   return protocols;
 }
 
-/** The protocol into which calls of the other text protocols are translated for a target, or null. */
+/** Returns the protocol into which a target's other text calls are translated, or null. */
 export function translationProtocol(
   kind: UpstreamKind,
   responses: boolean | 'only',
@@ -41,8 +41,8 @@ export function translationProtocol(
 }
 
 /**
- * The protocols in which a model can be offered when its target is of a kind: each text protocol can be translated into
- * what a text upstream speaks.
+ * Returns the protocols in which a model can be offered if its target is of this kind. Each text protocol can be
+ * translated into that of a text upstream.
  */
 export function servableProtocols(kind: UpstreamKind): ReadonlySet<Protocol> {
   return new Set(translated[kind] === null ? native[kind] : [...native[kind], ...textProtocols]);

@@ -1,8 +1,8 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 
 /**
- * A schema with what the manual says of the setting, in one or two sentences of Markdown.
- * @returns a copy, with the properties that TypeBox keeps hidden
+ * Adds the manual's description of a setting to its schema, in one or two sentences of Markdown.
+ * @returns a copy, including the properties that TypeBox hides
  */
 export function described<Schema extends TSchema>(description: string, schema: Schema): Schema {
   const properties = Object.getOwnPropertyDescriptors(schema);
@@ -12,15 +12,15 @@ export function described<Schema extends TSchema>(description: string, schema: S
   ) as Schema;
 }
 
-/** The same for a setting that a file may leave out. */
+/** Like `described`, for a setting that a file may omit. */
 export function optional<Schema extends TSchema>(description: string, schema: Schema) {
   return Type.Optional(described(description, schema));
 }
 
-/** An object of these properties and no others. */
+/** An object with these properties and no others. */
 export function closedObject<Properties extends TProperties>(properties: Properties) {
   return Type.Object(properties, { additionalProperties: false });
 }
 
-/** What may stand in a header value: nothing that could end the line, in whichever way its characters are written. */
+/** A header value. Contains nothing that could end the line, however its characters are encoded. */
 export const headerValue = { pattern: '^[\\t\\u0020-\\u007e]*$', expected: 'a valid header value' };

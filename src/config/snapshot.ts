@@ -25,14 +25,14 @@ import type {
 } from './types.js';
 
 interface Surroundings {
-  /** `http://127.0.0.1:PORT` of the running simulator; null when no upstream is of that kind. */
+  /** `http://127.0.0.1:PORT` of the running simulator. Null if no upstream is of that kind. */
   readonly simulatorUrl: string | null;
 }
 
 /**
  * Builds the running config: names become references, lists become maps. Keys of the same groups share one map of
- * models, so that a hundred thousand keys cost no more than their own records.
- * @throws Error when an upstream is of kind simulator and none runs
+ * models, so 100,000 keys need no more than their own records.
+ * @throws Error if an upstream is of kind simulator and no simulator runs
  */
 export function* snapshotSteps(config: ResolvedConfig, surroundings: Surroundings): Steps<Snapshot> {
   const targetRules = yield* rulesOfTargets(config);
@@ -77,7 +77,7 @@ export function* snapshotSteps(config: ResolvedConfig, surroundings: Surrounding
   };
 }
 
-/** What a base URL without a path stands for: these vendors' SDKs take it so, and their operators paste it. */
+/** Default path of a base URL without one. The vendors' SDKs accept such URLs, and operators paste them. */
 const versionPaths: Readonly<Record<UpstreamKind, string>> = {
   chat: '',
   messages: '/v1',
@@ -88,7 +88,7 @@ const versionPaths: Readonly<Record<UpstreamKind, string>> = {
   simulator: '',
 };
 
-/** True when some upstream is the built-in simulator, so that it must run. */
+/** Whether an upstream is the built-in simulator, which then has to run. */
 export function needsSimulator(config: ResolvedConfig): boolean {
   return config.upstreams.some((upstream) => upstream.kind === 'simulator');
 }
@@ -99,7 +99,7 @@ function byName(a: { readonly name: string }, b: { readonly name: string }): num
 
 type ResolvedTarget = ResolvedModel['targets'][number];
 
-/** The rules of an upstream, and of a target of it where there is one; what wins comes last. */
+/** Returns the rules of an upstream, and of one of its targets if given. Later ones take precedence. */
 function layersOf(upstream: ResolvedUpstream, target: ResolvedTarget | null): readonly RuleSettings[] {
   const preset = target?.preset == null ? presetOf(upstream.preset) : null;
   const layers = [preset?.rules, upstream.rules, presetOf(target?.preset)?.rules, target?.rules];
@@ -111,7 +111,7 @@ function returnedHeaders(names: readonly string[]): Upstream['returnHeaders'] {
   return { names: new Set(names), initials: initialsOf(names.map((name) => name.charAt(0)).join('')) };
 }
 
-/** The rules of targets, by the names of their upstreams. */
+/** Collects the rules of targets, by upstream name. */
 function* rulesOfTargets({ models }: ResolvedConfig): Steps<Map<string, RuleSettings[]>> {
   const found = new Map<string, RuleSettings[]>();
   for (const { targets } of models) {
@@ -126,7 +126,7 @@ function* rulesOfTargets({ models }: ResolvedConfig): Steps<Map<string, RuleSett
   return found;
 }
 
-/** Every header that some call to the upstream has of the config. */
+/** Collects every configured header that a call to the upstream may have. */
 function allHeaders(
   upstream: ResolvedUpstream,
   ofTargets: readonly RuleSettings[],
@@ -166,12 +166,12 @@ function buildUpstream(
   };
 }
 
-/** The simulator is an OpenAI-shaped server of its own, and like those has its API under `/v1`. */
+/** The simulator is an OpenAI-compatible server, with its API under `/v1`. */
 function simulatorBase(surroundings: Surroundings): string | null {
   return surroundings.simulatorUrl === null ? null : `${surroundings.simulatorUrl}/v1`;
 }
 
-/** Any upstream of responses may lack compactions, which are then made here. */
+/** An upstream of responses may lack compactions, which the gateway then makes. */
 function isTranslated({ protocols, targets }: Model): boolean {
   return (
     protocols.has('responses') ||
@@ -179,7 +179,7 @@ function isTranslated({ protocols, targets }: Model): boolean {
   );
 }
 
-/** Gives the first of those that are the same, which have the same text. */
+/** Creates a function that replaces each value by the first one with the same text. */
 function createShared<Value>(textOf: (value: Value) => string): (value: Value) => Value {
   const known = new Map<string, Value>();
   return (value) => {
@@ -192,13 +192,16 @@ function createShared<Value>(textOf: (value: Value) => string): (value: Value) =
 
 type SetOf = (protocols: Iterable<Protocol>) => ReadonlySet<Protocol>;
 
-/** Gives one set for the same protocols: calls for thousands of models then look into few of them, at every step. */
+/**
+ * Creates a function that returns one set for the same protocols. Calls for thousands of models then read few sets, at
+ * every step.
+ */
 function createSharedSets(): SetOf {
   const shared = createShared((set: ReadonlySet<Protocol>) => [...set].join());
   return (protocols) => shared(new Set(protocols));
 }
 
-/** An upstream as the config has it, and what its own rules come to. */
+/** An upstream's settings, with its merged rules. */
 interface GivenUpstream {
   readonly settings: ResolvedUpstream;
   readonly rules: TargetRules | null;
@@ -220,7 +223,8 @@ function buildModel(
     const known = given.get(target.upstream);
     if (upstream === undefined || known === undefined)
       throw new Error(`the model ${model.name} has a target without an upstream`);
-    // Shared where they are the upstream's: thousands of models then begin their requests with the same bytes.
+    // Shared with the upstream if the target has no rules, so that requests of thousands of models begin with the same
+    // bytes.
     const layers = target.preset === null && target.rules === null ? null : layersOf(known.settings, target);
     const configured = layers === null ? upstream : mergeHeaders(known.settings, layers);
     const rules = layers === null ? known.rules : mergeRules(layers);
@@ -272,7 +276,7 @@ function* buildKeys(
   );
   for (const { id, hash, groups, expiresAt, limits, budget, mayRoute } of config.keys) {
     const { models, groupLimits, groupBudgets, priceFactor } = shareOf(groups);
-    // Without a spread, whose properties V8 keeps in a second object, for each of a hundred thousand.
+    // Without a spread, whose properties V8 stores in a second object, for each of 100,000 keys.
     const key: Key = {
       id,
       hash,
@@ -297,15 +301,15 @@ function* buildKeys(
 type OriginOptions = Omit<Origin, 'identity' | 'secure' | 'host' | 'port' | 'authority'>;
 
 /**
- * Makes the origin of a base URL. Its identity holds all that makes one connection as good as another: scheme, host,
- * port, and for TLS the name that is asked for, the authority that is trusted, whether anything is checked and which
- * certificate is shown; and the proxy before it. What differs in any of these never shares a connection.
+ * Creates the origin of a base URL. Its identity contains everything that two requests must have in common to share a
+ * connection: scheme, host and port, for TLS the server name, the trusted authority, whether certificates are verified
+ * and the client certificate, and the proxy.
  * @param baseUrl an http or https URL
  */
 export function createOrigin(baseUrl: string, options: OriginOptions): Origin {
   const url = new URL(baseUrl);
   const secure = url.protocol === 'https:';
-  // URL keeps the brackets of an IPv6 address; sockets and certificates want it without.
+  // URL keeps the brackets of an IPv6 address. Sockets and certificates need it without them.
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port);
   const serverName = secure ? (options.serverName ?? host) : null;
@@ -342,14 +346,17 @@ function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-/** Shorter values are words. */
+/** Minimum length of a secret. Shorter values are ordinary words. */
 const leastSecret = 8;
-/** What is shorter, or has no digit, may stand in an ordinary text: `sk-no-key-required`, `not-needed`. */
+/**
+ * Minimum length of a mark. A shorter value, or one without a digit, may occur in ordinary text: `sk-no-key-required`,
+ * `not-needed`.
+ */
 const leastMarked = 16;
 const keyHeader = /auth|key|token|secret|pass|cookie|credential|signature/i;
 const scheme = /^[\w-]+ +/;
 
-/** Makes a list of an upstream's secrets, by its keys and by the headers that are sent to it. */
+/** Collects an upstream's secrets, from its keys and the headers sent to it. */
 export function ownSecrets(
   apiKeys: readonly string[],
   headers: readonly (readonly [string, string])[],
@@ -370,12 +377,12 @@ export function ownSecrets(
   };
 }
 
-/** A key as it stands in base64 or hex, by itself or with something before it, as in `Basic` and behind `Bearer`. */
+/** Encodes a key in hex and base64, alone and with bytes before it, as in `Basic` or after `Bearer`. */
 function encodings(key: string): readonly string[] {
   const hex = Buffer.from(key).toString('hex');
   const inBase64 = [0, 1, 2].flatMap((before) => {
     const bytes = Buffer.from(' '.repeat(before) + key);
-    // Without the characters that hold bits of what stands around it.
+    // Without the characters that also encode bits of neighbouring bytes.
     const text = bytes
       .toString('base64')
       .slice(Math.ceil((before * 4) / 3), Math.floor((bytes.length * 4) / 3));
@@ -386,13 +393,13 @@ function encodings(key: string): readonly string[] {
 
 function marksOf(keys: readonly string[]): readonly KeyMark[] {
   const marked = [...new Set(keys)].filter((key) => key.length >= leastMarked && /\d/.test(key));
-  // What holds another one is found with it.
+  // A key that contains another one is found through that one.
   return marked.filter((key) => !marked.some((other) => other !== key && key.includes(other))).map(markOf);
 }
 
 function markOf(key: string): KeyMark {
   const needle = needleOf(key);
-  // Without its last byte, which is the first of the next character in the other order.
+  // Without its last byte, which is the first byte of the next character in the other byte order.
   return {
     needle,
     wide: Buffer.from(needle.whole.toString('utf8', needle.partAt), 'utf16le').subarray(0, -1),

@@ -3,12 +3,12 @@ import { invalidUrl } from './problem.js';
 import type { ConfigFile } from './schema.js';
 import type { PostgresPlace, PostgresStoreSettings, StoreSettings } from './types.js';
 
-/** What a config file need not say of its store. */
+/** Defaults of the store's settings. */
 export const storeDefaults = { path: './data', schema: 'gateway', timeoutMs: 2000, taskDays: 7 } as const;
 
 /**
  * Fills in the defaults of a store that passed every check.
- * @throws Error for one that did not
+ * @throws Error if it did not
  */
 export function resolveStore(store: NonNullable<ConfigFile['store']>, files: ConfigFiles): StoreSettings {
   const taskDays = store.taskDays ?? storeDefaults.taskDays;
@@ -26,7 +26,7 @@ export function resolveStore(store: NonNullable<ConfigFile['store']>, files: Con
   };
 }
 
-/** Where a database is, and how to sign in there. */
+/** Address of a database, with the credentials. */
 type PostgresAddress = Pick<
   PostgresStoreSettings,
   'host' | 'port' | 'others' | 'database' | 'username' | 'password' | 'tls'
@@ -39,11 +39,11 @@ const sslModes = new Map<string, PostgresStoreSettings['tls']>([
 ]);
 
 /**
- * Reads `postgres://user:password@host:port/database`, with `?sslmode=disable`, `require` or `verify-full`, or
- * `postgres://user@/database?host=/folder` for a socket; several hosts have commas between them
- * (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS). The text may hold a password, so
- * nothing of it is repeated.
- * @returns the address with its defaults filled in, or what is wrong
+ * Parses `postgres://user:password@host:port/database`, with `?sslmode=disable`, `require` or `verify-full`, or
+ * `postgres://user@/database?host=/folder` for a socket. Several hosts have commas between them
+ * (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS). Problems do not repeat the text,
+ * which may contain a password.
+ * @returns the address with its defaults filled in, or a problem
  */
 export function parsePostgresUrl(text: string): PostgresAddress | { readonly problem: string } {
   const [, rest] = /^postgres(?:ql)?:(\/\/[^\s\\]+)$/i.exec(text) ?? [];
@@ -56,7 +56,7 @@ export function parsePostgresUrl(text: string): PostgresAddress | { readonly pro
   let password: string;
   let database: string;
   try {
-    // A URL of a scheme that it knows: in others a host may be missing, and has its letters as they are.
+    // Parsed with a scheme that `URL` knows. With others, the host may be missing and is not normalized.
     url = new URL(`http:${user}${hosts === '' ? 'localhost' : first}${behind}`);
     username = decodeURIComponent(url.username);
     password = decodeURIComponent(url.password);
@@ -90,7 +90,7 @@ export function parsePostgresUrl(text: string): PostgresAddress | { readonly pro
   };
 }
 
-/** @returns null for what is no host, with or without a port */
+/** @returns null if the text is not a host, with or without a port */
 function parsePlace(text: string): PostgresPlace | null {
   try {
     const url = new URL(`http://${text}`);
@@ -104,7 +104,7 @@ function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '');
 }
 
-/** The port that is left out of what was read is that of HTTP. */
+/** `URL` omits port 80, the default of HTTP. */
 function portOf(url: URL, host: string): number {
   if (url.port !== '') return Number(url.port);
   return host.endsWith(':80') ? 80 : 5432;

@@ -238,8 +238,8 @@ export interface Key {
   /** Its calls may select and exclude targets. */
   readonly mayRoute: boolean;
   /**
-   * Cache of `poolsOfKey` of `limits/pools`, which is its only reader. Its type is not visible here, since the config does not
-   * depend on how limits are implemented.
+   * Cache of `poolsOfKey` of `limits/pools`, which is its only reader. Its type is not visible here, since the config
+   * does not depend on how limits are implemented.
    */
   pools?: object | null;
 }

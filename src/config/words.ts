@@ -12,7 +12,7 @@ export const otherProtocols = [
   'realtime',
 ] as const;
 
-/** Where a model can be offered. */
+/** Protocols in which a model can be offered. */
 export const protocols = [...textProtocols, ...otherProtocols] as const;
 
 export const upstreamKinds = [
@@ -25,5 +25,5 @@ export const upstreamKinds = [
   'simulator',
 ] as const;
 
-/** Headers in which upstreams may look for a key; `authorization` has it as a bearer token. */
+/** Headers in which upstreams may expect a key. `authorization` contains it as a bearer token. */
 export const keyHeaders = ['authorization', 'api-key', 'x-api-key', 'x-goog-api-key'] as const;

@@ -6,7 +6,7 @@ import type { BodySource, ChunkReceiver } from './client-link.js';
 export interface BodyStreamReceiver {
   /**
    * @param chunk valid only until this returns
-   * @returns false to get nothing more until `resumeBody`, which may be called before this returns, too
+   * @returns false to stop the delivery until `resumeBody`, which may also be called before this returns
    */
   onChunk(chunk: Buffer): boolean;
   /** Called when more arrives after a stop. If there is room by now, the receiver may call `resumeBody`. */
@@ -16,9 +16,9 @@ export interface BodyStreamReceiver {
   /** Called when the announced or counted length exceeds the limit. Nothing more is delivered. */
   onBodyRefused(error: GatewayError): void;
   /**
-   * What comes in spite of a stop is about to take up so many bytes, or takes up that many less.
-   * @param bytes all that there is to be room for from now on
-   * @returns false when there is no room for them, or no need: nothing more is delivered then
+   * Called when the memory for bytes that arrive after a stop is about to grow, or is released.
+   * @param bytes its total size from now on
+   * @returns false if there is no memory for them, or no need; nothing more is delivered then
    */
   holdWaiting(bytes: number): boolean;
   /** Called when the whole response is being sent. The rest of the body is discarded, and nothing more is called. */
@@ -56,14 +56,15 @@ export function streamBody(
 }
 
 /**
- * A request body on its way to a receiver that may stop it.
+ * Delivers a request body to a receiver that may stop it.
  *
- * uWS reads a socket on as long as each read gives full 512 KB, stopped or not, so a client that is faster than this
- * process brings more after a stop than its kernel's buffers hold; and a chunked body comes in as many pieces as its
- * client cut it into. What comes while the receiver has stopped waits here. A stopped socket hears nothing, not
- * even that its client has left; so every few seconds it is let go until it was read once more, as long as nothing
- * waits here. One whose client does not take its answer is not stopped, since it would not hear that it drains either:
- * what it sends meanwhile waits here as well.
+ * Bytes that arrive while the receiver has stopped wait here. uWS continues to read a socket, stopped or not, as long
+ * as each read returns full 512 KB. A client that is faster than this process thus delivers more after a stop than the
+ * kernel's buffers hold. A chunked body arrives in as many pieces as its client has made.
+ *
+ * A paused socket reports nothing, not even that its client has disconnected. It is therefore resumed every few seconds
+ * until it was read again, as long as nothing waits here. A socket is not paused while its client does not read the
+ * response, since it would not report that it drains either. Bytes that arrive meanwhile wait here as well.
  */
 export class BodyStream implements ChunkReceiver {
   readonly #exchange: BodyOwner;
@@ -72,14 +73,14 @@ export class BodyStream implements ChunkReceiver {
   #receiver: BodyStreamReceiver | null;
   /** The receiver has stopped the delivery. */
   #paused: boolean;
-  /** The socket has been stopped. */
+  /** The socket was paused. */
   #stopped = false;
   /** The whole body has arrived. */
   #complete = false;
   #delivering = false;
   #resumedMeanwhile = false;
   readonly #backlog: BodyBacklog;
-  /** Bytes of the backlog that the receiver has room for. */
+  /** Bytes for the backlog that the receiver has taken memory for. */
   #held = 0;
 
   constructor(exchange: BodyOwner, source: BodySource, { limit, pool, receiver, waits }: BodyStreamOptions) {
@@ -110,7 +111,7 @@ export class BodyStream implements ChunkReceiver {
     this.#settle();
   }
 
-  /** @returns whether the socket may be read a little now, if only to hear whether its client is still there */
+  /** @returns whether the socket may be read a little now, to learn whether its client is still connected */
   mayRead(): boolean {
     if (this.#backlog.bytes > 0 && !this.#complete && !this.#exchange.isBlocked) return false;
     this.#stopped = false;
@@ -153,7 +154,7 @@ export class BodyStream implements ChunkReceiver {
     }
     if (isLast) {
       this.#complete = true;
-      // A socket that was stopped needs its timer put off to the end: see `UwsResponse.rearm`.
+      // A socket that was paused needs its timer restarted until the exchange ends: see `UwsResponse.rearm`.
       if (!this.#stopped) exchange.bodyComplete();
     }
     if (bytes.byteLength > 0) {
@@ -195,7 +196,7 @@ export class BodyStream implements ChunkReceiver {
     }
   }
 
-  /** Brings the end to the receiver, and the socket into the state that it asks for. */
+  /** Reports the end to the receiver, or pauses or resumes the socket as the receiver requires. */
   #settle(): void {
     const receiver = this.#receiver;
     if (receiver === null) return;
@@ -204,9 +205,9 @@ export class BodyStream implements ChunkReceiver {
       receiver.onEnd();
       return;
     }
-    // Of a body that is complete nothing is left to stop, and a client that leaves is to be heard.
+    // After a complete body nothing is left to pause, and a disconnecting client must be noticed.
     if (this.#paused && !this.#complete && !this.#exchange.isBlocked) {
-      // Again for whatever was read after all, since that has started uWS's timer.
+      // Repeated, since reading has restarted uWS's timer.
       this.#stopped = true;
       this.#source.pause();
     } else if (this.#stopped) {
@@ -219,7 +220,7 @@ export class BodyStream implements ChunkReceiver {
 const leastBytes = 16 * 1024;
 const mostBytes = 512 * 1024;
 
-/** Pieces of a request body that wait for their receiver, copied into buffers of the pool. */
+/** Copies of a request body's pieces that wait for their receiver, in buffers of the pool. */
 export class BodyBacklog {
   readonly #pool: BodyPool;
   #buffers: Buffer[] = [];
@@ -231,7 +232,7 @@ export class BodyBacklog {
     this.#pool = pool;
   }
 
-  /** Bytes that wait. */
+  /** The number of bytes that wait. */
   get bytes(): number {
     return this.#bytes;
   }

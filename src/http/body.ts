@@ -39,8 +39,8 @@ const emptyBody: Buffer = Buffer.alloc(0);
 const nobody: ChunkReceiver = { onChunk() {}, onShredded() {} };
 
 /**
- * Refuses a body that is announced as larger than `limit` bytes. If the connection stays open, the body is read and discarded:
- * uWS closes an unread connection ten seconds after the response, and a read one only below 16 KB a second.
+ * Refuses a body that is announced as larger than `limit` bytes. If the connection stays open, the body is read and
+ * discarded: uWS closes an unread connection ten seconds after the response, and a read one only below 16 KB a second.
  */
 export function refuseAnnounced(
   source: BodySource,
@@ -52,9 +52,9 @@ export function refuseAnnounced(
 }
 
 /**
- * Begins to collect a request body of at most `limit` bytes. A body of usual size gets one buffer of the announced size. A larger
- * body, or one of unknown length, gets a buffer that grows with it. uWS's chunks are valid only in their callback, so this copy
- * is necessary.
+ * Begins to collect a request body of at most `limit` bytes. A body of usual size gets one buffer of the announced
+ * size. A larger body, or one of unknown length, gets a buffer that grows with it. uWS's chunks are valid only in their
+ * callback, so this copy is necessary.
  * @returns null if the body is refused by its announced length
  */
 export function collectBody(
@@ -217,7 +217,8 @@ const largestBytes = 1024 * 1024;
 
 /**
  * Pool of buffers for request bodies. Allocating and collecting one with every request costs more than the copy into it
- * (measured: a fifth of the gateway's time with 318 KB prompts, and 1 % with 1 KB, where eight calls share a slab of Node's).
+ * (measured: a fifth of the gateway's time with 318 KB prompts, and 1 % with 1 KB, where eight calls share a slab of
+ * Node's).
  */
 export interface BodyPool {
   /** @returns a buffer of at least `bytes`, or null for a size that is not pooled */

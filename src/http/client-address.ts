@@ -1,9 +1,9 @@
 import { BlockList, isIP } from 'node:net';
 
-/** Networks whose hosts are believed when they say for whom they ask. */
+/** Networks whose hosts are trusted to name the client of a request. */
 export type TrustedProxies = BlockList;
 
-/** @returns the networks in the form that is asked for every request */
+/** Converts networks to the form that is checked for every request. */
 export function trustedProxies(
   networks: readonly {
     readonly address: string;
@@ -17,11 +17,11 @@ export function trustedProxies(
 }
 
 /**
- * The address of whoever a request comes from: that of the connection, and behind trusted proxies the last one in
- * `x-forwarded-for` that is not itself a trusted proxy's. Each proxy adds at the right whom it was asked by, so
- * everything left of the first untrusted address may be made up.
- * @param peer the connection's address as bytes, 4 or 16 of them
- * @param forwardedFor the header, its lines joined by commas; empty where there is none
+ * Returns the address of a request's client: that of the connection, or behind trusted proxies the last address in
+ * `x-forwarded-for` that is not a trusted proxy's. Each proxy appends the address of its own client at the right, so
+ * everything to the left of the rightmost untrusted address may be forged.
+ * @param peer the connection's address, as 4 or 16 bytes
+ * @param forwardedFor the header, its lines joined by commas; empty if there is none
  */
 export function clientAddress(peer: ArrayBuffer, forwardedFor: string, trusted: TrustedProxies): string {
   let client = addressText(peer);
@@ -29,7 +29,7 @@ export function clientAddress(peer: ArrayBuffer, forwardedFor: string, trusted: 
   while (end > 0 && isTrusted(client, trusted)) {
     const comma = forwardedFor.lastIndexOf(',', end - 1);
     const address = addressIn(forwardedFor.slice(comma + 1, end));
-    // What is no address says that a proxy does not know: nor do we know more than who that proxy is.
+    // Anything but an address means that a proxy does not know its client. Only that proxy's address is known then.
     if (address === null) break;
     client = address;
     end = comma;
@@ -37,7 +37,7 @@ export function clientAddress(peer: ArrayBuffer, forwardedFor: string, trusted: 
   return client;
 }
 
-/** Whether the connection itself comes from a trusted proxy, so that its word on the request counts. */
+/** Whether the connection comes from a trusted proxy, whose headers about the request may be used. */
 export function isFromProxy(peer: ArrayBuffer, trusted: TrustedProxies): boolean {
   return isTrusted(addressText(peer), trusted);
 }
@@ -46,7 +46,7 @@ function isTrusted(address: string, trusted: TrustedProxies): boolean {
   return address !== '' && trusted.check(address, address.includes(':') ? 'ipv6' : 'ipv4');
 }
 
-/** An entry of the header: an address, perhaps with a port, and IPv6 perhaps in brackets. */
+/** Parses an entry of the header: an address with an optional port; IPv6 may be in brackets. */
 function addressIn(entry: string): string | null {
   const text = entry.trim();
   const bare = /^\[(.*)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
@@ -54,12 +54,12 @@ function addressIn(entry: string): string | null {
   return withoutMapping(bare.toLowerCase());
 }
 
-/** IPv4 addresses inside of IPv6 ones (RFC 4291 section 2.5.5.2), as listeners on `::` see them. */
+/** Returns the IPv4 address in an IPv6 address (RFC 4291 section 2.5.5.2), as listeners on `::` get them. */
 function withoutMapping(address: string): string {
   return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(address)?.[1] ?? address;
 }
 
-/** Empty for a connection that has just broken. */
+/** Formats an address. Empty for a connection that has just broken. */
 function addressText(peer: ArrayBuffer): string {
   const bytes = new Uint8Array(peer);
   if (bytes.length === 4) return bytes.join('.');
@@ -68,7 +68,7 @@ function addressText(peer: ArrayBuffer): string {
   const groups = Array.from({ length: 8 }, (_, at) =>
     (((bytes[2 * at] ?? 0) << 8) | (bytes[2 * at + 1] ?? 0)).toString(16),
   );
-  // The URL parser knows the short form (RFC 5952).
+  // The URL parser makes the short form (RFC 5952).
   return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1);
 }
 

@@ -1,80 +1,85 @@
 import type { Guarded } from '../errors.js';
 
-/** Who answers a request: what it hears of the client. Of faults of what is called here it hears by `onFault`. */
+/** Receives the events of a request's client. The answering side implements it. Its exceptions go to `onFault`. */
 export interface LinkOwner extends Guarded {
-  /** The client has taken some of what waited, but not all of it. */
+  /** Called when the client has read some of what waited, but not all. */
   onProgress(): void;
-  /** The client does not keep up with what `write` has taken before: as if it had said false. */
+  /** Called when the client is too slow for an earlier `write`, as if that had returned false. */
   onBlocked(): void;
-  /** After `write` or `respond` has said false, or `onBlocked`: the client has taken what waited. */
+  /**
+   * Called when the client has read what waited, after `write` or `respond` has returned false, or after `onBlocked`.
+   */
   onDrained(): void;
   /**
-   * The answer is over, or its last part is about to be written: nothing may be sent any more, and nothing else is
-   * called.
-   * @param isDrained the client has taken what waited of an answer whose last byte was given before
+   * Called when the response has ended, or its last part is about to be written. Nothing may be sent any more, and
+   * nothing else is called.
+   * @param isDrained whether the client has read what waited, after the last byte was written earlier
    */
   onEnded(isDrained: boolean): void;
-  /** In place of `onEnded`: the client left, or its connection broke. */
+  /** Called instead of `onEnded` when the client has disconnected, or its connection has broken. */
   onGone(): void;
 }
 
-/** What precedes the body of an answer. */
+/** What precedes the body of a response. */
 export interface AnswerHead {
   readonly status: number;
   /**
-   * The value of `x-request-id`, and behind it complete header lines, each preceded by CRLF: for uWS one value, and so
-   * one crossing into C++ for all of them.
+   * The value of `x-request-id`, followed by complete header lines, each preceded by CRLF. uWS gets them as one value,
+   * so that one call into C++ writes all of them.
    */
   readonly lines: string;
-  /** The connection does not go on after the answer. */
+  /** Whether the connection is closed after the response. */
   readonly closes: boolean;
 }
 
-/** Who takes a request body. Its faults are those of the link's owner. */
+/** Receives a request body. Its exceptions go to the link's owner. */
 export interface ChunkReceiver {
   /** @param chunk valid only until this returns */
   onChunk(chunk: ArrayBuffer, isLast: boolean): void;
-  /** In place of it: clients send too many pieces of a few bytes for this one to be taken. May be called again. */
+  /** Called instead of `onChunk` when clients send too many pieces of a few bytes. May be called again. */
   onShredded(): void;
 }
 
-/** Where the body of one request comes from. */
+/** The source of one request's body. */
 export interface BodySource {
   /** Must be called, if at all, before the handler of the request returns. */
   read(receiver: ChunkReceiver): void;
-  /** Stops the client's socket, of which nothing is heard then, not even that the client has left. */
+  /** Pauses the client's socket, which then reports nothing, not even that the client has disconnected. */
   pause(): void;
-  /** Reads on, and restarts the time within which the client has to move. */
+  /** Resumes the socket, and restarts the time within which the client has to make progress. */
   rearm(): void;
 }
 
 /**
- * The client's side of one request: where its body comes from, and where the answer goes. Bytes of the answer that are
- * given to it are taken over in any case, and what waits for a client that does not keep up stays bounded as long as
- * nothing is written after a false. Nothing may be called once the owner has heard of an end.
+ * The client's side of one request: the source of its body, and the destination of the response. Takes ownership of the
+ * response's bytes in any case. What waits for a slow client stays bounded as long as nothing is written after `write`
+ * has returned false. Nothing may be called after the owner was notified of the end.
  */
 export interface ClientLink extends BodySource {
-  /** To be called once, before all else. */
+  /** To be called once, before anything else. */
   attach(owner: LinkOwner): void;
-  /** Sends a whole answer. @returns false when the client does not take all of it at once: it has not ended yet */
+  /**
+   * Sends a whole response.
+   * @returns false if the client does not take all of it immediately, so that it has not ended
+   */
   respond(head: AnswerHead, body: string | Buffer): boolean;
-  /** Sends an answer without a body. @param contentLength to be named in it, or null */
+  /** Sends a response without a body. @param contentLength length to announce, or null for none */
   respondEmpty(head: AnswerHead, contentLength: number | null): void;
   /**
-   * Begins a streamed answer, whose head leaves with its first bytes.
-   * @param contentLength of the answer, which has ended with its last byte, or -1 for one that ends with `end`
+   * Begins a streamed response. Its head is sent with the first bytes.
+   * @param contentLength length of a response that ends with its last byte, or -1 for one that ends with `end`
    */
   begin(head: AnswerHead, contentLength: number): void;
-  /** Sends a piece, which is not empty. @returns false when the client does not keep up */
+  /** Sends a piece that is not empty. @returns false if the client is too slow */
   write(chunk: Buffer): boolean;
-  /** Ends a streamed answer, once the client has taken what waits. */
+  /** Ends a streamed response once the client has read what waits. */
   end(): void;
   /**
-   * Ends a streamed answer of unknown length that is not whole, in a way that nobody takes for its end: its connection
-   * breaks once the client's socket has all that was written.
-   * @returns false when that is later
+   * Ends an incomplete streamed response of unknown length so that no client mistakes it for a complete one: closes the
+   * connection when the client's socket has everything that was written.
+   * @returns false if that happens later
    */
   endTruncated(): boolean;
-  /** Cuts an answer that cannot be made whole, and with it the connection. */
+  /** Closes the connection, when the response cannot be completed. */
   abort(): void;
 }

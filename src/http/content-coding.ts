@@ -16,12 +16,13 @@ const decoders = new Map<string, Decoder>([
 const { zstdDecompress } = zlib as { zstdDecompress?: Decoder };
 if (zstdDecompress !== undefined) decoders.set('zstd', zstdDecompress);
 
-/** Content codings of request bodies that are understood here, for `accept-encoding` in a 415 (RFC 9110 section 15.5.16). */
+/** Supported content codings of request bodies, for `accept-encoding` in a 415 (RFC 9110 section 15.5.16). */
 export const acceptedCodings = [...decoders.keys()].filter((name) => name !== 'x-gzip').join(', ');
 
 /**
+ * Returns the decoder for a content coding.
  * @param coding value of `content-encoding`, not empty
- * @throws {GatewayError} `unsupported_media_type` with the list of those that are understood.
+ * @throws {GatewayError} `unsupported_media_type`, with the list of supported codings
  */
 export function decoderOf(coding: string): Decoder {
   const decoder = decoders.get(coding.trim().toLowerCase());
@@ -32,7 +33,7 @@ export function decoderOf(coding: string): Decoder {
   );
 }
 
-/** Decodes a compressed request body to at most `limit` bytes, off this thread. */
+/** Decodes a compressed request body to at most `limit` bytes, in another thread. */
 export function decodeBody(
   decoder: Decoder,
   body: Buffer,

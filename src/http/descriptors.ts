@@ -1,25 +1,24 @@
 import { closeSync, openSync } from 'node:fs';
 
-/** So many have to be free again before more connections are taken. */
+/** Descriptors that have to be free again before more connections are accepted. */
 const enough = 32;
 
-/** Opens a descriptor of a file that costs nothing. Throws as `openSync` does. */
+/** Opens a descriptor of a file that is cheap to open. Throws as `openSync` does. */
 type OpenFile = () => number;
 
-/** No descriptor is left to the process, or to the system. */
+/** Error codes: no descriptor is left for the process, or for the system. */
 const wants: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE']);
 
 const openNull: OpenFile = () => openSync('/dev/null', 'r');
 
 /**
- * Whether this process has descriptors left for connections. Where it has none uWS asks for the next connection again in
- * every turn of the event loop, which costs nearly half a core for nothing (measured: 42 % of one), so a listener is
- * better closed for a while. A short of a moment is waited for instead: connections that wait in the queue of a listener
- * are reset with it.
+ * Checks whether this process has descriptors left for connections. Without any, uWS tries to accept the next
+ * connection in every turn of the event loop, which wastes nearly half a core (measured: 42 % of one). The listener is
+ * therefore closed for a while. A momentary shortage does not close it, since that resets the connections in its queue.
  */
 export class DescriptorWatch {
   readonly #open: OpenFile;
-  /** None was left at the last look. */
+  /** None was left at the last check. */
   #wasShort = false;
   #isShort = false;
 
@@ -27,7 +26,7 @@ export class DescriptorWatch {
     this.#open = open;
   }
 
-  /** Takes a look. @returns whether none is left for longer than one look, and not enough of them again since */
+  /** Checks now. @returns true from the second check in a row without any left, until `enough` are free again */
   isShort(): boolean {
     const has = this.#has(this.#isShort ? enough : 1);
     this.#isShort = !has && (this.#isShort || this.#wasShort);
@@ -41,7 +40,7 @@ export class DescriptorWatch {
       while (opened.length < count) opened.push(this.#open());
       return true;
     } catch (error) {
-      // Of another error, such as where there is no such file, nothing follows.
+      // Other errors, such as a missing file, say nothing about descriptors.
       return !wants.has((error as NodeJS.ErrnoException).code ?? '');
     } finally {
       for (const descriptor of opened) closeSync(descriptor);

@@ -11,7 +11,8 @@ import { type SweepList, Swept } from './sweep.js';
 const mostStalledSweeps = 75;
 
 /**
- * One request and its response: the request, the state of the response, the listener for client events, and time limits.
+ * One request and its response: the request, the state of the response, the listener for client events, and time
+ * limits.
  *
  * `lines` parameters are complete header lines, each preceded by CRLF. Their values contain neither CR nor LF.
  */
@@ -99,8 +100,8 @@ export class Exchange extends Swept implements LinkOwner {
   }
 
   /**
-   * Delivers the request body in pieces as it arrives, up to `limit` bytes. Must be called before the handler of the request
-   * returns. How long the client may be silent is up to the owner of the exchange.
+   * Delivers the request body in pieces as it arrives, up to `limit` bytes. Must be called before the handler of the
+   * request returns. How long the client may be silent is up to the owner of the exchange.
    * @param waits deliver nothing before `resumeBody`, and read little
    */
   streamBody(limit: number, receiver: BodyStreamReceiver, waits = false): void {
@@ -180,8 +181,8 @@ export class Exchange extends Swept implements LinkOwner {
 
   /**
    * Begins a streamed response. Its head is sent with the first `write`.
-   * @param contentLength length of the response, or -1 for a chunked one. With a length, the exchange ends when the last byte
-   * was taken. More bytes, or an end with fewer, close the connection.
+   * @param contentLength length of the response, or -1 for a chunked one. With a length, the exchange ends when the
+   * last byte was taken. More bytes, or an end with fewer, close the connection.
    */
   begin(status: number, lines: string, contentLength = -1): void {
     const client = this.#client;
@@ -244,8 +245,9 @@ export class Exchange extends Swept implements LinkOwner {
   }
 
   /**
-   * uWS closes a connection whose client reads nothing for ten seconds, or sends less than 16 KB a second. This extends that
-   * time until its socket has drained or its body has ended. A client that reads nothing for five minutes is disconnected.
+   * uWS closes a connection whose client reads nothing for ten seconds, or sends less than 16 KB a second. This extends
+   * that time until its socket has drained or its body has ended. A client that reads nothing for five minutes is
+   * disconnected.
    */
   override onSweep(): void {
     if (this.#blocked && ++this.#stalledSweeps > mostStalledSweeps) this.cut();
@@ -330,8 +332,8 @@ export interface ExchangeListener {
   /** The client has disconnected. Nothing can be sent any more. */
   onClientGone(): void;
   /**
-   * The client has read what waited, so more can be sent. Called after `write` or `respond` has returned false, or `isBlocked`
-   * has become true at the end of the turn.
+   * The client has read what waited, so more can be sent. Called after `write` or `respond` has returned false, or
+   * `isBlocked` has become true at the end of the turn.
    */
   onDrained(): void;
   /** An internal error has ended the source of the response. Reports it to the client as far as that is possible. */

@@ -1,19 +1,19 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** Off-heap bytes that are worth a collection. */
+/** Off-heap bytes above which a collection is worthwhile. */
 const worthBytes = 16 * 1024 * 1024;
 /**
- * Sweeps without a request before a collection is made, which stops everything for some milliseconds: one soon, and
- * one when what is kept for the next request has been let go of as well.
+ * Sweeps without a request before each of two collections, which block the process for some milliseconds. The second
+ * also frees what was kept for the next request until then.
  */
 const soonSweeps = 3;
 const lateSweeps = 9;
 
 /**
- * Gives memory back after a peak. The bodies of requests lie outside of V8's heap, and V8, which collects when its
- * heap grows, sees no reason to let go of them once the traffic has gone: a worker would keep its peak for hours.
- * @param served how many requests have come since the start
+ * Creates a sweep that frees memory after a peak. Request bodies are outside V8's heap. V8 collects when its heap
+ * grows, so it would not free them when the traffic has ended, and a worker would hold its peak for hours.
+ * @param served returns the number of requests since the start
  * @returns the sweep, to be called about once a second
  */
 export function createMemorySweep(served: () => number): () => void {

@@ -6,54 +6,54 @@ import { Exchange, type SocketOffer } from './exchange.js';
 import type { RequestHead } from './request-head.js';
 import type { ClientSocket } from './socket.js';
 
-/** A request that came as a message of a WebSocket. */
+/** A request that arrived as a WebSocket message. */
 interface MessageRequest {
   readonly method: string;
   readonly path: string;
-  /** Of the request itself: its length and content type. */
+  /** Head of the request itself, with its length and content type. */
   readonly head: RequestHead;
   readonly id: Writable;
   readonly body: Buffer;
 }
 
-/** What the answer to a message becomes, as messages. */
+/** Formats the answer to a message as messages. */
 export interface MessageWords {
   /**
-   * A whole answer, as JSON text; errors have a status from 400 on.
-   * @param headers that the answer to a request over HTTP would have, by their names
+   * Formats a whole answer as JSON text. Errors have a status of 400 or more.
+   * @param headers headers that the response over HTTP would have, by name
    */
   whole(status: number, body: string, headers: Readonly<Record<string, string>>): string;
-  /** The last word of an answer that was cut. */
+  /** The last message of an answer that was cut. */
   readonly cut: string;
 }
 
-/** Who has a message served as a request. */
+/** Serves a message as a request, and receives the events of its answer. */
 export interface MessageHandler {
   readonly words: MessageWords;
-  /** Is called with the exchange, as for a request. */
+  /** Serves the exchange like that of a request. */
   serve(exchange: Exchange): void;
-  /** Says how many bytes of an unfinished event are held. @returns false when there is no room for so many */
+  /** Sets the number of bytes held of an unfinished event. @returns false if there is no memory for them */
   hold(bytes: number): boolean;
-  /** Hears of every event of the answer, as JSON text. */
+  /** Called with every event of the answer, as JSON text. */
   onEvent(event: string): void;
-  /** The answer has ended. */
+  /** Called when the answer has ended. */
   onEnd(): void;
 }
 
-/** The client of a message that is being answered, as its socket tells of it. */
+/** The client of a message that is being answered. The owner of the socket reports its events here. */
 export interface MessageClient {
-  /** Has the exchange hear that its client has left. */
+  /** Notifies the exchange that its client has disconnected. */
   leave(): void;
-  /** The client has taken what waited for it. */
+  /** To be called when the client has read what waited. */
   drained(): void;
 }
 
-/** An unfinished event that is longer is no event. */
+/** Longest unfinished event, in bytes. A longer one ends the answer. */
 const longestEvent = 64 * 1024 * 1024;
 
 /**
- * Makes an exchange of a message: its request body is the message, and the events of the stream that answers it leave
- * as messages, each with the data of one.
+ * Creates an exchange for a message, which becomes its request body. The events of the answering stream are sent as
+ * messages, each with the data of one event.
  */
 export function serveMessage(
   socket: ClientSocket,
@@ -68,7 +68,7 @@ export function serveMessage(
   return client;
 }
 
-/** The client of a request that came as a message: it is answered over a WebSocket in place of a connection. */
+/** The client side of a request that arrived as a message. Sends the answer over the WebSocket. */
 class MessageResponse implements ClientLink, MessageClient {
   readonly #socket: ClientSocket;
   readonly #handler: MessageHandler;
@@ -112,12 +112,12 @@ class MessageResponse implements ClientLink, MessageClient {
     });
   }
 
-  /** A message has come as a whole: there is nothing to stop, and no time of its own to keep to. */
+  /** No-op, as is `rearm`: a message arrives whole, so there is nothing to pause, and no timer. */
   pause(): void {}
 
   rearm(): void {}
 
-  /** A whole answer leaves as one message: however large, it is taken over. */
+  /** Sends a whole answer as one message, however large it is. */
   respond({ status, lines }: AnswerHead, body: string | Buffer): boolean {
     this.#owner?.onEnded(false);
     if (body.length > 0) {
@@ -145,7 +145,7 @@ class MessageResponse implements ClientLink, MessageClient {
     const events = this.#runs.push(chunk);
     if (this.#runs.overlong || !this.#handler.hold(this.#runs.held)) {
       this.#cut();
-      // Later: who writes expects no call yet.
+      // Deferred, since the writer expects no call during `write`.
       setImmediate(() => this.#guarded((owner) => owner.onGone()));
       return true;
     }
@@ -161,7 +161,7 @@ class MessageResponse implements ClientLink, MessageClient {
   }
 
   end(): void {
-    // The next message is answered once the client has taken this answer.
+    // The next message is answered when the client has read this answer.
     if (this.#blocked && !this.#isOver) {
       this.#ending = true;
       return;
@@ -170,7 +170,7 @@ class MessageResponse implements ClientLink, MessageClient {
     this.#finish();
   }
 
-  /** Of an answer in messages each says what it is: one that has failed has its last. */
+  /** Ends normally: each message says what it is, and the last of a failed answer reports the failure. */
   endTruncated(): boolean {
     this.end();
     return true;

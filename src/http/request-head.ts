@@ -8,11 +8,11 @@ import {
   readerOf,
 } from '../wire/passed-headers.js';
 
-/** Real vendor words beside the neutral ones, as far as header names need them. */
+/** Vendors' real words that may appear in header names, beside the neutral ones, and further header names. */
 export interface HeaderWords {
   readonly vendorc: readonly string[];
   readonly vendorg: readonly string[];
-  /** Names of headers that some upstreams get beside those that all get, in lower case. */
+  /** Names in lower case of headers that are also passed to the upstreams whose config names them. */
   readonly passed?: readonly string[];
 }
 
@@ -61,13 +61,15 @@ const readerSlots: Readonly<Record<HeaderReader, Slot>> = {
   google: Slot.Google,
 };
 
-/** A number by which to look for a name. Its letters at three places tell most names apart, and cost less than its hash. */
+/**
+ * Hash of a header name. Its length and three of its letters distinguish most names, and cost less than a full hash.
+ */
 function markOf(name: string): number {
   const last = name.length - 1;
   return last + name.charCodeAt(0) * 7 + name.charCodeAt(last >> 1) * 13 + name.charCodeAt(last) * 31;
 }
 
-/** What a place of the table remembers of the last line that was made there. */
+/** The last header line that was made at a place of the table. */
 class LastLine {
   value = '';
   line: HeadLines = noLines;
@@ -75,12 +77,14 @@ class LastLine {
   both: HeadLines = noLines;
 }
 
-/** Which header names a server reads, by lower-case name; everything else is skipped unread. */
+/**
+ * Hash table of the header names that a server reads, in lower case. Other headers are skipped without reading them.
+ */
 export class HeaderSlots {
   readonly #names: string[];
   readonly #slots: Uint8Array;
   readonly #lasts: LastLine[];
-  /** Of places in the table, a power of two: at least three of four are empty. */
+  /** Number of places minus one. The number is a power of two, and at least three of four places are empty. */
   readonly #mask: number;
 
   constructor(slots: ReadonlyMap<string, Slot>) {
@@ -97,7 +101,7 @@ export class HeaderSlots {
     }
   }
 
-  /** @returns the place of a name, or -1 for one that is not read */
+  /** @returns the place of a name, or -1 if it is not read */
   find(name: string): number {
     for (let at = markOf(name) & this.#mask; ; at = (at + 1) & this.#mask) {
       const known = this.#names[at];
@@ -111,8 +115,8 @@ export class HeaderSlots {
   }
 
   /**
-   * Lines, and behind them that of the header at a place. A client sends most of its headers with every request, one
-   * after the other: to see that they are those of the request before costs a third of checking and joining them.
+   * Appends the line of the header at a place to other lines. A client sends most of its headers with every request, in
+   * the same order. Recognising those of the previous request costs a third of checking and joining them.
    * @returns null for a value that cannot be written
    */
   withLine(place: number, before: HeadLines, value: string): HeadLines | null {
@@ -132,8 +136,8 @@ export class HeaderSlots {
 }
 
 /**
- * @param behindProxies the headers of proxies are read, too
- * @returns the header names to read, with the vendor words of the running config beside the neutral names
+ * Returns the header names to read, with the vendor words of the running config beside the neutral names.
+ * @param behindProxies whether to read the headers of proxies, too
  */
 export function headerSlots(words: HeaderWords, behindProxies: boolean): HeaderSlots {
   const slots = new Map<string, Slot>([
@@ -179,7 +183,10 @@ export function headerSlots(words: HeaderWords, behindProxies: boolean): HeaderS
   return new HeaderSlots(slots);
 }
 
-/** What the gateway reads of a request's head, copied while uWS still holds it. Absent headers are empty strings. */
+/**
+ * The part of a request's head that the gateway reads, copied while uWS still holds it. Absent headers are empty
+ * strings.
+ */
 export class RequestHead {
   query = '';
   authorization = '';
@@ -192,60 +199,62 @@ export class RequestHead {
   connection = '';
   upgrade = '';
   host = '';
-  // Of the next four the first line counts, where there are several.
+  // If one of the next four headers has several lines, the first counts.
   range = '';
   ifRange = '';
   ifNoneMatch = '';
-  /** Upstreams get these two as well. */
+  /** These two are also passed to upstreams. */
   idempotencyKey = '';
   userAgent = '';
-  /** `sec-websocket-key` and the subprotocols on offer (RFC 6455 section 4.1); one of these may hold a key. */
+  /** `sec-websocket-key` and the offered subprotocols (RFC 6455 section 4.1). A subprotocol may contain an API key. */
   socketKey = '';
   socketProtocols = '';
-  /** Of a page in a browser, and what it asks for with a preflight. */
+  /** Origin of a page in a browser, and the method and headers that a preflight requests for it. */
   origin = '';
   requestedMethod = '';
   requestedHeaders = '';
-  /** Targets that the request wants or does not: `x-gateway-target`. */
+  /** Targets that the request requires or excludes: `x-gateway-target`. */
   gatewayTarget = '';
   /**
-   * The connection's address as bytes, and what proxies say of the client (`x-forwarded-*`): read only where the config
-   * wants it, since the address costs a system call, and worth only as much as the proxy is trusted.
+   * The connection's address as bytes, and the `x-forwarded-*` headers of proxies. Read only if the config names
+   * trusted proxies, since the address costs a system call. The headers are only as reliable as the proxy.
    */
   peer: ArrayBuffer | null = null;
   forwardedFor = '';
   forwardedProto = '';
   forwardedHost = '';
-  /** Header lines of every answer to this request, CRLF before each. */
+  /** Header lines of every response to this request, each preceded by CRLF. */
   answerLines = '';
-  /** Features that the client asks its vendor for, as a header value; upstreams of that vendor alone get them. */
+  /** Beta features that the client requests of a vendor, as a header value. Passed only to upstreams of that vendor. */
   openaiBeta = '';
   vendorcBeta = '';
-  /** Header lines for an upstream. */
+  /** Header lines for every upstream. */
   forwarded: HeadLines = noLines;
-  /** The same for those upstreams alone whose config names them. */
+  /** Header lines for the upstreams whose config names them. */
   passed: HeadLines = noLines;
-  /** The same for upstreams of one vendor's protocols, and for those of OpenAI's and Anthropic's: see `HeaderReader`. */
+  /**
+   * Header lines for upstreams of both OpenAI's and Anthropic's protocols, then of one vendor's: see `HeaderReader`.
+   */
   sharedLines: HeadLines = noLines;
   openaiLines: HeadLines = noLines;
   anthropicLines: HeadLines = noLines;
   googleLines: HeadLines = noLines;
-  /** How many lines for upstreams it has. */
+  /** Number of header lines for upstreams. */
   lineCount = 0;
-  /** Name of a header with a meaning for upstreams whose value cannot be written to one; empty where there is none. */
+  /** Name of a header that upstreams interpret and whose value cannot be written to one; empty if there is none. */
   unwritable = '';
   /** Bytes announced by `content-length`, or -1. */
   contentLength = -1;
   chunked = false;
   /**
-   * Why the body's framing (RFC 9112 section 6.3) or the host that is meant (section 3.2) cannot be trusted, or null.
-   * Such a connection is closed.
+   * Why the body's framing (RFC 9112 section 6.3) or the host (section 3.2) cannot be trusted, or null. The connection
+   * of such a request is closed.
    */
   framingFault: string | null = null;
 }
 
-// uWS calls back once a header, synchronously: one callback for the process with its subject beside it spares
-// a closure for every request.
+// uWS calls back synchronously for each header. One callback for the process, with its subject in a variable, avoids a
+// closure for every request.
 let subject = new RequestHead();
 let slotsInUse = new HeaderSlots(new Map());
 
@@ -352,18 +361,20 @@ function readOfProxy(head: RequestHead, slot: Slot, value: string): void {
   else head.forwardedHost = joined(head.forwardedHost, value);
 }
 
-/** An upstream is sent no longer value of a client's, which only tells of it, and no more lines. */
+/** Longest value, and most lines, of a client's headers that are passed to upstreams only for information. */
 const longestValue = 8192;
 const mostLines = 64;
 
-/** Lines that only tell of the caller: one that cannot be read is to be ignored (W3C Trace Context section 3.2). */
+/**
+ * Adds a line that only describes the caller. One that cannot be passed on is ignored (W3C Trace Context section 3.2).
+ */
 function readForUpstreams(head: RequestHead, slot: Slot, place: number, value: string): void {
   if (value.length > longestValue || head.lineCount === mostLines) return;
   const lines = slotsInUse.withLine(place, linesIn(head, slot), value);
   if (lines !== null) setLines(head, slot, lines);
 }
 
-/** The same of a header that is told by how its name begins. */
+/** Adds the line of a header that is recognised by the beginning of its name. */
 function readByBeginning(head: RequestHead, name: string, value: string): void {
   const reader = readerByBeginning(name);
   if (reader === null || value.length > longestValue || head.lineCount === mostLines) return;
@@ -412,7 +423,7 @@ function setLines(head: RequestHead, slot: Slot, lines: HeadLines): void {
   }
 }
 
-/** What means something to the vendor of an upstream, and can be written to one. */
+/** Reads a header that a vendor's upstreams interpret, and whose value can be written. */
 function readForVendor(head: RequestHead, slot: Slot, value: string): void {
   if (slot === Slot.VendorcVersion) head.vendorcVersion = value;
   else if (slot === Slot.OpenaiBeta) head.openaiBeta = joined(head.openaiBeta, value);
@@ -426,12 +437,12 @@ function readTransferEncoding(head: RequestHead, value: string): void {
   head.chunked = true;
 }
 
-/** Several header lines of one name are one list (RFC 9110 section 5.3). */
+/** Joins header lines of one name to a list (RFC 9110 section 5.3). */
 function joined(before: string, value: string): string {
   return before === '' ? value : `${before}, ${value}`;
 }
 
-/** uWS takes the first of several lengths and acts on it; another hop may take the second, so none is trusted. */
+/** Several lengths are a fault: uWS uses the first, but another hop may use the second. */
 function readContentLength(head: RequestHead, value: string): void {
   if (head.contentLength !== -1) {
     head.framingFault = 'The request has more than one content-length header.';
@@ -450,7 +461,7 @@ function readContentLength(head: RequestHead, value: string): void {
   head.contentLength = length;
 }
 
-/** Copies what is needed of `request`, which uWS takes back as soon as its handler returns. */
+/** Copies what is needed of `request`, which is valid only until its handler returns. */
 export function readHead(request: HttpRequest, slots: HeaderSlots): RequestHead {
   const head = new RequestHead();
   subject = head;

@@ -9,31 +9,34 @@ export type RouterMatch<T> = Found<T> | MethodNotAllowed | { readonly kind: 'not
 
 export interface Router<T> {
   /**
-   * Finds what a request means. The most specific path decides (at each segment: static text, then `:action`, then
-   * one segment, then the rest), and only then the method, which is case-sensitive (RFC 9110 section 9.1); HEAD is
-   * not GET. A trailing slash counts, and no parameter takes an empty segment. A path whose parameter holds a
-   * malformed percent-escape is not found. Nothing is allocated for a path without parameters.
-   * @param path as in the request target, without the query.
+   * Finds the route of a request.
+   *
+   * The most specific path is chosen first: at each segment static text, then `:action`, then a parameter of one
+   * segment, then one of the rest. The method is compared only after that. It is case-sensitive (RFC 9110 section 9.1),
+   * and HEAD is not GET. A trailing slash is significant, and no parameter matches an empty segment. A path with a
+   * malformed percent-escape in a parameter is not found. Nothing is allocated for a path without parameters.
+   * @param path path of the request target, without the query
    */
   find(method: string, path: string): RouterMatch<T>;
 }
 
 const notFound = Object.freeze({ kind: 'notFound' } as const);
 const slash = 0x2f;
-// What is still to be tried at a node: everything, no static text, or the greedy parameter alone.
+// What remains to be tried at a node: everything, everything but static text, or only the greedy parameter.
 const tryAll = 0;
 const tryWildcards = 1;
 const tryGreedy = 2;
 const methodSyntax = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 
 /**
- * Builds a radix tree over the entries; it cannot change afterwards. By hand, since find-my-way 9.10 takes 70 ns for a path
- * without parameters among the gateway's 180, where this takes 9, and does not tell which other methods a path has.
- * @throws Error for a bad path, a bad method, a route given twice, or a parameter with two names at one place.
+ * Builds a radix tree over the entries, which cannot change afterwards. find-my-way 9.10 is not used: it takes 70 ns
+ * for a path without parameters among the gateway's 180, where this takes 9, and does not report the other methods of a
+ * path.
+ * @throws Error for an invalid path or method, a duplicate route, or a parameter with two names at one place
  */
 export function createRouter<T>(entries: readonly RouterEntry<T>[]): Router<T> {
   const root = createNode<T>('');
-  // At each segment static text comes first, so a path that a route has word for word means that route.
+  // Static text comes first at each segment, so a path that is literally a route's path matches that route.
   const plain = new Map<string, Leaf<T>>();
   for (const { method, path, value } of entries) {
     if (!methodSyntax.test(method)) throw new Error(`'${method}' is not a method name (route '${path}').`);
@@ -58,14 +61,14 @@ export function createRouter<T>(entries: readonly RouterEntry<T>[]): Router<T> {
 
 interface Walk<T> {
   locate(path: string): Leaf<T> | null;
-  /** Parameters of the path that `locate` saw last, or null for a malformed escape. */
+  /** Returns the parameters of the last path passed to `locate`, or null for a malformed escape. */
   readParams(names: readonly string[], path: string): Record<string, string> | null;
 }
 
 /**
- * One walker serves all requests, since a walk never yields: its stack of branches not taken is kept in parallel
- * arrays and never given back. A node is reached at one offset of a path at most (only the last part of a route may
- * span segments), so backtracking tries nothing twice.
+ * Creates the walker for all requests. One is enough, since a walk is synchronous. Its stack of untried branches is
+ * held in parallel arrays that are never freed. Each node is reached at no more than one offset of a path, since only
+ * the last part of a route may span segments. Backtracking therefore tries nothing twice.
  */
 function createWalk<T>(root: Node<T>): Walk<T> {
   const starts: number[] = [];
@@ -144,7 +147,7 @@ function createWalk<T>(root: Node<T>): Walk<T> {
   return { locate, readParams };
 }
 
-/** Where the node's action that ends the path, behind its last colon, leads; or null. */
+/** Returns the leaf of the node's action that follows the path's last colon, or null. */
 function actionLeaf<T>(node: Node<T>, path: string, offset: number): Leaf<T> | null {
   if (node.actions.length === 0) return null;
   const colon = path.lastIndexOf(':');
@@ -184,45 +187,45 @@ interface Found<T> {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** The path is known, the method is not; `allow` is the value of the `Allow` header. */
+/** The path exists, but not with the request's method. `allow` is the value of the `Allow` header. */
 interface MethodNotAllowed {
   readonly kind: 'methodNotAllowed';
   readonly allow: string;
 }
 
-/** The end of a path: its methods, and beside them the answers, made at registration. */
+/** The end of a path: its methods, and their results, which are made at registration. */
 interface Leaf<T> {
   /** Names of the path's parameters, in order. */
   readonly names: readonly string[];
   readonly methods: string[];
-  /** Parallel to `methods`; without parameters. */
+  /** Results without parameters, parallel to `methods`. */
   readonly answers: Found<T>[];
   notAllowed: MethodNotAllowed;
 }
 
 /**
- * A place in the tree, reached after `prefix`. The wildcards are those that may begin here; they share one name,
- * so that a parameter has the same meaning whichever route matches.
+ * A place in the tree, reached after `prefix`. All parameters that may begin here share one name, so that a parameter
+ * has the same meaning whichever route matches.
  */
 interface Node<T> {
   prefix: string;
-  /** First character codes of the children, beside them: a scan of few integers costs less than a Map. */
+  /** First character codes of the children, parallel to them: scanning a few integers costs less than a Map. */
   readonly codes: number[];
   readonly children: Node<T>[];
   leaf: Leaf<T> | null;
-  /** Name of the parameter that may begin here, or null where none does. */
+  /** Name of the parameters that may begin here, or null if there are none. */
   name: string | null;
-  /** Parallel: the action behind the last colon, and where it leads. */
+  /** Actions that may follow the last colon, and their leaves, in parallel. */
   readonly actions: string[];
   readonly actionLeaves: Leaf<T>[];
-  /** Where a parameter of one segment leads. */
+  /** The node after a parameter of one segment. */
   parameter: Node<T> | null;
   greedy: Leaf<T> | null;
 }
 
 const noParams: Readonly<Record<string, string>> = Object.freeze({});
 
-/** Makes a node with nothing below it. */
+/** Creates a node without children. */
 function createNode<T>(prefix: string): Node<T> {
   return {
     prefix,
@@ -238,8 +241,8 @@ function createNode<T>(prefix: string): Node<T> {
 }
 
 /**
- * Finds the leaf of a path below `root`, and makes what is missing on the way.
- * @throws Error when the path names a parameter otherwise than another route does at the same place.
+ * Finds the leaf of a path below `root`, and creates missing nodes.
+ * @throws Error if another route has a parameter with a different name at the same place
  */
 function leafFor<T>(root: Node<T>, parts: readonly PathPart[]): Leaf<T> {
   let node = root;
@@ -274,7 +277,7 @@ function addMethod<T>(leaf: Leaf<T>, method: string, value: T): void {
   leaf.notAllowed = refusal(leaf.methods);
 }
 
-/** The child that continues with `path` at `offset`, or null. */
+/** Returns the child whose prefix matches `path` at `offset`, or null. */
 function staticChild<T>(node: Node<T>, path: string, offset: number): Node<T> | null {
   const index = node.codes.indexOf(path.charCodeAt(offset));
   if (index === -1) return null;
@@ -306,7 +309,7 @@ function actingLeaf<T>(node: Node<T>, action: string, names: readonly string[]):
   return leaf;
 }
 
-/** Follows static text from a node, splitting a child where the text leaves its prefix half-way. */
+/** Follows static text from a node. Splits a child if the text differs from its prefix half-way. */
 function descend<T>(from: Node<T>, text: string): Node<T> {
   let node = from;
   let rest = text;
@@ -348,9 +351,9 @@ type PathPart =
   | { readonly kind: 'static'; readonly text: string }
   /** `{name}`: one segment. */
   | { readonly kind: 'parameter'; readonly name: string }
-  /** `{name}:action`, last: everything up to the path's last `:action`. */
+  /** `{name}:action`, only last: everything up to the path's last `:action`. */
   | { readonly kind: 'suffix'; readonly name: string; readonly action: string }
-  /** `{name...}`, last: everything that is left. */
+  /** `{name...}`, only last: the rest of the path. */
   | { readonly kind: 'greedy'; readonly name: string };
 
 // A name starts with a letter, so it can never be `__proto__`.
@@ -358,8 +361,8 @@ const wildcard = /^\{([A-Za-z][A-Za-z0-9_]*)(\.\.\.)?\}(?::([A-Za-z0-9_-]+))?$/;
 const staticText = /^[^{}?#\s]*$/;
 
 /**
- * Reads a route's path: static text, `{name}`, and as the last segment `{name}:action` or `{name...}`.
- * @throws Error when the text is not of this syntax.
+ * Parses a route's path: static text, `{name}`, and as the last segment `{name}:action` or `{name...}`.
+ * @throws Error if the text does not have this syntax
  */
 function parsePath(path: string): readonly PathPart[] {
   if (!path.startsWith('/')) throw syntaxError(path, 'it must begin with a slash');

@@ -45,10 +45,15 @@ interface ServerOptions {
 const sweepMs = 4000;
 /** Bytes of unused buffers that are kept for request bodies. */
 const pooledBytes = 64 * 1024 * 1024;
-/** A turn of the event loop this short has accepted no connection and no request; and how long to wait for such a turn. */
+/**
+ * A turn of the event loop this short has accepted no connection and no request; and how long to wait for such a turn.
+ */
 const quietMs = 0.02;
 const quietPatienceMs = 200;
-/** Time from the end of listening to the first response that closes its connection, if nothing is known of other workers. */
+/**
+ * Time from the end of listening to the first response that closes its connection, if nothing is known of other
+ * workers.
+ */
 const drainDelayMs = 100;
 /** How long requests are still served on connections that were idle when the drain began. */
 const drainGraceMs = 300;
@@ -151,12 +156,13 @@ export class Server {
   }
 
   /**
-   * Stops accepting connections, and closes each connection after its response. Resolves when the last exchange has ended.
+   * Stops accepting connections, and closes each connection after its response. Resolves when the last exchange has
+   * ended.
    * @param graceMs how long requests on idle connections are still served after that. Default: a moment
    */
   async drain(graceMs = drainGraceMs): Promise<void> {
-    // Clients reconnect after `connection: close`. If another worker were still about to stop listening, they could land in its
-    // queue and be reset. A caller that has stopped listening beforehand has waited for all workers.
+    // Clients reconnect after `connection: close`. If another worker were still about to stop listening, they could
+    // land in its queue and be reset. A caller that has stopped listening beforehand has waited for all workers.
     const delayMs = this.#listening === null ? 0 : drainDelayMs;
     await this.stopListening();
     const host = this.#host;
@@ -226,8 +232,8 @@ export class Server {
     }
     if (context !== null) exchange.offer = { response, context, host: this.#host };
     const { onRequest } = this.#options;
-    // While a response is pending, uWS closes a connection on which another request begins. Bytes behind a request of ambiguous
-    // length are therefore never read as a request.
+    // While a response is pending, uWS closes a connection on which another request begins. Bytes behind a request of
+    // ambiguous length are therefore never read as a request.
     if (head.framingFault === null) onRequest(exchange);
     else setImmediate(guard('request', exchange, () => onRequest(exchange)));
   }
@@ -259,8 +265,9 @@ export class Server {
 }
 
 /**
- * Waits for a nearly idle turn of the event loop. Each turn begins by accepting every connection in the listener's queue. The
- * system resets connections that arrive between that and the close of the socket, so an idle turn loses the fewest.
+ * Waits for a nearly idle turn of the event loop. Each turn begins by accepting every connection in the listener's
+ * queue. The system resets connections that arrive between that and the close of the socket, so an idle turn loses the
+ * fewest.
  */
 function quietTurn(): Promise<void> {
   return new Promise((resolve) => {

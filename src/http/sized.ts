@@ -1,14 +1,14 @@
 import type { HttpResponse } from 'uWebSockets.js';
 
-/** How an answer stands: the client takes it, or has to take what `waiting` bytes there are, or has been given all. */
+/** State of a response: more can be written, bytes wait for the client, or all were written. */
 export type SizedState = 'flowing' | 'waiting' | 'complete';
 
-/** uWS collects so much inside `cork`, and does not tell whether the socket took it. */
+/** Bytes that uWS buffers inside `cork`, without reporting whether the socket took them. */
 const corkedBytes = 16 * 1024;
 
 /**
- * An answer of known length on its way, written with `tryEnd`: uWS keeps nothing of it, what the socket does not take
- * waits here. The response must not be touched after `complete`.
+ * A response of known length, written with `tryEnd`. uWS buffers none of it: what the socket does not take waits here.
+ * uWS's response object must not be touched after `complete`.
  */
 export class SizedAnswer {
   readonly length: number;
@@ -17,7 +17,7 @@ export class SizedAnswer {
   #offset = 0;
   #complete = false;
   #rest: Buffer | null = null;
-  /** What was written after it. */
+  /** Pieces that were written after `#rest`. */
   #later: Buffer[] | null = null;
 
   constructor(response: HttpResponse, length: number) {
@@ -26,8 +26,8 @@ export class SizedAnswer {
   }
 
   /**
-   * Sends a piece; all of them together must not be longer than the answer.
-   * @param writeHead for the first piece, else null
+   * Sends a piece. All pieces together must not be longer than the response.
+   * @param writeHead writes the head before the first piece; null for any other
    */
   write(chunk: Buffer, writeHead: (() => void) | null): SizedState {
     if (this.#rest !== null) {
@@ -36,8 +36,9 @@ export class SizedAnswer {
       return 'waiting';
     }
     const { length } = chunk;
-    // What is small is always taken inside a cork, and an answer that seems to be complete is given ten seconds to
-    // drain and is cut then. So its last byte goes alone: it is refused as long as anything before it waits.
+    // uWS always takes small pieces inside a cork, and closes a response that seems complete if it has not drained
+    // after ten seconds. Its last byte is therefore written alone: uWS does not take that while anything before it
+    // waits.
     const small = length <= corkedBytes;
     let taken = 0;
     this.#response.cork(() => {
@@ -55,13 +56,15 @@ export class SizedAnswer {
     return 'waiting';
   }
 
-  /** Keeps what uWS has not taken of the whole answer, which was offered to it before. */
+  /** Keeps the part of a whole response that uWS has not taken when it was offered before. */
   queue(body: Buffer): void {
     this.#offset = this.#response.getWriteOffset();
     this.#rest = Buffer.from(body.subarray(this.#offset));
   }
 
-  /** Sends what waits, as far as the client takes it. Only in uWS's `onWritable`, where nothing is corked. */
+  /**
+   * Sends as much of what waits as the socket takes. To be called only in `onWritable` of uWS, where nothing is corked.
+   */
   flush(): SizedState {
     for (;;) {
       const rest = this.#rest;
@@ -77,7 +80,7 @@ export class SizedAnswer {
     }
   }
 
-  /** @returns how many of the bytes were taken */
+  /** @returns the number of bytes that were taken */
   #offer(bytes: Buffer): number {
     this.#complete = this.#response.tryEnd(bytes, this.length)[1];
     if (this.#complete) return bytes.length;

@@ -11,42 +11,42 @@ import { type FaultPlace, type Guarded, guardEach } from '../errors.js';
 import { closeCode } from '../wire/close-code.js';
 import type { Exchange, ExchangeHost } from './exchange.js';
 
-/** What the owner of a client's WebSocket hears of it. */
+/** Receives the events of a client's WebSocket. Its owner implements it. */
 export interface ClientSocketListener extends Guarded {
-  /** A whole message. The bytes are valid only until the call returns. */
+  /** Called with a whole message. The bytes are valid only until the call returns. */
   onMessage(data: Buffer, isBinary: boolean): void;
-  /** The client does not take at once what is sent: nothing more should be, until `onDrained`. */
+  /** Called when the client is too slow: send nothing more until `onDrained`. */
   onBlocked(): void;
-  /** The client has taken what waited. */
+  /** Called when the client has read what waited. */
   onDrained(): void;
-  /** The socket has ended, by either side; nothing is called after it. 1006: without a close frame. */
+  /** Called when either side has ended the socket, as the last call. 1006: without a close frame. */
   onClosed(code: number, reason: string): void;
 }
 
-/** Bytes that belong together, counted as one sum. */
+/** Counter of bytes that are held for one purpose. */
 export interface HeldPart {
-  /** Says how many they are now. @returns false when there is no room for more, and they are what they were */
+  /** Sets the number of bytes. @returns false if there is no memory for more; the number is then unchanged */
   hold(bytes: number): boolean;
 }
 
-/** The memory of a socket: what its client has not taken, and what uWS has set aside for the client's messages. */
+/** The memory of a socket: bytes that its client has not read, and uWS's buffer for the client's messages. */
 export interface SocketRooms {
   readonly unread: HeldPart;
   readonly received: HeldPart;
   /**
-   * A message has come: others may be cut for what they hold.
-   * @returns false when so much comes from where it comes from that it may not go on
+   * Called when a message has arrived. May close other sockets because of the memory that they hold.
+   * @returns false if the socket's key sends so much that the socket has to end
    */
   arrived(bytes: number, now: number): boolean;
-  /** Its owner has been busy with the message for so long. */
+  /** Called with the milliseconds that the owner has spent on the message. */
   took(ms: number): void;
 }
 
-/** Limits that hold for every socket of a server, as long as it runs. */
+/** Limits of every socket of a server. They cannot change while it runs. */
 export interface SocketLimits {
-  /** Largest message, in bytes: uWS cuts the connection at the head of a frame with which one becomes larger. */
+  /** Largest message in bytes. uWS closes the connection at the head of a frame with which a message exceeds it. */
   readonly messageBytes: number;
-  /** Silence after which a client that answers no ping is given up, in seconds: 8 to 960. */
+  /** Seconds of silence after which a client that answers no ping is disconnected: 8 to 960. */
   readonly idleSeconds: number;
 }
 
@@ -60,21 +60,24 @@ interface SocketData {
 }
 
 const noBytes = Buffer.alloc(0);
-/** What may wait for a client that does not read, beside the message that it is taking. */
+/** Most bytes that may wait for a client, beside the largest message that it is reading. */
 const mostUnreadBytes = 512 * 1024;
-/** uWS keeps room for the largest message that did not come in one read. Of smaller ones it is not worth a count. */
+/** uWS keeps a buffer for the largest message that did not arrive in one read. Up to this size it is not counted. */
 const receivedBytes = 64 * 1024;
-/** A client is told why it is refused where its largest message was no longer: uWS keeps the room until it has left. */
+/**
+ * A refused client gets a reason only if its largest message was at most this long: uWS keeps the buffer until it
+ * leaves.
+ */
 const toldBytes = 1024 * 1024;
-/** Pings of a client in a second: each costs a call out of uWS. */
+/** Most pings of a client per second, since each costs a callback from uWS. */
 const mostPings = 100;
 
-/** The reason with which uWS tells of a message that is too large. */
+/** The reason that uWS reports for a message that is too large. */
 export const tooBigReason = 'Received too big message';
 
 /**
  * A client's WebSocket (RFC 6455). uWS joins fragments, answers pings, sends its own, and checks that text is UTF-8. It
- * cannot be told to stop reading: what comes has to be taken.
+ * cannot pause reading, so everything that arrives has to be accepted.
  */
 export class ClientSocket implements Guarded {
   readonly #listener: ClientSocketListener;
@@ -83,11 +86,11 @@ export class ClientSocket implements Guarded {
   #socket: WebSocket<SocketData> | null = null;
   #blocked = false;
   #waiting: Message[] = [];
-  /** The largest message that was sent since the client last had taken everything. */
+  /** Size of the largest message sent since the client had last read everything. */
   #underWay = 0;
   #largestReceived = receivedBytes;
   #pings = 0;
-  /** When the last frame of the client was whole, and since when it owes a pong, or 0; of `performance.now()`. */
+  /** Times of `performance.now()`: of the client's last whole frame, and since when it owes a pong, or 0. */
   #heardAt = performance.now();
   #askedAt = 0;
 
@@ -101,23 +104,23 @@ export class ClientSocket implements Guarded {
     return this.#socket !== null;
   }
 
-  /** The client has to take what waits. */
+  /** Whether the client has to read what waits before more may be sent. */
   get isBlocked(): boolean {
     return this.#blocked;
   }
 
-  /** Bytes that uWS holds for it, as far as they are counted. */
+  /** The counted part of the bytes that uWS holds for this socket. */
   get countedBytes(): number {
     const received = this.#largestReceived > receivedBytes ? this.#largestReceived : 0;
     return received + (this.#blocked ? (this.#socket?.getBufferedAmount() ?? 0) : 0);
   }
 
-  /** For how long the client has owed a pong: it may be within a frame that does not end. */
+  /** Returns for how long the client has owed a pong. It may be within a frame that does not end. */
   silence(now: number): number {
     return this.#askedAt === 0 ? 0 : now - this.#askedAt;
   }
 
-  /** Asks for a sign of life, unless one is owed already, or came within `ms`. */
+  /** Sends a ping, unless a pong is owed already, or a frame has arrived within `ms`. */
   ask(now: number, ms: number): void {
     if (this.#socket === null || this.#askedAt !== 0 || now - this.#heardAt < ms) return;
     this.#askedAt = now;
@@ -125,7 +128,10 @@ export class ClientSocket implements Guarded {
     this.#settle();
   }
 
-  /** To be called about once a second. @param idleMs within which a client has to end a frame, if only a pong */
+  /**
+   * To be called about once a second.
+   * @param idleMs time within which a client has to complete a frame, if only a pong
+   */
   check(now: number, idleMs: number): void {
     this.#pings = 0;
     if (this.silence(now) <= idleMs / 2) this.ask(now, idleMs / 2);
@@ -133,21 +139,21 @@ export class ClientSocket implements Guarded {
     else this.cut();
   }
 
-  /** Ends it because of what its client does: with 1013 where that does not read, else with 1008. */
+  /** Ends the socket because of its client's behaviour: with 1013 if the client does not read, else with 1008. */
   refuse(reason: string): void {
     this.flush();
     this.#socket?.end(this.#blocked ? closeCode.tryLater : closeCode.policy, reason);
   }
 
-  /** Cuts the connection, and with it what uWS holds for it, which a close frame would leave there for a while. */
+  /** Closes the connection without a close frame, which frees uWS's buffers immediately instead of after a while. */
   cut(): void {
     this.#socket?.close();
   }
 
   /**
-   * Sends a message. The bytes are taken over, and must not change any more. They leave when the callback that is
-   * running has ended, together with what else it sends.
-   * @returns false when the client does not keep up
+   * Sends a message when the current callback has ended, together with its other messages. Takes ownership of the
+   * bytes.
+   * @returns false if the client is too slow
    */
   send(data: Buffer | string, isBinary: boolean): boolean {
     if (this.#waiting.length === 0) process.nextTick(flushGuarded, this);
@@ -155,19 +161,19 @@ export class ClientSocket implements Guarded {
     return !this.#blocked;
   }
 
-  /** Sends a message with the next `flush`, until when its bytes must not change. */
+  /** Sends a message with the next `flush`. Its bytes must not change until then. */
   gather(data: Buffer | string, isBinary: boolean): void {
     if (this.#socket !== null) this.#waiting.push({ data, isBinary });
   }
 
-  /** Hands what was sent to the system. */
+  /** Writes the messages that wait for the end of the callback. */
   flush(): void {
     const socket = this.#socket;
     const waiting = this.#waiting;
     if (socket === null || waiting.length === 0) return;
     if (waiting.length === 1) sendAll(socket, waiting);
     else socket.cork(() => sendAll(socket, waiting));
-    // The owner of a socket may end it in its callbacks, and nobody but uWS.
+    // The socket may have ended during the write.
     const isTaken = this.#socket === null || socket.getBufferedAmount() === 0;
     if (!isTaken)
       for (const { data } of waiting) this.#underWay = Math.max(this.#underWay, Buffer.byteLength(data));
@@ -175,7 +181,7 @@ export class ClientSocket implements Guarded {
     if (!isTaken) this.#settle();
   }
 
-  /** Looks at what waits for the client, after something was sent. */
+  /** Checks what waits for the client, after a write. */
   #settle(): void {
     const socket = this.#socket;
     if (socket === null) return;
@@ -189,7 +195,7 @@ export class ClientSocket implements Guarded {
     }
   }
 
-  /** Sends a close frame and ends the connection; `onClosed` follows, perhaps at once. */
+  /** Sends a close frame and ends the connection. `onClosed` follows, possibly before this returns. */
   close(code: number, reason: string): void {
     try {
       this.flush();
@@ -198,7 +204,7 @@ export class ClientSocket implements Guarded {
     }
   }
 
-  /** Ends the session: its owner first, with what it has to say, then the socket with 1011. */
+  /** Reports the fault to the owner, which may still send something, and then ends the socket with 1011. */
   onFault(where: FaultPlace, fault: unknown): void {
     try {
       this.#listener.onFault(where, fault);
@@ -208,7 +214,7 @@ export class ClientSocket implements Guarded {
     }
   }
 
-  /** Called when the connection has become one of WebSocket. */
+  /** Called when the connection has been upgraded. */
   opened(socket: WebSocket<SocketData>): void {
     this.#socket = socket;
     this.#host.open++;
@@ -234,13 +240,15 @@ export class ClientSocket implements Guarded {
     this.#rooms.took(performance.now() - heardAt);
   }
 
-  /** Ends it for a message that cannot be taken: with 1013, or without a word where that would keep too much. */
+  /**
+   * Ends the socket for a message that cannot be accepted: with 1013, or without a close frame if that holds too much.
+   */
   #turnAway(bytes: number, reason: string): void {
     if (this.#blocked || Math.max(bytes, this.#largestReceived) > toldBytes) this.cut();
     else this.close(closeCode.tryLater, reason);
   }
 
-  /** uWS has answered a ping of the client. */
+  /** Called when uWS has answered a ping of the client. */
   pinged(): void {
     this.#answered();
     if (++this.#pings > mostPings) this.refuse('Too many pings.');
@@ -261,7 +269,7 @@ export class ClientSocket implements Guarded {
     if (!this.#blocked || this.#socket === null) return;
     const unread = this.#socket.getBufferedAmount();
     this.#rooms.unread.hold(unread);
-    // It reads: what it is asked waits behind the rest.
+    // The client reads, even if the ping to it still waits behind other bytes.
     this.#answered();
     if (unread > 0) return;
     this.#blocked = false;
@@ -271,7 +279,7 @@ export class ClientSocket implements Guarded {
 
   ended(code: number, reason: string): void {
     const wasOpen = this.#socket !== null;
-    // Without a close frame uWS holds nothing any more.
+    // Without a close frame uWS no longer holds anything.
     if (code === closeCode.broken) this.#rooms.unread.hold(0);
     this.#socket = null;
     this.#waiting = [];
@@ -297,9 +305,9 @@ function sendAll(socket: WebSocket<SocketData>, messages: readonly Message[]): v
 }
 
 /**
- * Makes a WebSocket of an exchange whose request asked for one, in place of an answer: the exchange has then ended.
- * @param protocol the subprotocol that is agreed on; empty for none
- * @returns null when the client has left
+ * Upgrades the connection of an exchange to a WebSocket, instead of sending a response. Ends the exchange.
+ * @param protocol the selected subprotocol; empty for none
+ * @returns null if the client has disconnected
  */
 export function acceptSocket(
   exchange: Exchange,
@@ -314,11 +322,11 @@ export function acceptSocket(
   const socket = new ClientSocket(listener, offer.host, rooms);
   try {
     response.cork(() => response.writeStatus('101 Switching Protocols').writeHeader('x-request-id', id));
-    // Not inside `cork`, the one exception: when the socket stays where it is in memory, uWS goes on after the callback
-    // as if it were a response still, and what it then takes for its state may say that the connection is to be closed.
+    // Unlike other writes, not inside `cork`: if the upgraded socket stays at its place in memory, uWS continues after
+    // the callback as if it were still a response, and may misread its state as an order to close the connection.
     response.upgrade<SocketData>({ socket }, head.socketKey, protocol, '', offer.context);
   } catch (fault) {
-    // The exchange has ended: nobody else would.
+    // Nothing else would close it, since the exchange has ended.
     response.close();
     throw fault;
   }
@@ -326,8 +334,8 @@ export function acceptSocket(
 }
 
 /**
- * Has a server take requests for a WebSocket on some paths: `onOffer` hears of each as a request handler does. Requests
- * without the headers of an upgrade go their usual way, or come without a context.
+ * Makes a server accept WebSocket requests on some paths. Calls `onOffer` for each, as it would call a request handler.
+ * A request without a complete set of upgrade headers is handled as a plain request, or passed without a context.
  */
 export function takeSockets(
   app: TemplatedApp,
@@ -338,7 +346,7 @@ export function takeSockets(
   const behavior: WebSocketBehavior<SocketData> = {
     maxPayloadLength: limits.messageBytes,
     idleTimeout: limits.idleSeconds,
-    // The owner stops its source at the first sign of a slow client; nothing is to be dropped.
+    // No limit: the owner stops its source as soon as the client is slow, and uWS must not drop messages.
     maxBackpressure: 0,
     upgrade: (response, request, context) =>
       onOffer(response, request, asksForSocket(request) ? context : null),
@@ -360,7 +368,7 @@ function ownerOf(socket: WebSocket<SocketData>): ClientSocket {
   return socket.getUserData().socket;
 }
 
-/** Whether the rest of the upgrade's headers is there (RFC 6455 section 4.2.1): of them uWS looks at the key alone. */
+/** Whether the upgrade's other headers are present (RFC 6455 section 4.2.1): uWS checks only the key. */
 function asksForSocket(request: HttpRequest): boolean {
   return (
     request.getHeader('upgrade').toLowerCase() === 'websocket' &&

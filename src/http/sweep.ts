@@ -1,6 +1,6 @@
 import { type FaultPlace, type Guarded, handFault } from '../errors.js';
 
-/** What is looked at every so often for as long as it waits: a body that does not come, a client that does not read. */
+/** Something that is checked periodically while it waits, such as for a body to arrive or a client to read. */
 export abstract class Swept implements Guarded {
   sweptBefore: Swept | null = null;
   sweptAfter: Swept | null = null;
@@ -11,7 +11,7 @@ export abstract class Swept implements Guarded {
   abstract onFault(where: FaultPlace, fault: unknown): void;
 }
 
-/** What is due at every sweep. A doubly linked list, since every call enters and leaves it and a `Set` costs more. */
+/** The members of a sweep. A doubly linked list, since every call is added and removed, and a `Set` costs more. */
 export class SweepList {
   #first: Swept | null = null;
   #size = 0;
@@ -29,7 +29,7 @@ export class SweepList {
     this.#size++;
   }
 
-  /** Does nothing for one that is not in the list. */
+  /** No-op for one that is not in the list. */
   remove(member: Swept): void {
     if (!member.isSwept) return;
     const { sweptBefore: before, sweptAfter: after } = member;
@@ -50,7 +50,7 @@ export class SweepList {
       } catch (fault) {
         handFault(member, 'timer', fault);
       }
-      // It may remove itself, and no other.
+      // A member may remove itself, but no other.
       member = after;
     }
   }

@@ -17,9 +17,9 @@ export const mostHeldBytes = 4096;
 const batchBytes = 128 * 1024;
 
 /**
- * Collects small responses and small pieces of streams, and writes them at the end of the turn of the event loop. Reading all
- * input and then writing all output costs less than alternating: clients wake up once for many pieces, and each half stays in
- * the processor's caches (measured with 300 streams: 7 % of the CPU time of an event).
+ * Collects small responses and small pieces of streams, and writes them at the end of the turn of the event loop.
+ * Reading all input and then writing all output costs less than alternating: clients wake up once for many pieces, and
+ * each half stays in the processor's caches (measured with 300 streams: 7 % of the CPU time of an event).
  */
 export class TurnWrites {
   readonly #batch = Buffer.allocUnsafeSlow(batchBytes);
@@ -76,8 +76,8 @@ export class TurnWrites {
 /** Whole responses up to this size are written at once, since they fit into any socket's buffer. */
 const directBytes = 16 * 1024;
 /**
- * uWS silently closes a connection that has been idle for 8 to 12 s. A client that knows a shorter time does not send its next
- * request into that close: undici honours this header, and so do Node's agents with a timeout.
+ * uWS silently closes a connection that has been idle for 8 to 12 s. A client that knows a shorter time does not send
+ * its next request into that close: undici honours this header, and so do Node's agents with a timeout.
  */
 const keepAliveLine = '\r\nkeep-alive: timeout=7';
 const closeLine = '\r\nconnection: close';
@@ -91,8 +91,8 @@ const statusLines: string[] = [];
 for (const [code, reason] of Object.entries(STATUS_CODES)) statusLines[Number(code)] = `${code} ${reason}`;
 
 /**
- * The response to an HTTP request. This is the only place that knows uWS's rules: the response object is never touched after an
- * abort or its end, everything is written inside `cork`, and what uWS buffers stays bounded.
+ * The response to an HTTP request. This is the only place that knows uWS's rules: the response object is never touched
+ * after an abort or its end, everything is written inside `cork`, and what uWS buffers stays bounded.
  */
 export class UwsResponse implements ClientLink, TurnSink {
   readonly #response: HttpResponse;
@@ -100,7 +100,9 @@ export class UwsResponse implements ClientLink, TurnSink {
   readonly #turnWrites: TurnWrites;
   /** Something waits for the end of the turn. */
   #isHeld = false;
-  /** uWS has seen `connection: close` in the request, and closes after the response without sending that header itself. */
+  /**
+   * uWS has seen `connection: close` in the request, and closes after the response without sending that header itself.
+   */
   readonly #isToldToClose: boolean;
   #owner: LinkOwner | null = null;
   /** Head of a streamed response until it is sent, or of a whole one that waits for the end of the turn. */
@@ -159,9 +161,9 @@ export class UwsResponse implements ClientLink, TurnSink {
   }
 
   /**
-   * Restarts uWS's timer of ten seconds, and reading from a paused socket. `resume` does both. It polls for the events that the
-   * last `pause` has seen, possibly of another socket, so it is never called without a `pause` before. `pause` stops the timer.
-   * uWS stops a timer that runs when a body is complete, but not one that is started later.
+   * Restarts uWS's timer of ten seconds, and reading from a paused socket. `resume` does both. It polls for the events
+   * that the last `pause` has seen, possibly of another socket, so it is never called without a `pause` before. `pause`
+   * stops the timer. uWS stops a timer that runs when a body is complete, but not one that is started later.
    */
   rearm(): void {
     this.#response.pause();
@@ -212,8 +214,8 @@ export class UwsResponse implements ClientLink, TurnSink {
   respondEmpty(head: AnswerHead, contentLength: number | null): void {
     const { status } = head;
     const closes = this.#atOnce.isTooMany() || head.closes;
-    // uWS waits for as many bytes as the length that it is told, and closes only after a response with one. A connection that has
-    // to end is therefore closed here, once the head is sent.
+    // uWS waits for as many bytes as the length that it is told, and closes only after a response with one. A
+    // connection that has to end is therefore closed here, once the head is sent.
     const length = contentLength === null ? '' : `\r\ncontent-length: ${contentLength}`;
     const lines = head.lines + length;
     if (closes) {
@@ -227,7 +229,9 @@ export class UwsResponse implements ClientLink, TurnSink {
     });
   }
 
-  /** Writes `connection: close` into the head during a drain. uWS would write it into the body at the end of a stream. */
+  /**
+   * Writes `connection: close` into the head during a drain. uWS would write it into the body at the end of a stream.
+   */
   begin(head: AnswerHead, contentLength: number): void {
     this.#head = head;
     this.#lines = head.lines;
@@ -311,8 +315,8 @@ export class UwsResponse implements ClientLink, TurnSink {
   }
 
   /**
-   * Writes one byte of white space, which has no meaning between events. uWS drops its buffer when it closes a connection, and
-   * only a write reports whether anything is still buffered.
+   * Writes one byte of white space, which has no meaning between events. uWS drops its buffer when it closes a
+   * connection, and only a write reports whether anything is still buffered.
    */
   endTruncated(): boolean {
     this.#releaseHeld();
@@ -352,8 +356,9 @@ export class UwsResponse implements ClientLink, TurnSink {
   }
 
   /**
-   * uWS buffers what the socket does not take, and a write reports only whether anything is left. After a stall, one byte is
-   * therefore written first. While that meets a backlog, the rest of the chunk waits here, and never more than one chunk.
+   * uWS buffers what the socket does not take, and a write reports only whether anything is left. After a stall, one
+   * byte is therefore written first. While that meets a backlog, the rest of the chunk waits here, and never more than
+   * one chunk.
    */
   #writeBounded(chunk: Buffer): boolean {
     const response = this.#response;
@@ -414,8 +419,8 @@ export class UwsResponse implements ClientLink, TurnSink {
   }
 
   /**
-   * uWS may still buffer a part of the last piece, which only another write reports. For events and JSON this writes one byte of
-   * white space, which has no meaning there. Other responses end without this check.
+   * uWS may still buffer a part of the last piece, which only another write reports. For events and JSON this writes
+   * one byte of white space, which has no meaning there. Other responses end without this check.
    */
   #mayKeepSome(): boolean {
     return this.#backlog && isText.test(this.#lines) && !isEncoded.test(this.#lines);
@@ -462,13 +467,14 @@ const smallPiece = 64;
 const mostSmallPieces = 200_000;
 
 /**
- * Bounds the responses that a server sends while it still reads, such as refusals and model lists. uWS delivers all requests of
- * one read before anything else runs: thousands, if a client pipelines without waiting, and on hundreds of sockets. The first are
- * answered. Beyond the bound, each connection is closed with its next response, and uWS drops the requests behind it. Responses
- * that wait for anything need no bound, since uWS closes a connection on which the next request arrives before the response.
+ * Bounds the responses that a server sends while it still reads, such as refusals and model lists. uWS delivers all
+ * requests of one read before anything else runs: thousands, if a client pipelines without waiting, and on hundreds of
+ * sockets. The first are answered. Beyond the bound, each connection is closed with its next response, and uWS drops
+ * the requests behind it. Responses that wait for anything need no bound, since uWS closes a connection on which the
+ * next request arrives before the response.
  *
- * Pieces of bodies are counted for the same reason: uWS delivers each chunk separately, and one read may contain a hundred
- * thousand chunks of one byte.
+ * Pieces of bodies are counted for the same reason: uWS delivers each chunk separately, and one read may contain a
+ * hundred thousand chunks of one byte.
  */
 export class AtOnce {
   /** uWS is delivering what a client has sent. */

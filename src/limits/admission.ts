@@ -1,23 +1,23 @@
 import { type Demand, isGivenBack, type Pool, type PoolKind } from './pool.js';
 
-/** What becomes of a call's demands. */
+/** The result for a call's demands. */
 export type Decision = Admission | Denial;
 
-/** The demands cannot be met, and none of them was taken. */
+/** The demands cannot be met, and nothing was taken. */
 export interface Denial {
   readonly outcome: 'denied';
-  /** The pool that has too little. */
+  /** The pool that lacks units. */
   readonly pool: Pool;
   /**
-   * `unknown`: there may be more, but nobody has said so in time: the primary did not answer or is gone, or the store
-   * behind it cannot be reached.
+   * `unknown`: more units may exist, but that could not be determined in time. The primary did not reply or is gone, or
+   * its store cannot be reached.
    */
   readonly reason: 'exhausted' | 'unknown';
-  /** Milliseconds until another try may succeed, as far as that is known; null where none will: a budget is used up. */
+  /** Milliseconds until a retry may succeed, as far as known. Null if none will, since a budget is exhausted. */
   readonly retryAfterMs: number | null;
 }
 
-/** The one of two denials that a call hears: what is known before what is not, then the longer wait. */
+/** Returns the denial to report: `exhausted` before `unknown`, then the longer wait. */
 export function graver(one: Denial | null, other: Denial): Denial {
   if (one === null) return other;
   if (one.reason !== other.reason) return one.reason === 'unknown' ? other : one;
@@ -25,32 +25,32 @@ export function graver(one: Denial | null, other: Denial): Denial {
   return waitMs(other) > waitMs(one) ? other : one;
 }
 
-/** Whose units an admission holds. */
+/** The holder of an admission's units. */
 interface UnitHolder {
   /**
-   * Puts right what a call has taken of a pool.
-   * @param bucket when it was taken, in the terms of `SlidingWindow`
-   * @param spare what it did not use of that; below zero where it used more
+   * Corrects what a call has taken of a pool.
+   * @param bucket when it was taken: a bucket of `SlidingWindow`
+   * @param spare what it did not use; negative if it used more
    */
   putRight(pool: Pool, bucket: number, spare: number): void;
-  /** Of units that are used up for good, so many are. */
+  /** Marks that many units as used up for good. */
   spend(pool: Pool, amount: number): void;
-  /** Gives back the slots among them; other units are used up or come back with time. */
+  /** Frees the slots among the demands. Other units are used up or become free with time. */
   release(demands: readonly Demand[]): void;
 }
 
-/** A call that is let in: it holds the units of all its demands, at the worker that leased them. */
+/** An admitted call. Holds the units of all its demands, at the worker to which they were leased. */
 export class Admission {
   readonly outcome = 'admitted';
   readonly demands: readonly Demand[];
   readonly #holder: UnitHolder;
   readonly #bucket: number;
-  /** What was really used, by demand, where that is known. */
+  /** What was really used, by demand, if known. */
   #used: (number | undefined)[] | null = null;
   #isReleased = false;
   #hasFreed = false;
 
-  /** @param bucket when its units were taken, in the terms of `SlidingWindow` */
+  /** @param bucket when its units were taken: a bucket of `SlidingWindow` */
   constructor(holder: UnitHolder, demands: readonly Demand[], bucket: number) {
     this.#holder = holder;
     this.demands = demands;
@@ -58,10 +58,10 @@ export class Admission {
   }
 
   /**
-   * Tells how much the call really used of each of its pools of a kind, once: what it reserved beyond that is available
-   * again, and what it used beyond what it reserved is taken in addition, even if there is none. Does nothing the second
+   * Reports, once, how much the call really used of each of its pools of a kind. What it reserved beyond that is
+   * available again. What it used beyond its reservation is taken in addition, even if there is none. No-op the second
    * time, and for slots.
-   * @param actual 0 or more; a part of a unit counts as a whole one
+   * @param actual 0 or more, rounded up to whole units
    */
   settle(kind: PoolKind, actual: number): void {
     for (let index = 0; index < this.demands.length; index++)
@@ -80,14 +80,14 @@ export class Admission {
     if (pool.kind === 'budget') this.#holder.spend(pool, used);
   }
 
-  /** Frees the slots alone: what the call has used is not known yet. Does nothing the second time. */
+  /** Frees only the slots, since the call's use is not known yet. No-op the second time. */
   freeSlots(): void {
     if (this.#hasFreed) return;
     this.#hasFreed = true;
     this.#holder.release(this.demands);
   }
 
-  /** Frees the slots, and leaves all that was not settled as it was reserved. Does nothing the second time. */
+  /** Frees the slots. What was not settled remains as reserved. No-op the second time. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
@@ -98,7 +98,7 @@ export class Admission {
     this.freeSlots();
   }
 
-  /** The call does not take place: everything goes back that was not settled or released before. */
+  /** Undoes an admission whose call does not take place: returns everything that was not settled or released before. */
   undo(): void {
     for (let index = 0; index < this.demands.length; index++) this.#settleAt(index, 0);
     this.release();

@@ -4,86 +4,96 @@ import type { OwnedPool } from './owned-pool.js';
 import { budgetKeptMs } from './pools.js';
 import type { ShareSource, ShareUser } from './share-source.js';
 
-/** So many parts of a budget are reserved at a time, unless a call needs more: what a crash loses is less than a few. */
+/** A hundredth of a budget is reserved at a time, unless a call needs more. A crash loses at most a few such parts. */
 const reservedParts = 100;
-/** A budget of which the store has said that too little is left is not asked for again before. */
+/** How long the store is not asked again for a budget of which it has too little left. */
 const emptyMs = 500;
-/** After a call of the store that failed. */
+/** Wait after a failed call of the store. */
 const retryMs = 500;
-/** A call of the store that takes longer holds up nobody where an outage is to be `open`; shorter than calls wait. */
+/**
+ * If `whenGone` is `open`, requests wait no longer than this for a call of the store. Shorter than calls wait for
+ * units.
+ */
 const slowMs = 500;
-/** What was free for so long goes back to where other hosts find it. */
+/** Units that were free for this long are returned to the store, where other hosts find them. */
 const idleMs = 10_000;
-/** Calls of the store under way, below what any store takes of one process: what it refuses to take counts as spent. */
+/**
+ * Most concurrent calls of the store. Below what any store accepts from one process, since what a store refuses counts
+ * as spent.
+ */
 const mostAtOnce = 512;
-/** So many are looked at in a tick, in less than a millisecond: of 100,000 each has its turn every 1.3 s. */
+/**
+ * Most accounts that a tick looks at, in less than a millisecond. Of 100,000 accounts, each is looked at every 1.3 s.
+ */
 const mostOfTick = 8192;
 
 export interface BudgetSourceOptions {
   readonly accounts: BudgetAccounts;
-  /** Milliseconds of the host's monotonic clock. */
+  /** Returns the milliseconds of the host's monotonic clock. */
   readonly now: () => number;
-  /** What holds while the store cannot be reached: `open` lets calls spend, and tells the store of it later. */
+  /** What to do while the store cannot be reached. `open` lets calls spend and reports it to the store later. */
   readonly whenGone: () => 'open' | 'closed';
-  /** Told once when the store cannot be reached, and once when it can be again. */
+  /** Called once when the store becomes unreachable, and once when it can be reached again. */
   onAvailable(isAvailable: boolean): void;
-  /** Told of a pool of which nothing is held any more: what was reserved of it is spent, or was given back. */
+  /** Called when nothing of a pool is held any more: what was reserved is spent or was returned. */
   onForgotten?(pool: OwnedPool): void;
 }
 
-/** One budget's pool, and what is known of its account. */
+/** The pool of one budget, and the state of its account in the store. */
 interface Account {
   readonly pool: OwnedPool;
-  /** The call of the store that is under way. */
+  /** The call of the store in flight, if any. */
   work: Promise<void> | null;
-  /** When that began. */
+  /** When it began. */
   workSince: number;
-  /** Until then the store need not be asked for `emptyFrom` units or more: it has fewer, or cannot be reached. */
+  /** Until when the store must not be asked for `emptyFrom` units or more: it has fewer, or cannot be reached. */
   emptyUntil: number;
   emptyFrom: number;
   idleSince: number;
-  /** Spent while the store was gone, beyond what was reserved: it is to be told. */
+  /** Units that were spent beyond what was reserved while the store was gone, and still have to be reported. */
   lent: number;
-  /** What the store was told to be owed, until it is known that it has taken it. */
+  /** What was reported to the store as owed, until the store has confirmed it. */
   debt: Debt | null;
-  /** The limit is another: what was reserved by the one before goes back. */
+  /** The limit has changed: what was reserved under the former one is returned. */
   isChanged: boolean;
 }
 
-/** Told again under its name until there is an answer, always with the same amounts. */
+/** Reported under the same name, with the same amounts, until the store replies. */
 interface Debt {
   readonly name: string;
-  /** Of what was lent. */
+  /** How much of it is `Account.lent`. */
   readonly lent: number;
   /** Spent beyond what was reserved. */
   readonly behind: number;
 }
 
 /**
- * Where this host has its part of the budgets from. Reserves them from their accounts in a store, a part at a
- * time: only what is reserved there is ever leased to workers, so nothing that happens to this host lets more be
- * spent.
+ * Source of this host's units of budgets. Reserves them from accounts in a store, a part at a time. Workers are only
+ * leased what is reserved there, so no failure of this host lets more be spent.
  */
 export class BudgetSource implements ShareSource {
   readonly until = null;
   readonly isUndivided = false;
   readonly #options: BudgetSourceOptions;
   readonly #known = new Map<OwnedPool, Account>();
-  /** Those of which more is wanted than was asked for last. */
+  /** Accounts that need more than was last requested. */
   readonly #lacking = new Set<Account>();
   #user: ShareUser | null = null;
   #isAvailable = true;
   #isLeaving = false;
-  /** Accounts whose call of the store is under way. */
+  /** Number of accounts with a call of the store in flight. */
   #working = 0;
-  /** Whoever is answered asks again at once, and all who wait are being looked at. */
+  /**
+   * True during `flush`, which looks at all lacking accounts. Answered users request again immediately and would call
+   * it again.
+   */
   #isFlushing = false;
-  /** In the last round the store had not answered for long. */
+  /** Whether the store was slow or gone in the last round. */
   #isSlow = false;
-  /** Those of the known ones that are still to be looked at in this round. */
+  /** The rest of the known accounts in the current round. */
   #round: IterableIterator<Account>;
   #isRoundSlow = false;
-  /** While the store is gone, one account at a time finds out whether it is there again. */
+  /** While the store is gone, when the next account may try whether it is back: one account at a time. */
   #probeAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: BudgetSourceOptions) {
@@ -96,7 +106,7 @@ export class BudgetSource implements ShareSource {
     return this.#isAvailable;
   }
 
-  /** The budgets that this host has a part of, or has asked for lately. */
+  /** The budgets of which this host has a part or has requested one recently. */
   pools(): IterableIterator<OwnedPool> {
     return this.#known.keys();
   }
@@ -146,7 +156,8 @@ export class BudgetSource implements ShareSource {
   forget(pool: OwnedPool): boolean {
     const account = this.#known.get(pool);
     if (account === undefined) return true;
-    // An account that has no more, or cannot be reached, is remembered: it would be asked again by the next call.
+    // An account that has too little left, or cannot be reached, is kept. Otherwise the next call would ask the store
+    // again.
     if (account.work !== null || isBehind(account) || this.#now() < account.emptyUntil) return false;
     if (pool.free > 0) {
       if (this.#now() - account.idleSince >= idleMs && this.#hasRoom()) this.#giveBack(account);
@@ -194,7 +205,7 @@ export class BudgetSource implements ShareSource {
       if (isLate) this.#lendMeanwhile(account);
       this.#isRoundSlow ||= isLate;
     } else if (this.#hasRoom()) this.#renew(account, at);
-    // Its turn comes later, and nobody knows when where those before it get no answer.
+    // It has to wait for its turn, which may take long while the store does not answer those before it.
     else if (this.#isSlow) this.#lendMeanwhile(account);
   }
 
@@ -208,14 +219,16 @@ export class BudgetSource implements ShareSource {
     else if (pool.isUnused && pool.free === 0) this.#user?.onAnswered([pool]);
   }
 
-  /** Gives back all that is not spent, because the host is about to end. Where the store does not answer it stays spent. */
+  /**
+   * Returns all that is not spent, since the host is about to end. If the store does not answer, it counts as spent.
+   */
   async leave(): Promise<void> {
     this.#isLeaving = true;
     const accounts = this.#known.values();
     const settleSome = async (): Promise<void> => {
       for (const account of accounts) {
         await this.#settle(account);
-        // The next would wait as long.
+        // The next account would wait as long.
         if (!this.#isAvailable) return;
       }
     };
@@ -240,7 +253,7 @@ export class BudgetSource implements ShareSource {
     return isBehind(account) && at >= account.emptyUntil && (this.#isAvailable || at >= this.#probeAt);
   }
 
-  /** Calls the store for one account at a time. */
+  /** Calls the store. An account must have at most one call in flight. */
   #work(account: Account, call: () => Promise<void>): void {
     account.workSince = this.#now();
     this.#working++;
@@ -262,11 +275,11 @@ export class BudgetSource implements ShareSource {
     }
     if (account.isChanged) this.#reserveAnew(account);
     this.#user?.onAnswered([pool]);
-    // In steps: each looks at all that wait.
+    // Not after every call, since each `flush` looks at all lacking accounts.
     if (this.#lacking.size > 0 && this.#working <= mostAtOnce / 2) this.flush();
   }
 
-  /** What the call under way is to bring is not there, and may not be for as long as calls of the store may take. */
+  /** Lends what requests are waiting for if the config says `open`, since calls of the store may take long. */
   #lendMeanwhile(account: Account): void {
     if (account.pool.asks.length === 0 || this.#options.whenGone() !== 'open') return;
     lend(account);
@@ -304,12 +317,15 @@ export class BudgetSource implements ShareSource {
   #giveBack(account: Account): void {
     const { pool } = account;
     const amount = pool.free;
-    // At once: nobody may be leased what is on its way back. Where that fails it counts as spent.
+    // Resized before the call, since units that are being returned must not be leased. If the call fails, they count as
+    // spent.
     pool.resize(pool.share - amount);
     this.#work(account, () => this.#options.accounts.giveBack(pool.name, amount, budgetKeptMs));
   }
 
-  /** Gives back what is free, and asks again for those who wait: what there is in all is looked at with each reservation. */
+  /**
+   * Returns what is free, and requests units again for those who wait. Each reservation checks the limit as a whole.
+   */
   #reserveAnew(account: Account): void {
     account.isChanged = false;
     account.emptyUntil = Number.NEGATIVE_INFINITY;
@@ -319,7 +335,7 @@ export class BudgetSource implements ShareSource {
 
   #answerLack(account: Account): void {
     this.#lacking.delete(account);
-    // What was reserved for others was enough for them, too.
+    // What was reserved for other requests was enough for these, too.
     if (account.pool.asks.length === 0) return;
     // What is too little for one call may be enough for another.
     const mayHelp = this.#isAvailable && leastLack(account.pool) < account.emptyFrom;
@@ -331,7 +347,7 @@ export class BudgetSource implements ShareSource {
     this.#user?.onAnswered([account.pool]);
   }
 
-  /** Tells the store of all that was spent, and gives back the rest. */
+  /** Reports all that was spent to the store, and returns the rest. */
   async #settle(account: Account): Promise<void> {
     await account.work;
     if (isBehind(account)) this.#reserve(account);
@@ -341,7 +357,7 @@ export class BudgetSource implements ShareSource {
   }
 }
 
-/** More was spent than the store knows. */
+/** Whether more was spent than the store knows. */
 function isBehind({ pool, lent }: Account): boolean {
   return pool.free < 0 || lent > 0;
 }
@@ -350,7 +366,7 @@ function debtOf({ pool, lent }: Account): Debt {
   return { name: randomBytes(12).toString('base64url'), lent, behind: Math.max(0, -pool.free) };
 }
 
-/** Lets calls spend what the store has not said they may, and keeps that in mind. */
+/** Lets calls spend units that the store has not granted, and records the amount. */
 function lend(account: Account): void {
   const { pool } = account;
   const need = pool.asks.reduce((sum, { stated }) => sum + stated.need, 0) - pool.free;
@@ -359,7 +375,7 @@ function lend(account: Account): void {
   pool.resize(pool.share + need);
 }
 
-/** Fewer units beside the free ones help none of those who ask. */
+/** Returns the fewest units, beyond the free ones, that help any of those who request some. */
 function leastLack({ asks, free }: OwnedPool): number {
   return Math.max(1, Math.min(...asks.map(({ stated }) => stated.least)) - Math.max(0, free));
 }

@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks';
 
 /**
- * The clock by which limits are kept: milliseconds of the host's monotonic clock, which has the same value in all of
- * its processes, while that of `performance.now()` begins anew in each.
+ * The clock of limits: milliseconds of the host's monotonic clock. It has the same value in all processes of the host,
+ * whereas `performance.now()` starts anew in each.
  */
 export class HostClock {
   readonly #offset = Number(process.hrtime.bigint() / 1000n) / 1000 - performance.now();

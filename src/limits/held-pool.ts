@@ -5,29 +5,32 @@ import { type Demand, type Pool, type PoolView, sliceOf, untouched, windowMsOf }
 import { SlidingWindow } from './sliding-window.js';
 import { WaitingLine } from './waiting-line.js';
 
-/** Client's wait where nobody knows when there will be units. */
+/** `retry-after` for clients if it is unknown when there will be units. */
 const unknownRetryMs = 1000;
-/** Longest time for which a pool is taken for used up without asking. */
+/** Longest time for which a pool counts as exhausted without a new request to the primary. */
 const longestExhaustedMs = 1000;
-/** Denials further apart than this have nothing to do with each other. */
+/** Denials further apart than this are unrelated. */
 const denialsApartMs = 1000;
-/** Wait before the next ask after the second denial in a row; each further one doubles it. */
+/** Wait before the next request after the second denial in a row. Each further denial doubles it. */
 const firstDenialWaitMs = 10;
-/** Longest such wait where there are said to be units again. */
+/** Longest such wait after the primary has reported new units. */
 const waitAfterRefillMs = 20;
-/** A worker with so many calls since the last sweep is busy, and asks for more when what it has lasts for less than this. */
+/**
+ * A worker with at least this many calls since the last sweep is busy. It requests more units when its own last for
+ * less than `askAheadSeconds`.
+ */
 const busyCalls = 8;
 const askAheadSeconds = 0.25;
-/** Sweeps that lie further ahead than this are looked at again then. A power of two. */
+/** Most ticks until the next sweep of a pool. A power of two. */
 const mostTicks = 1024;
 /**
- * Sweeps of pools of which no more than the slice is held are spread over so many ticks, 64 pools at each: pools that were made
- * one after the other are neighbours in memory.
+ * Sweeps of pools that hold no more than their slice are spread over this many ticks, with 64 pools at each. Pools that
+ * were created one after the other are neighbours in memory.
  */
 const spreadTicks = 400;
 const neighbours = 64;
 
-/** One pool's numbers at a worker. At every moment `available`, `inUse`, `spent` and `inWindow` make `leased`. */
+/** The numbers of one pool at a worker. The sum of `available`, `inUse`, `spent` and `inWindow` is always `leased`. */
 export interface HeldUnits {
   readonly name: string;
   readonly available: number;
@@ -35,35 +38,35 @@ export interface HeldUnits {
   readonly spent: number;
   readonly inWindow: number;
   readonly leased: number;
-  /** Calls that wait for units of this pool. */
+  /** Number of calls that wait for units of this pool. */
   readonly waiting: number;
-  /** Nothing is lost when it is forgotten. */
+  /** Whether it can be forgotten without losing anything. */
   readonly isIdle: boolean;
 }
 
 /**
- * A pool as one worker sees it: what it was leased of it. `available`, `inUse`, `spent` and what is in the window always
- * make `leased`. Of most pools a worker has its slice and never asks for more: what belongs to a negotiation is apart.
+ * What one worker was leased of a pool. The sum of `available`, `inUse`, `spent` and the units in the window is always
+ * `leased`. Of most pools a worker only ever has its slice, so the state of a negotiation is a separate object.
  */
 export class HeldPool {
   readonly name: string;
-  /** Null once it is forgotten. */
+  /** Null after `forget`. */
   home: HeldPools | null;
-  /** Used units that come back by themselves; null where none do. */
+  /** Used units that become free again with time. Null for kinds without a window. */
   readonly window: SlidingWindow | null;
-  /** What it has of it without asking: see `sliceOf`. */
+  /** What the worker has of the pool without a request: see `sliceOf`. */
   slice: number;
-  /** Units that may be used now; below zero only when more was used than the primary could be told of. */
+  /** Units that may be used now. Negative only if more was used than the primary could be told of. */
   available = 0;
-  /** Units in use that time does not bring back. */
+  /** Units in use that do not become free with time. */
   inUse = 0;
-  /** What the primary has leased to this worker, as far as it has arrived here. */
+  /** Units that messages of the primary have leased to this worker. */
   leased = 0;
-  /** The tick at which it is swept. */
+  /** The tick of the next sweep. */
   sweepAt = -1;
-  /** How many times in a row it was found idle by a sweep. */
+  /** Number of consecutive sweeps that found the pool idle. */
   idleSweeps = 0;
-  /** Of more than its slice, or less; null where there is none. */
+  /** State of requests for more than the slice, or of holding more or less than that. Null if there is none. */
   negotiation: Negotiation | null = null;
 
   constructor(pool: Pool, home: HeldPools, slice: number) {
@@ -74,28 +77,28 @@ export class HeldPool {
     this.window = windowMs === null ? null : new SlidingWindow(windowMs);
   }
 
-  /** The negotiation, begun where there is none. */
+  /** Returns the negotiation. Begins one if there is none. */
   negotiate(): Negotiation {
     this.negotiation ??= new Negotiation(this.available);
     return this.negotiation;
   }
 
-  /** Nothing but its slice is held, and the primary has no more to say of it. */
+  /** Whether exactly the slice is leased, and nothing is pending with the primary. */
   isSettled(now: number): boolean {
     return this.leased === this.slice && (this.negotiation === null || this.negotiation.isOver(now));
   }
 
-  /** Nothing is lost when it is forgotten. */
+  /** Whether it can be forgotten without losing anything. */
   isIdle(now: number): boolean {
     return this.available === this.slice && this.isSettled(now);
   }
 
-  /** Units that a call may take. */
+  /** Units that calls may take. */
   get usable(): number {
     return this.negotiation === null ? this.available : this.available - this.negotiation.owed;
   }
 
-  /** What becomes free is not for this worker's later calls alone: others wait for it, here or elsewhere. */
+  /** Whether units that become free are needed by others: waiting calls here, or other workers. */
   get isWanted(): boolean {
     const { negotiation } = this;
     return (
@@ -103,7 +106,7 @@ export class HeldPool {
     );
   }
 
-  /** There is too little for a call, or others came before it. */
+  /** Whether a call has to wait: there are too few units, or earlier calls wait for them. */
   isShort(amount: number, sequence: number): boolean {
     if (amount === 0) return false;
     const { negotiation } = this;
@@ -112,12 +115,12 @@ export class HeldPool {
     return this.available - negotiation.owed < amount || (first !== null && first.sequence < sequence);
   }
 
-  /** There is too little for a call elsewhere, as far as is known. */
+  /** Whether the primary has recently denied such an amount, so that it is known not to have it. */
   isExhausted(amount: number, now: number): boolean {
     return this.negotiation?.isExhausted(amount, now) ?? false;
   }
 
-  /** Makes available what has come back. */
+  /** Makes units available whose window has passed. */
   collect(now: number): void {
     if (this.window !== null) this.available += this.window.collect(now);
   }
@@ -129,7 +132,7 @@ export class HeldPool {
     else this.window.add(now, amount, this.leased);
   }
 
-  /** Takes units out that go back to the primary. */
+  /** Removes units that are returned to the primary. */
   giveBack(amount: number): void {
     this.available -= amount;
     this.leased -= amount;
@@ -137,8 +140,8 @@ export class HeldPool {
   }
 
   /**
-   * More is to be asked for, before a call lacks it: half of the slice is used, or as fast as its units are taken it will
-   * be short in a moment, while there are a lot elsewhere.
+   * Whether to request more units before a call lacks some. True if half of the slice is used. In a negotiation, true
+   * if the units will soon run out at the current rate and there are many elsewhere.
    */
   get runsOut(): boolean {
     const { negotiation } = this;
@@ -149,13 +152,13 @@ export class HeldPool {
     return negotiation.freeElsewhere !== null && negotiation.freeElsewhere >= perSecond;
   }
 
-  /** Units in use will not come back. */
+  /** Marks units in use as used up for good. */
   spend(amount: number): void {
     this.inUse -= amount;
     this.negotiate().spent += amount;
   }
 
-  /** @returns what was spent since this was last asked: it is no part of what is held any more */
+  /** Returns what was spent since the last call, which then no longer counts as leased. */
   tellSpent(): number {
     const { spent } = this.negotiate();
     this.negotiate().spent = 0;
@@ -163,10 +166,13 @@ export class HeldPool {
     return spent;
   }
 
-  /** Units in use were not needed after all. @param bucket when they were taken, in the terms of `SlidingWindow` */
+  /**
+   * Makes units in use available again, since they were not needed.
+   * @param bucket when they were taken: a bucket of `SlidingWindow`
+   */
   unuse(bucket: number, amount: number): void {
     if (this.window !== null) {
-      // Where the bucket has come back, so have its units.
+      // If the bucket has expired, its units are available already.
       this.available += this.window.remove(bucket, amount);
       return;
     }
@@ -175,8 +181,8 @@ export class HeldPool {
   }
 
   /**
-   * What a call hears for which there is too little.
-   * @param isAlone there is no primary any more that could say whether there is more
+   * Makes the denial for a call that lacks units.
+   * @param isAlone whether the primary is gone, so that it cannot say whether there is more
    */
   denial(demand: Demand, now: number, isAlone: boolean): Denial {
     const { pool, amount } = demand;
@@ -188,7 +194,7 @@ export class HeldPool {
     return { outcome: 'denied', pool, reason, retryAfterMs: isOver ? null : this.retryAfterMs(amount, now) };
   }
 
-  /** There is so much of a budget once calls under way have cost nothing. */
+  /** Whether the budget would suffice if all calls in flight cost nothing. */
   #mayBeGivenBack(amount: number): boolean {
     const { available, inUse, negotiation } = this;
     const elsewhere =
@@ -196,12 +202,12 @@ export class HeldPool {
     return available + inUse + elsewhere >= amount;
   }
 
-  /** No other worker can have units for the demand. */
+  /** Whether no other worker can have units for the demand. */
   #isAllKnown({ pool, amount }: Demand, now: number): boolean {
     return this.leased >= pool.limit || this.isExhausted(amount, now);
   }
 
-  /** Milliseconds until there may be so many units. */
+  /** Returns the milliseconds until that many units may be available. */
   retryAfterMs(amount: number, now: number): number {
     const missing = amount - this.available - (this.negotiation?.freeElsewhere ?? 0);
     const own = this.window?.backAt(missing) ?? Number.POSITIVE_INFINITY;
@@ -209,7 +215,10 @@ export class HeldPool {
     return at === Number.POSITIVE_INFINITY ? unknownRetryMs : Math.max(1, Math.ceil(at - now));
   }
 
-  /** What a caller may be told of it. @param pool as the config has it by now */
+  /**
+   * Returns what a caller may be told about the pool.
+   * @param pool as in the current config
+   */
   view(pool: Pool, now: number): PoolView {
     const { limit } = pool;
     this.collect(now);
@@ -223,7 +232,7 @@ export class HeldPool {
     return { limit, remaining, resetMs };
   }
 
-  /** Its numbers. */
+  /** Returns the current numbers. */
   units(now: number): HeldUnits {
     const { name, available, inUse, window, leased, negotiation } = this;
     const inWindow = window?.total ?? 0;
@@ -241,11 +250,12 @@ export class HeldPool {
 
   /**
    * Ends a sweep.
-   * @returns how much beyond its slice was idle since the one before, and is more than so much time takes again
+   * @returns how many units beyond the slice were idle since the last sweep. In a window, those that were used in that
+   * time are subtracted
    */
   sweep(): number {
     if (this.negotiation === null) {
-      // Its slice may be smaller than it was: from now on it is noted what is idle of it.
+      // The slice may have become smaller. From now on a negotiation records what is idle.
       if (this.leased > this.slice) this.negotiation = new Negotiation(this.available);
       return 0;
     }
@@ -256,9 +266,9 @@ export class HeldPool {
   }
 
   /**
-   * Asks anew, in place of an ask that is under way, for what is missing of so many units.
-   * @param least fewer units help nobody
-   * @param sequence the last call that came to the worker
+   * Makes a request for what is missing of an amount. It replaces a pending request.
+   * @param least the smallest useful amount
+   * @param sequence of the worker's last call
    */
   stateAsk(amount: number, least: number, sequence: number): PoolAsk {
     const { usable } = this;
@@ -282,38 +292,40 @@ export class HeldPool {
   }
 }
 
-/** What a worker and the primary have said of a pool beyond the worker's slice, and the calls that wait for that. */
+/**
+ * State of the exchange between a worker and the primary about a pool beyond the slice, and the calls that wait for it.
+ */
 class Negotiation {
   /** Calls that lack units of this pool. */
   readonly line = new WaitingLine();
-  /** Units that are to go back before any is used. */
+  /** Units to return before any may be used. */
   owed = 0;
-  /** Other workers lack units, and what becomes idle goes back at once: until then. */
+  /** Whether other workers lack units. Until `recalledUntil`, units that become idle are returned immediately. */
   isRecalled = false;
   recalledUntil = 0;
-  /** Units used since the last sweep, and by how many calls. */
+  /** Units used since the last sweep, and the number of calls that used them. */
   taken = 0;
   calls = 0;
-  /** Units that were used between the last two sweeps. */
+  /** Units used between the last two sweeps. */
   takenBefore = 0;
-  /** Least that was available since the last sweep: so much was idle all the time. */
+  /** Fewest units that were available since the last sweep, which is what was idle all the time. */
   idle: number;
-  /** Units that are used up, of which the primary has not heard. */
+  /** Units that are used up for good but not reported to the primary. */
   spent = 0;
-  /** Number of the last ask, and whether its answer is still to come. */
+  /** Number of the last request, and whether its answer is pending. */
   number = 0;
   isAsking = false;
-  /** The last ask was for calls up to this one, in their order at the worker. */
+  /** Sequence of the last call that the last request covers. */
   through = 0;
-  /** Nobody knew whether there was more when the primary last spoke. */
+  /** Whether the primary did not know, at its last answer, if more units exist. */
   isCutOff = false;
-  /** Units that no worker had when the primary last spoke; null before it did. */
+  /** Units that no worker had at the primary's last answer. Null before the first. */
   freeElsewhere: number | null = null;
-  /** Units that calls at other workers held when the primary last spoke, where it has denied some of a budget. */
+  /** Units that calls at other workers held at the primary's last answer. 0 unless it denied units of a budget. */
   inUseElsewhere = 0;
-  /** Until then nobody need be asked for what was denied last: there is too little. */
+  /** Until when the pool is known to have too few units for what was denied last. */
   #exhaustedUntil = Number.NEGATIVE_INFINITY;
-  /** Least that the last ask was for, and least that was denied last: there may be enough for a smaller call. */
+  /** The smallest useful amount of the last request, and of the last denied one. A smaller call may still succeed. */
   #least = 0;
   #deniedFrom = 0;
   #retryAt = Number.NEGATIVE_INFINITY;
@@ -325,14 +337,20 @@ class Negotiation {
     this.idle = available;
   }
 
-  /** Units are taken by a call. @param available what is left */
+  /**
+   * Records that a call has taken units.
+   * @param available what is left
+   */
   noteTaken(amount: number, available: number): void {
     this.taken += amount;
     this.calls++;
     if (available < this.idle) this.idle = available;
   }
 
-  /** Units go back to the primary. @param available what is left */
+  /**
+   * Records that units are returned to the primary.
+   * @param available what is left
+   */
   noteBack(amount: number, available: number): void {
     this.owed = Math.max(0, this.owed - amount);
     if (available < this.idle) this.idle = available;
@@ -345,7 +363,7 @@ class Negotiation {
     this.calls = 0;
   }
 
-  /** Nothing of it is needed any more. */
+  /** Whether its state is no longer needed. */
   isOver(now: number): boolean {
     return (
       this.spent === 0 &&
@@ -362,22 +380,22 @@ class Negotiation {
     return now < this.#exhaustedUntil && amount >= this.#deniedFrom;
   }
 
-  /** Nobody has said whether there is more, or nobody could. */
+  /** Whether it is unknown if more units exist, since an answer is pending or the store cannot be reached. */
   isUndecided(amount: number, now: number): boolean {
     return this.isCutOff || this.isUnanswered(amount, now);
   }
 
-  /** The primary was asked and has not said yet whether there is so much: nobody may say that there is not. */
+  /** Whether an answer is pending that decides on this amount. Until then the amount cannot be denied for certain. */
   isUnanswered(amount: number, now: number): boolean {
     return this.isAsking && !this.isExhausted(amount, now);
   }
 
-  /** When there may be units elsewhere, as far as that is known. */
+  /** Returns when there may be units elsewhere, or infinity if that is unknown. */
   retryAt(now: number): number {
     return this.#retryAt > now ? this.#retryAt : Number.POSITIVE_INFINITY;
   }
 
-  /** An ask begins. */
+  /** Begins a request. */
   begin(least: number, sequence: number): void {
     this.number++;
     this.isAsking = true;
@@ -393,9 +411,10 @@ class Negotiation {
   }
 
   /**
-   * The primary has no more. One denial may be chance, and whoever asks next is heard; when they come in a row, each
-   * makes this worker wait longer before it asks again.
-   * @param retryAt when others will have units, as far as that is known
+   * Records that the primary has no more. A single denial may be chance, so it alone causes no wait before the next
+   * request. The second in a row does, and each further one doubles the wait. Requests also wait until `retryAt`. No
+   * wait exceeds `longestExhaustedMs`.
+   * @param retryAt when other workers will have units, or null if that is unknown
    */
   markExhausted(retryAt: number | null, now: number): void {
     this.#denials = now - this.#deniedAt > denialsApartMs ? 1 : Math.min(this.#denials + 1, 16);
@@ -406,7 +425,7 @@ class Negotiation {
     this.#exhaustedUntil = Math.min(now + longestExhaustedMs, until);
   }
 
-  /** There are units again. They may be asked for, but not by one denied call after the other. */
+  /** Records that there are units again. They may be requested, but not by one denied call after the other. */
   markRefilled(): void {
     const waitMs = Math.min(this.#denialWaitMs(), waitAfterRefillMs);
     this.#exhaustedUntil = Math.min(this.#exhaustedUntil, this.#deniedAt + waitMs);
@@ -418,16 +437,19 @@ class Negotiation {
   }
 }
 
-/** The pools of which a worker has used anything lately, or has other units than its slice. */
+/** The pools of which a worker has used units recently, or has units other than its slice. */
 export class HeldPools {
   readonly #byName = new WideMap<HeldPool>();
-  /** Pools by the tick at which they are swept, modulo the length. One that is swept at another tick by now is passed over. */
+  /**
+   * Pools by the tick of their sweep, modulo the length. An entry is ignored if the pool's `sweepAt` is another tick by
+   * then.
+   */
   readonly #sweeps: HeldPool[][] = Array.from({ length: mostTicks }, () => []);
   #tick = 0;
   #spread = 0;
   #slices: Slices = { sliceDivisor: 0, usedUntil: null };
 
-  /** Before any pool is used. */
+  /** To be called before any pool is used. */
   setSlices(slices: Slices): void {
     this.#slices = slices;
   }
@@ -436,12 +458,12 @@ export class HeldPools {
     return this.#byName.get(name);
   }
 
-  /** A pool, made with its slice where there is none of its name. */
+  /** Returns the pool of that name. Creates it with its slice if it does not exist. */
   of(pool: Pool): HeldPool {
     return this.seen(pool) ?? this.#note(pool, this.add(pool, this.sliceOf(pool)));
   }
 
-  /** The same, but null where nothing is known of the pool: none is made. */
+  /** Returns the pool of that name, or null if it does not exist. */
   seen(pool: Pool): HeldPool | null {
     const { held } = pool;
     if (held instanceof HeldPool && held.home === this && held.name === pool.name) return held;
@@ -454,7 +476,7 @@ export class HeldPools {
     return held;
   }
 
-  /** Makes a pool of which so many units were leased without being asked for. */
+  /** Creates a pool with units that were leased without a request. */
   add(pool: Pool, leased: number): HeldPool {
     const held = new HeldPool(pool, this, this.sliceOf(pool));
     const { usedUntil } = this.#slices;
@@ -463,7 +485,7 @@ export class HeldPools {
     if (usedUntil === null || windowMs === null) held.available = leased;
     else held.window?.add(usedUntil - windowMs, leased);
     this.#byName.set(pool.name, held);
-    // It may be one of very many that are used once: nothing is to be done for it but to forget it.
+    // It may be one of very many that are used once, which a sweep only has to forget.
     this.sweepAfter(held, mostTicks / 4);
     return held;
   }
@@ -476,7 +498,7 @@ export class HeldPools {
     return this.#byName.values();
   }
 
-  /** Has a pool swept after so many ticks, unless it is to be before. */
+  /** Schedules a sweep after that many ticks, unless one is due earlier. */
   sweepIn(held: HeldPool, ticks: number): void {
     const at = this.#tick + Math.max(1, Math.min(ticks, mostTicks - 1));
     if (held.sweepAt > this.#tick && held.sweepAt <= at) return;
@@ -484,12 +506,18 @@ export class HeldPools {
     (this.#sweeps[at % mostTicks] as HeldPool[]).push(held);
   }
 
-  /** The same for one of very many that have nothing to give back. They are spread over many ticks, and delay no call. */
+  /**
+   * The same for pools that have nothing to return, of which there may be very many. Their sweeps are spread over many
+   * ticks so that they delay no call.
+   */
   sweepAfter(held: HeldPool, ticks: number): void {
     this.sweepIn(held, ticks + (Math.floor(this.#spread++ / neighbours) % spreadTicks));
   }
 
-  /** @returns the pools that are to be swept at the next tick, which begins */
+  /**
+   * Begins the next tick.
+   * @returns the pools to sweep in it
+   */
   nextSweeps(now: number): HeldPool[] {
     const { sliceDivisor, usedUntil } = this.#slices;
     if (usedUntil !== null && now >= usedUntil) this.#slices = { sliceDivisor, usedUntil: null };
@@ -500,7 +528,7 @@ export class HeldPools {
     return due.filter((held) => held.sweepAt === tick && held.home === this);
   }
 
-  /** Lets go of a pool. Whoever has found it before may remember it for long: little is left of it. */
+  /** Drops a pool. `Pool.held` may refer to it for long, so most of its memory is freed. */
   forget(held: HeldPool): void {
     held.home = null;
     held.window?.clear();

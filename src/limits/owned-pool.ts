@@ -2,59 +2,59 @@ import type { PoolAnswer, PoolAsk } from './lease-messages.js';
 import { isGivenBack, type Pool, type PoolKind, sliceOf, windowMsOf } from './pool.js';
 import { SlidingWindow } from './sliding-window.js';
 
-/** After a recall or a denial workers send back what becomes free for so long; nobody is given any to spare. */
+/** For how long after a recall or a denial workers return units that become free, and get none beyond their need. */
 const scarceMs = 1000;
 
-/** What a worker lacks, and who is still to say whether it has that idle. */
+/** A worker's request for units, and the workers that may still return idle units for it. */
 export interface Ask {
   readonly worker: number;
-  /** As the worker said last. */
+  /** The worker's latest request. */
   stated: PoolAsk;
-  /** Other hosts may have more of the pool, and are asked first. */
+  /** Whether other hosts may have more units. They are asked before the workers of this host. */
   awaitsShare: boolean;
-  /** Until then they may give back what is idle there. */
+  /** Until when other hosts may return what is idle there. */
   readonly shareDeadline: number;
-  /** The other workers were asked. */
+  /** Whether units were recalled from the other workers. */
   isRecalled: boolean;
-  /** Number of the last recall that was made when it was noted, or for it. */
+  /** Number of the last recall when the request was added, or of the recall for it. */
   recall: number;
-  /** Workers that have not answered that recall. */
+  /** Workers that have not replied to that recall. */
   readonly waitingFor: Set<number>;
-  /** When it is decided, whoever has not answered. */
+  /** When it is decided, even if replies are missing. */
   deadline: number;
-  /** When some worker will have units, as far as they have said. */
+  /** When some worker will have units, or null if none has said so. */
   nextAt: number | null;
 }
 
-/** A pool as the primary sees it: who has its units. */
+/** A pool at the primary: who has its units. */
 export class OwnedPool {
   readonly name: string;
   readonly kind: PoolKind;
-  /** The config's limit. */
+  /** The limit of the config. */
   limit: number;
-  /** What this host may use of it: all, or its share. */
+  /** What this host may use of the pool: everything, or its share. */
   share: number;
-  /** Units that are in no host's share, as far as is known; below zero where the shares are more than the limit. */
+  /** Units that are in no host's share, if known. Negative if the shares exceed the limit. */
   left = 0;
-  /** Units that no worker has; below zero after a limit was lowered, or more was used than was leased. */
+  /** Units that no worker has. Negative after a limit was lowered, or if more was used than was leased. */
   free: number;
-  /** Nobody knows whether there is more of it. */
+  /** Whether it is unknown if more units exist. */
   isCutOff = false;
-  /** Least that was free since this was last set: so much was idle all the time. */
+  /** Fewest units that were free since this was last set, which is what was idle all the time. */
   idle = 0;
-  /** Units by worker: idle, in use or in the window there, or on the way to or from it. Never 0. */
+  /** Units by worker, never 0: idle, in use or in the window there, or on the way to or from it. */
   readonly leased = new Map<number, number>();
-  /** Units that workers are to give back before they use any, by worker. Never 0. */
+  /** Units that workers have to return before they use any, by worker. Never 0. */
   readonly #owed = new Map<number, number>();
-  /** Units of workers that are gone; null where none come back by themselves. */
+  /** Units of workers that are gone. Null for kinds without a window. */
   readonly window: SlidingWindow | null;
-  /** What workers lack, first come first. One of a worker at most. */
+  /** Requests of workers in order of arrival. At most one per worker. */
   readonly asks: Ask[] = [];
-  /** Workers that were denied units, with the least that they could use, first come first. */
+  /** Workers that were denied units, in order, with the smallest amount that each could use. */
   readonly denied = new Map<number, number>();
-  /** Until then nobody gets more than it needs. */
+  /** Until when nobody gets more than it needs. */
   scarceUntil = Number.NEGATIVE_INFINITY;
-  /** Other hosts have given nothing for as long as one waits for them: until then nobody does. */
+  /** Until when requests do not wait for other hosts, since these gave nothing within their time. */
   awaitsAgainAt = Number.NEGATIVE_INFINITY;
 
   constructor({ name, kind, limit }: Pool) {
@@ -67,17 +67,19 @@ export class OwnedPool {
     this.window = windowMs === null ? null : new SlidingWindow(windowMs);
   }
 
-  /** No worker has any units of it, or asks for some. */
+  /** Whether no worker has units or requests some. */
   get isUnused(): boolean {
     return this.leased.size === 0 && this.#isQuiet;
   }
 
-  /** Nobody asks for units, and none of a worker that is gone are to come back. */
+  /** Whether nobody requests units, and none of a worker that is gone will become free. */
   get #isQuiet(): boolean {
     return this.asks.length === 0 && (this.window?.total ?? 0) === 0;
   }
 
-  /** Nothing is lost when it is forgotten: each worker has its slice, and nobody has anything else. */
+  /**
+   * Whether it can be forgotten without losing anything: each worker has its slice, and nothing else is leased or used.
+   */
   isIdle(workers: Iterable<{ readonly id: number; readonly sliceDivisor: number }>): boolean {
     if (!this.#isQuiet) return false;
     let slices = 0;
@@ -90,17 +92,17 @@ export class OwnedPool {
     return this.leased.size === slices;
   }
 
-  /** Adds what has come back to the free units. */
+  /** Adds units whose window has passed to the free ones. */
   collect(now: number): void {
     if (this.window !== null) this.free += this.window.collect(now);
   }
 
-  /** Somebody lacks units. */
+  /** Records that somebody lacks units. */
   markScarce(now: number): void {
     this.scarceUntil = now + scarceMs;
   }
 
-  /** Units may have been used at a time by a worker that has ended since. */
+  /** Counts units as used at that time, by a worker that may have used them and has ended since. */
   use(at: number, amount: number): void {
     if (amount === 0 || this.window === null) return;
     this.window.add(at, amount);
@@ -114,7 +116,7 @@ export class OwnedPool {
     this.leased.set(worker, (this.leased.get(worker) ?? 0) + amount);
   }
 
-  /** Moves units of a worker back: never more than it has. */
+  /** Takes units back from a worker, but never more than it has. */
   giveBack(worker: number, amount: number): void {
     const had = this.leased.get(worker) ?? 0;
     const back = Math.min(amount, had);
@@ -124,7 +126,7 @@ export class OwnedPool {
     else this.leased.set(worker, had - back);
   }
 
-  /** Units of a worker are used up: nobody will have them again. */
+  /** Records that a worker has used up units for good. */
   spend(worker: number, amount: number): void {
     const used = Math.min(amount, this.leased.get(worker) ?? 0);
     this.giveBack(worker, used);
@@ -132,7 +134,7 @@ export class OwnedPool {
     this.share -= used;
   }
 
-  /** A worker ended without a word: whatever it had may have been used a moment ago. */
+  /** Removes a worker that ended without returning its units. It may have used all of them just now. */
   lose(worker: number, now: number): void {
     const had = this.leased.get(worker) ?? 0;
     if (this.window !== null) this.window.add(now, had);
@@ -146,26 +148,27 @@ export class OwnedPool {
     for (const ask of this.asks) ask.waitingFor.delete(worker);
   }
 
-  /** The host may use another number of units from now on. */
+  /** Changes how many units the host may use. */
   resize(share: number): void {
     this.#addFree(share - this.share);
     this.share = share;
   }
 
-  /** Units that this host is to give up: its part of what the shares of all are beyond the limit. */
+  /** Units that this host has to give up: its part of the amount by which all shares exceed the limit. */
   get excess(): number {
     if (this.left >= 0) return 0;
     return Math.ceil((-this.left * this.share) / (this.limit - this.left));
   }
 
-  /** Units that a worker can be given. */
+  /** Units that can be leased. */
   get usable(): number {
     return Math.max(0, this.free - this.excess);
   }
 
   /**
-   * Notes what workers owe, each by what it has, where the free units do not make up for what there is too much.
-   * @returns what is new of it, by worker
+   * Records what workers owe if more is leased than there is and the free units do not make up for it. The debt is
+   * divided in proportion to what they have.
+   * @returns the new debts by worker
    */
   collectDebts(): Map<number, number> {
     const debts = new Map<number, number>();
@@ -186,8 +189,9 @@ export class OwnedPool {
   }
 
   /**
-   * Grants what an ask needs, and a share of what is left to who will soon use it; where there is less, all of it.
-   * @param workers how many there are, who share what is left; 0 where no units may be used now
+   * Grants what a request needs, and part of the rest if the worker will soon use it. If there is less than needed,
+   * grants everything.
+   * @param workers number of workers, which share the rest. 0 if no units may be used now
    */
   answer(ask: Ask, workers: number, now: number): PoolAnswer {
     const { worker, stated } = ask;
@@ -213,14 +217,14 @@ export class OwnedPool {
     };
   }
 
-  /** What other workers have: nothing of that is idle once they were asked for it. */
+  /** Units that other workers have. None of them are idle after a recall. */
   #leasedBeside(worker: number): number {
     let leased = -(this.leased.get(worker) ?? 0);
     for (const amount of this.leased.values()) leased += amount;
     return leased;
   }
 
-  /** Gives a worker units for which it has not asked. */
+  /** Grants a worker units that it did not request. */
   grant(worker: number, amount: number): PoolAnswer {
     this.lease(worker, amount);
     const free = this.usable + Math.max(0, this.left);
@@ -254,7 +258,7 @@ export class OwnedPool {
   }
 }
 
-/** The earlier of two times, of which each may be unknown. */
+/** Returns the earlier of two times. Null means unknown. */
 export function earlier(one: number | null, other: number | null): number | null {
   if (one === null || other === null) return one ?? other;
   return Math.min(one, other);

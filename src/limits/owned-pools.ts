@@ -2,10 +2,12 @@ import { WideMap } from '../wire/wide-map.js';
 import type { OwnedPool } from './owned-pool.js';
 import { ofAnyPeriod } from './pools.js';
 
-/** The pools of which the primary knows more than their limits: several hundred thousand where all are in use. */
+/** The pools of which the primary has state beyond the limit. Several hundred thousand if all pools are in use. */
 export class OwnedPools {
   readonly #byName = new WideMap<OwnedPool>();
-  /** Those of budgets, by the name that the config has for all periods of one, of which few are in use at a time. */
+  /**
+   * Pools of budgets, by the name that the config has for all periods of a budget. Few periods are in use at a time.
+   */
   readonly #periods = new WideMap<readonly OwnedPool[]>();
 
   get(name: string): OwnedPool | undefined {
@@ -31,7 +33,7 @@ export class OwnedPools {
     else this.#periods.set(budget, left);
   }
 
-  /** Those that the config means by a name: the pool, or that of each period of a budget. */
+  /** Returns the pools that a name of the config stands for: the pool, or that of each period of a budget. */
   under(name: string): readonly OwnedPool[] {
     const pool = this.#byName.get(name);
     const periods = this.#periods.get(name) ?? [];

@@ -7,17 +7,17 @@ import {
   someOf,
 } from './lease-messages.js';
 
-/** Workers are told of a later end of their term in steps of this. */
+/** Smallest extension of a term that workers are told of. */
 const termStepMs = 1000;
 
-/** A worker as the primary sees it, and what it is about to be told: one message for all that happens at once. */
+/** A worker at the primary, and the pending message to it: one for everything that happens in a turn. */
 export class OwnedWorker {
   readonly id: number;
-  /** Of its slices: see `sliceOf`. */
+  /** Divisor for its slices: see `sliceOf`. */
   readonly sliceDivisor: number;
-  /** It let a recall pass without an answer and was not heard of since: nobody waits for it. */
+  /** Whether it missed a recall and has sent nothing since. Requests do not wait for it. */
   isLate = false;
-  /** It is still being told of pools in which it has no slice, and would add what it is granted to one. */
+  /** Whether it is still being told of the pools in which it has no slice. It would add what is granted to a slice. */
   isJoining: boolean;
   leases: PoolLease[] = [];
   answers: PoolAnswer[] = [];
@@ -25,9 +25,9 @@ export class OwnedWorker {
   debts: PoolAmount[] = [];
   refilled: string[] = [];
   readonly #send: (message: OwnerMessage) => void;
-  /** It was answered: it may have units. */
+  /** Whether it was sent an answer, and so may have units. */
   #isAnswered = false;
-  /** End of its term, as it was told. */
+  /** End of its term that it was last told. */
   #until: number | null = null;
 
   constructor(id: number, sliceDivisor: number, send: (message: OwnerMessage) => void) {
@@ -42,7 +42,7 @@ export class OwnedWorker {
     if (this.#isAnswered && this.#isNews(until)) this.#send({ type: 'lease-order', until });
   }
 
-  /** @param until end of the term for the units that it is granted */
+  /** @param until end of the term of what it is granted */
   flush(until: number | null): void {
     const { leases, answers, recalls, debts, refilled } = this;
     this.#isAnswered ||= answers.length > 0;
@@ -62,7 +62,7 @@ export class OwnedWorker {
     });
   }
 
-  /** @returns whether it is to be told of that end of its term, which counts as told then */
+  /** @returns whether the worker has to be told of that end of its term. If so, records that it was told */
   #isNews(until: number | null): boolean {
     if (until === this.#until) return false;
     if (until !== null && this.#until !== null && until - this.#until < termStepMs) return false;

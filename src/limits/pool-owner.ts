@@ -7,68 +7,71 @@ import { type Pool, type PoolKind, sliceOf, windowMsOf } from './pool.js';
 import { type ShareSource, undivided } from './share-source.js';
 import { bucketMs } from './sliding-window.js';
 
-/** How long workers may take to answer a recall before somebody is denied without them. */
+/** How long workers may take to reply to a recall before requests are decided without them. */
 const recallMs = 250;
-/** How long other hosts may take to give back what is idle there. */
+/** How long other hosts may take to return units that are idle there. */
 const shareMs = 500;
-/** Asks that come for so long after other hosts gave nothing do not wait for them: one call would wait twice in turn. */
+/**
+ * How long requests do not wait for other hosts after these gave nothing in time. Otherwise one call could wait twice
+ * in a row.
+ */
 const shareRestMs = 1000;
-/** What a worker has used before its end counts for so long. */
+/** How long the units that a worker may have used before its end count as used. */
 const longestWindowMs = Math.max(...Object.values(windowMsOf).map((ms) => ms ?? 0)) + bucketMs;
-/** All slices of a pool make this part of it at most; the rest goes to whoever asks. */
+/** All slices of a pool together are at most this part of it. The rest is for requests. */
 const mostSliced = 1 / 2;
 
 interface PoolOwnerOptions {
-  /** The pools of the running config, by name; undefined for one that it has not. */
+  /** Finds a pool of the running config by name. Returns undefined if the config does not have it. */
   readonly poolOf: (name: string) => Pool | undefined;
-  /** Milliseconds of a monotonic clock that all processes of the host share. Never a remembered value. */
+  /** Returns the milliseconds of a monotonic clock that all processes of the host share. Reads the clock every time. */
   readonly now: () => number;
-  /** Where the units come from; without it this host has all limits to itself. */
+  /** Source of the units. Default: this host has all limits to itself. */
   readonly shares?: ShareSource;
   /**
-   * Into how many a pool is divided for the slice of a worker that joins now (see `sliceOf`); 0 for none. Unless given,
-   * there are none. A host that shares its limits with others has none either.
+   * Divisor for the slices of a worker that joins now (see `sliceOf`), or 0 for no slices. Default: 0. A host that
+   * shares its limits with others has no slices.
    */
   readonly sliceDivisor?: () => number;
 }
 
-/** One pool's numbers. At every moment `free`, `inWindow` and all of `leased` make `share`. */
+/** The numbers of one pool. The sum of `free`, `inWindow` and all of `leased` is always `share`. */
 export interface OwnedUnits {
   readonly name: string;
   readonly kind: PoolKind;
-  /** The config's limit. */
+  /** The limit of the config. */
   readonly limit: number;
   readonly share: number;
   readonly free: number;
   readonly inWindow: number;
   readonly leased: ReadonlyMap<number, number>;
-  /** Workers whose asks are not decided. */
+  /** Number of workers with undecided requests. */
   readonly asks: number;
 }
 
-/** Pools of which a worker is told in one message. */
+/** Most pools in one message of a series. */
 const mostAtOnce = 64;
-/** So many for which nobody waits are looked at in a tick, in about a millisecond. */
+/** Most pools that a tick looks at without any worker waiting for them. Takes about a millisecond. */
 const mostOfTick = 1024;
 
-/** The primary's side of all limits: it owns their units and leases them to workers. */
+/** The primary's side of all limits. Owns their units and leases them to workers. */
 export class PoolOwner {
   readonly #poolOf: (name: string) => Pool | undefined;
   readonly #now: () => number;
   readonly #shares: ShareSource;
   readonly #workers = new Map<number, OwnedWorker>();
   readonly #pools = new OwnedPools();
-  /** Those whose state time alone may change. */
+  /** Pools whose state may change with time alone. */
   readonly #due = new Set<OwnedPool>();
-  /** Those of them for whose units somebody waits. */
+  /** Pools for whose units workers wait. A subset of `#due`. */
   readonly #awaited = new Set<OwnedPool>();
-  /** Those that are due and still to be looked at in this round. */
+  /** The rest of `#due` in the current round. */
   #round = this.#due.values();
-  /** Those with something to send. */
+  /** Workers with unsent messages. */
   readonly #sending = new Set<OwnedWorker>();
-  /** Workers that have ended and of which none took the place: what they may have used of their slices, oldest first. */
+  /** Workers that have ended and were not replaced, oldest first: what they may have used of their slices. */
   #ended: { readonly sliceDivisor: number; readonly usedUntil: number }[] = [];
-  /** Workers that have ended, of whose units some pools do not know that yet, and when each did. */
+  /** Workers that have ended, by id, with the time. Some pools still count units as leased to them. */
   readonly #goneAt = new Map<number, number>();
   readonly #sliceDivisor: () => number;
   #recalls = 0;
@@ -86,10 +89,10 @@ export class PoolOwner {
   }
 
   /**
-   * A worker has begun, which has no units but its slices, of which it is told at once, and then, in steps, of the pools in
-   * which it has none. It is not to admit calls before the last step.
-   * @param worker is not used for another process again
-   * @param send must not throw, nor call the owner
+   * Adds a worker that has started. It has no units but its slices, which it is sent immediately. Then, in steps, it is
+   * sent the pools of which it does not have its slice. It must not admit calls before the last step.
+   * @param id never used for another process again
+   * @param send must not throw or call the owner
    */
   joinSteps(id: number, send: (message: OwnerMessage) => void): Steps<void> {
     this.#forgetEnded(this.#now());
@@ -101,7 +104,10 @@ export class PoolOwner {
     return this.#tellLeases(worker);
   }
 
-  /** Of each pool that is known, a worker has no slice until it is granted one; of those that become known meanwhile it has. */
+  /**
+   * Tells a joining worker what it has of the known pools. It is granted its slices of them later. Of pools that are
+   * added meanwhile it has its slice from the start.
+   */
   *#tellLeases(worker: OwnedWorker): Steps<void> {
     let told = 0;
     for (const pool of this.#pools.values()) {
@@ -119,7 +125,7 @@ export class PoolOwner {
     this.#flush();
   }
 
-  /** Takes a worker's message. One of a worker that is gone is passed over. */
+  /** Handles a worker's message. Ignores messages of workers that are gone. */
   receive(id: number, { recalled, overdrafts, spent, returns, asks }: HolderMessage): void {
     const worker = this.#workers.get(id);
     if (worker === undefined) return;
@@ -134,9 +140,9 @@ export class PoolOwner {
   }
 
   /**
-   * A worker's process has ended. What it had of a window counts as used at this moment; its slots are free. Not to be
-   * called while it may still admit calls, even if it cannot be reached. Those who ask between the steps notice nothing of
-   * them: what they ask for is told of its end first.
+   * Called when a worker's process has ended. What it had of a window counts as used at this moment, and its slots are
+   * free. Must not be called while the process may still admit calls, even if it cannot be reached. Requests between
+   * the steps are safe: a pool takes the worker's end into account before anything else.
    */
   goneSteps(id: number): Steps<void> {
     const worker = this.#workers.get(id);
@@ -160,12 +166,12 @@ export class PoolOwner {
     this.#flush();
   }
 
-  /** Takes back what workers have left of a pool, as of their ends. */
+  /** Takes back the units of workers that have ended, as of their ends. */
   #loseGone(pool: OwnedPool): void {
     for (const [id, at] of this.#goneAt) pool.lose(id, at);
   }
 
-  /** Decides what has waited long enough. To be called about every 100 ms. */
+  /** Decides requests that have waited long enough. To be called about every 100 ms. */
   tick(): void {
     this.#shares.tick();
     this.#answerAwaited();
@@ -187,10 +193,11 @@ export class PoolOwner {
   }
 
   /**
-   * Reads limits anew: `poolOf` knows others now. A pool that `poolOf` does not know any more keeps its limit while it is in use.
-   * @param changed pools whose limit has changed, as they were before; and new pools, as they are: one of that name may be in
-   * use from earlier. Where other work is done between two steps, `poolOf` must begin to know the new limit of a pool as this
-   * iterable gives it out, and not before: until they are told, workers have slices of the limit that was.
+   * Applies new limits that `poolOf` returns. A pool that `poolOf` no longer knows keeps its limit while it is in use.
+   * @param changed the pools whose limit has changed, as they were before, and new pools, as they are. A pool with the
+   * name of a new one may be in use from earlier. If other work runs between steps, `poolOf` must return a pool's new
+   * limit from the moment this iterable yields the pool, and not earlier: until workers are told, their slices are of
+   * the old limit.
    */
   *reloadSteps(changed: Iterable<Pool>): Steps<void> {
     let told = 0;
@@ -202,7 +209,7 @@ export class PoolOwner {
     this.#flush();
   }
 
-  /** Does `reloadSteps` at once. */
+  /** Does the same as `reloadSteps`, synchronously. */
   reload(changed: Iterable<Pool>): void {
     atOnce(this.reloadSteps(changed));
   }
@@ -219,8 +226,9 @@ export class PoolOwner {
   }
 
   /**
-   * The pools of which workers have other units than their slices, or had within the last minute, each at another moment.
-   * @param names of others that are to be among them
+   * Lists the pools of which workers have units other than their slices, or had within the last minute. Each pool is
+   * read at a different moment.
+   * @param names further pools to include
    */
   *inspectSteps(names: Iterable<string> = []): Steps<OwnedUnits[]> {
     const units = new Map<string, OwnedUnits>();
@@ -233,19 +241,19 @@ export class PoolOwner {
       const isKnown = this.#pools.has(name);
       const pool = this.#open(name);
       if (pool !== null) units.set(name, unitsOf(pool));
-      // Of what was opened for this there is nothing to remember.
+      // A pool that was opened only for this need not be remembered.
       if (pool !== null && !isKnown) this.#answerAsks(pool, this.#now());
       yield;
     }
     return [...units.values()];
   }
 
-  /** What this host may use of a pool; 0 where it has no part of it. */
+  /** Returns what this host may use of a pool: 0 if it has no share. */
   shareOf(name: string): number {
     return this.#pools.get(name)?.share ?? 0;
   }
 
-  /** The pool of that name, or null where the config has none. */
+  /** Returns the pool of that name, or null if the config does not have it. */
   #open(name: string): OwnedPool | null {
     const known = this.#pools.get(name);
     if (known !== undefined) {
@@ -257,7 +265,7 @@ export class PoolOwner {
     return this.#add(pool);
   }
 
-  /** A pool of which nothing was known: every worker has its slice of it. */
+  /** Adds a pool that was unknown so far. Every worker has its slice of it. */
   #add(pool: Pool): OwnedPool {
     const added = new OwnedPool(pool);
     this.#pools.add(added);
@@ -272,8 +280,8 @@ export class PoolOwner {
   }
 
   /**
-   * Parts of a pool for the slice of a worker that joins, as far as the slices of the others leave room for it, those
-   * included that were used before a worker's end.
+   * Returns the divisor for the slices of a joining worker, or 0 if the slices of the others leave no room for them.
+   * Slices that workers may have used before their ends count too.
    */
   #divisorOfNext(): number {
     const sliceDivisor = this.#shares.isUndivided ? this.#sliceDivisor() : 0;
@@ -286,7 +294,10 @@ export class PoolOwner {
     return sliced <= mostSliced + 1e-9 ? sliceDivisor : 0;
   }
 
-  /** A worker has the slices of one that has ended, if any had as large ones. @returns until when they count as used */
+  /**
+   * Passes on the slices of a worker that has ended, if any had slices of that size.
+   * @returns until when they count as used, or null
+   */
   #inheritSlices(sliceDivisor: number): number | null {
     const index = this.#ended.findIndex((ended) => ended.sliceDivisor === sliceDivisor);
     return index === -1 ? null : (this.#ended.splice(index, 1)[0]?.usedUntil ?? null);
@@ -307,7 +318,7 @@ export class PoolOwner {
     for (const worker of this.#workers.values()) {
       if (worker.sliceDivisor === 0) continue;
       const slice = sliceOf(before, worker.sliceDivisor);
-      // One that joins knows nothing yet of pools in which it has no slice.
+      // A joining worker has no slice yet of pools that it has not been told of.
       const leased = worker.isJoining ? (this.#pools.get(name)?.leased.get(worker.id) ?? 0) : slice;
       worker.leases.push({ pool: name, kind, limit, leased });
       this.#sending.add(worker);
@@ -349,8 +360,8 @@ export class PoolOwner {
   }
 
   /**
-   * Notes an ask. Where there is too little for it and those before it, other hosts are asked, and where they have no
-   * more, the other workers of this one are asked what is idle.
+   * Adds a request. If the free units do not suffice for it and those before it, the other hosts are asked for units.
+   * If they have no more, idle units are recalled from the other workers of this host.
    */
   #begin(pool: OwnedPool, worker: OwnedWorker, stated: PoolAsk, now: number): void {
     const before = pool.asks.reduce((sum, ask) => sum + ask.stated.need, 0);
@@ -378,7 +389,7 @@ export class PoolOwner {
     ask.isRecalled = true;
   }
 
-  /** Other hosts have given units, or have none. */
+  /** Called when other hosts have given units, or have none. */
   #takeShares(pools: readonly OwnedPool[]): void {
     const now = this.#now();
     for (const pool of pools) {
@@ -397,7 +408,10 @@ export class PoolOwner {
     this.#flush();
   }
 
-  /** Where there is less than workers have, they owe it: nothing else makes busy ones give up what they use again. */
+  /**
+   * Tells workers what they owe if they have more than there is. Nothing else makes busy workers return units that they
+   * use again.
+   */
   #tellDebts(pool: OwnedPool): void {
     this.#loseGone(pool);
     for (const [id, amount] of pool.collectDebts()) {
@@ -408,7 +422,7 @@ export class PoolOwner {
     }
   }
 
-  /** Other hosts lack units: what is idle at workers may help them. */
+  /** Called when other hosts lack units. Units that are idle at workers may help them. */
   #recallForHosts(pools: readonly OwnedPool[]): void {
     const now = this.#now();
     for (const pool of pools) this.#recall(pool, null, now);
@@ -421,13 +435,13 @@ export class PoolOwner {
     this.#flush();
   }
 
-  /** @returns who will answer */
+  /** @returns the workers that will reply */
   #recall(pool: OwnedPool, except: number | null, now: number): Set<number> {
     const number = ++this.#recalls;
     const waitingFor = new Set<number>();
     for (const id of pool.leased.keys()) {
       const worker = this.#workers.get(id);
-      // One that is late has a recall to answer yet: more of them would only pile up in its channel.
+      // A late worker still has a recall to reply to. More would only pile up in its channel.
       if (worker === undefined || id === except || worker.isLate) continue;
       worker.recalls.push({ pool: pool.name, kind: pool.kind, limit: pool.limit, number });
       this.#sending.add(worker);
@@ -451,8 +465,8 @@ export class PoolOwner {
   }
 
   /**
-   * Answers the asks that can be decided, first come first served; where none is left, fills slices and tells of units
-   * that are free again. Forgets the pool when nothing is left of it.
+   * Answers the requests that can be decided, in order of arrival. If none is left, refills slices and tells workers
+   * that were denied that units are free again. Forgets a pool that is unused.
    */
   #answerAsks(pool: OwnedPool, now: number): void {
     this.#loseGone(pool);
@@ -461,7 +475,7 @@ export class PoolOwner {
     for (let ask = pool.asks[0]; ask !== undefined; ask = pool.asks[0]) {
       const isMet = isValid && pool.usable >= ask.stated.need;
       const isDecided = isMet || (ask.waitingFor.size === 0 && !ask.awaitsShare);
-      // Nobody is refused because the store is slow: the calls that wait have a deadline of their own.
+      // A slow store is no reason to deny requests: the waiting calls have a deadline of their own.
       if (!isDecided && (now < ask.deadline || ask.awaitsShare)) break;
       if (!isDecided) this.#noteLate(ask);
       pool.asks.shift();
@@ -485,7 +499,10 @@ export class PoolOwner {
     } else this.#due.delete(pool);
   }
 
-  /** Where nobody lacks units, each worker gets its slice again. @returns whether some has less yet */
+  /**
+   * Refills each worker's slice if no worker lacks units.
+   * @returns whether a worker still has less than its slice
+   */
   #fillSlices(pool: OwnedPool, now: number): boolean {
     let isLacking = false;
     for (const worker of this.#workers.values()) {
@@ -509,7 +526,10 @@ export class PoolOwner {
     }
   }
 
-  /** Tells as many of those who were denied as there are units for: the others would only ask in vain. */
+  /**
+   * Tells workers that were denied that there are units again, but only as many as the units suffice for. The others
+   * would only request in vain.
+   */
   #tellRefilled(pool: OwnedPool): void {
     if (pool.asks.length > 0) return;
     let left = pool.usable;
@@ -529,7 +549,10 @@ export class PoolOwner {
     this.#sending.add(worker);
   }
 
-  /** @returns the end of a slice where workers are told anything: what comes in one turn, they take in at once */
+  /**
+   * @returns the end of the time slice if workers were sent anything, since they handle everything that arrives in one
+   * turn together
+   */
   #flush(): EndOfSlice | undefined {
     const isNews = this.#sending.size > 0;
     for (const worker of this.#sending) worker.flush(this.#shares.until);

@@ -1,21 +1,21 @@
-/** What is counted: requests and tokens of any sliding minute, calls at once, money that is spent once and for all. */
+/** What is counted: requests or tokens within a sliding minute, concurrent calls, or money, which is spent for good. */
 export type PoolKind = 'requests' | 'tokens' | 'concurrent' | 'budget';
 
-/** One limit: what may be used of it, by all workers together. */
+/** One limit: what all workers together may use. */
 export interface Pool {
   /** Unique among all pools, and the same in every process: `key:team-a:requests`. */
   readonly name: string;
   readonly kind: PoolKind;
-  /** Units: requests, tokens, calls at once, billionths of a dollar. A whole number. */
+  /** A whole number of units: requests, tokens, concurrent calls, or billionths of a dollar. */
   readonly limit: number;
   /**
-   * A place where `HeldPools` remembers the `HeldPool` of this name: to look a name up with each call means to touch memory
-   * that is in no cache any more. No one else reads it.
+   * Cache of the `HeldPool` of this name. A lookup by name for each call would touch memory that is in no CPU cache any
+   * more. Only `HeldPools` uses it.
    */
   held?: object | null;
 }
 
-/** So many units of a pool. */
+/** A number of units of a pool. */
 export interface Demand {
   readonly pool: Pool;
   /** A whole number, 0 or more. */
@@ -25,18 +25,18 @@ export interface Demand {
 /** What a caller may be told of a limit. */
 export interface PoolView {
   readonly limit: number;
-  /** An estimate: what this worker has, and what was free at the primary when that last spoke. From 0 to `limit`. */
+  /** An estimate: what this worker has, plus what was free at the primary's last message. From 0 to `limit`. */
   readonly remaining: number;
-  /** Milliseconds until the pool is full again, as far as this worker knows; 0 when it is. */
+  /** Milliseconds until the pool is full again, as far as this worker knows. 0 if it is full. */
   readonly resetMs: number;
 }
 
-/** A pool of which a worker knows nothing: it has not used any lately. */
+/** Returns the view of a pool that this worker has not used recently. */
 export function untouched({ limit }: Pool): PoolView {
   return { limit, remaining: limit, resetMs: 0 };
 }
 
-/** Milliseconds after which a used unit of each kind may be used again; null where time does not bring it back. */
+/** Milliseconds after which used units of each kind may be used again. Null if time does not free them. */
 export const windowMsOf: Readonly<Record<PoolKind, number | null>> = {
   requests: 60_000,
   tokens: 60_000,
@@ -44,18 +44,18 @@ export const windowMsOf: Readonly<Record<PoolKind, number | null>> = {
   budget: null,
 };
 
-/** @returns true where whoever uses units of the pool gives them back, and time does not */
+/** @returns whether units of the pool become free when their user returns them, not with time */
 export function isGivenBack({ kind }: Pool): boolean {
   return kind === 'concurrent';
 }
 
-/** Of a pool of which a worker's slice would be less than this it has none, but asks the primary for what it lacks. */
+/** A worker has no slice of a pool if it would be smaller than this. It requests units from the primary instead. */
 const leastSlice = 4;
 
 /**
- * A worker's slice of a pool: units that are leased to it from the start, without a word. So calls that are far from
- * their limits, as most are, cost no message, however many keys they belong to.
- * @param sliceDivisor into how many a pool is divided for the worker's slice; 0 for a worker that has no slices
+ * Returns the size of a worker's slice of a pool: units that are leased to it from the start, without a message. Most
+ * calls are far from their limits and so cost no message, whatever the number of keys.
+ * @param sliceDivisor number of parts into which a pool is divided for the slice. 0 for a worker without slices
  */
 export function sliceOf({ kind, limit }: Pool, sliceDivisor: number): number {
   if (sliceDivisor === 0 || kind === 'budget') return 0;

@@ -3,30 +3,30 @@ import { WideMap } from '../wire/wide-map.js';
 import type { Pool } from './pool.js';
 import { findPool, type LimitedKey, type PoolsByName, poolsOfSubject } from './pools.js';
 
-/** Pools that have gone and are remembered; the one that went longest ago is forgotten first. */
+/** Most former pools that are remembered. The one that was removed first is forgotten first. */
 const mostGone = 65_536;
 
-/** How keys that come and go have changed. */
+/** Changes of the limits of managed keys. */
 interface KeyLimitChange {
-  /** What is not in `put` is gone. */
+  /** Whether keys that are not in `put` are removed. */
   readonly whole: boolean;
   readonly put: Iterable<LimitedKey>;
-  /** Ids of those that are gone. */
+  /** Ids of the removed keys. */
   readonly removed: Iterable<string>;
 }
 
 /**
- * The pools that hold at this moment: those of the config, and of keys that come and go beside it, of which the config's
- * win. Each change tells the pools that are others now as they were when they last held, and not only just before:
- * workers may have units of one that has gone for a while, and count them by the limit that it had.
+ * The pools that apply now: those of the config and of managed keys. The config's take precedence. Each change returns
+ * the changed pools as they last applied, which may be long ago: workers may still have units of a pool that was
+ * removed for a while, and count them by its former limit.
  */
 export class PoolsInForce {
   /** Null before the first config. */
   #ofConfig: PoolsByName | null = null;
   readonly #ofKeys = new WideMap<Pool>();
-  /** Names of the pools of every key that comes and goes, and has some. */
+  /** Names of the pools of each managed key that has any. */
   readonly #namesOf = new WideMap<readonly string[]>();
-  /** As they were, in the order in which they went. */
+  /** Removed pools as they last applied, in order of removal. */
   readonly #gone = new Map<string, Pool>();
 
   /** @param name may be that of a budget's period */
@@ -35,15 +35,15 @@ export class PoolsInForce {
   }
 
   /**
-   * Takes what is another by a config from the one before it. One config at a time.
+   * Applies the changes from the former config to a new one. One config at a time.
    * @param now all pools of the config
-   * @returns as `reload` of the owner wants them: the pools that have changed, as they last held, and those that are new.
-   *   Each is in force as soon as it is taken, all others behind the last one.
+   * @returns the argument of the owner's `reload`: the pools that have changed, as they last applied, and the new ones.
+   * Each applies as soon as it is yielded, and all others after the last one
    */
   *configSteps(now: PoolsByName): Steps<Iterable<Pool>> {
     const before = this.#ofConfig;
     const names: string[] = [];
-    // At the start nobody has used any.
+    // At the start, no pool has been used.
     if (before !== null) {
       for (const { name, limit } of now.values()) {
         if (before.get(name)?.limit !== limit) names.push(name);
@@ -74,8 +74,8 @@ export class PoolsInForce {
   }
 
   /**
-   * Takes what is another of the keys that come and go. Costs no more than the change is long.
-   * @returns the pools that have changed, as they last held, and those that are new
+   * Applies changes of managed keys. Its cost depends only on the size of the change.
+   * @returns the pools that have changed, as they last applied, and the new ones
    */
   changeKeys(change: KeyLimitChange): Pool[] {
     const changed: Pool[] = [];
@@ -96,7 +96,7 @@ export class PoolsInForce {
       const pool = own.get(name);
       if (pool === undefined) this.#ofKeys.delete(name);
       else this.#ofKeys.set(name, pool);
-      // What the config says of a key holds, whatever else is said of it.
+      // The config's limits of a key take precedence.
       if (this.#ofConfig?.has(name)) continue;
       const told = this.#changed(name, former);
       if (told !== null) changed.push(told);
@@ -106,9 +106,9 @@ export class PoolsInForce {
   }
 
   /**
-   * Remembers a pool that has gone, and forgets it when it is back.
-   * @param former as it last held, if ever
-   * @returns what is told of it; null where it holds as before, or no more
+   * Remembers a removed pool. Forgets one that is back.
+   * @param former as it last applied, if ever
+   * @returns the pool to report; null if it is unchanged or removed
    */
   #changed(name: string, former: Pool | undefined): Pool | null {
     const pool = this.#ofConfig?.get(name) ?? this.#ofKeys.get(name);

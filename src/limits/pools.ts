@@ -6,29 +6,29 @@ import type { Demand, Pool, PoolKind } from './pool.js';
 import { RateLines } from './rate-headers.js';
 
 /**
- * Limits whose units a call takes together: those of requests and of calls at once of its key and groups, before its body
- * is read, and all others, once its model is known.
+ * Pools whose units a call takes together. Before the body is read, these are the requests and the concurrent calls of
+ * its key and groups. Once its model is known, these are all others.
  */
 export interface CallPools {
   /**
-   * One unit of each pool. A call demands exactly these; `demandsOf` puts in the tokens for those at `tokenIndexes`.
-   * The key's own pools come first, so that a key that has used up its own does not wait in line for what is shared.
+   * One unit of each pool. A call demands exactly these; `demandsOf` sets the tokens of those at `tokenIndexes`. The
+   * key's own pools come first, so that a key that has exhausted its own limits does not wait for shared ones.
    */
   readonly demands: readonly Demand[];
-  /** Which of the demands are of tokens. */
+  /** Indexes of the demands of tokens. */
   readonly tokenIndexes: readonly number[];
-  /** What such calls are told of their requests and tokens, as far as their limits are known by then. */
+  /** Writes the rate-limit headers for these calls, of the limits that are known by then. */
   readonly rateLines: RateLines;
 }
 
 /** The pools of the calls of one key. */
 class KeyPools {
-  /** What a call takes before its body is read. */
+  /** For a call whose body has not been read. */
   readonly beforeModel: CallPools;
   #concurrentOnly: CallPools | null = null;
-  /** Of all models without limits. */
+  /** For all models without limits. */
   #unlimitedModel: CallPools | null = null;
-  /** Of models with limits; null until there was a call for one. */
+  /** For models with limits. Null before the first call for one. */
   #byModel: Map<Model, CallPools> | null = null;
 
   constructor(key: Key) {
@@ -39,13 +39,13 @@ class KeyPools {
     );
   }
 
-  /** What a call takes in place of `beforeModel` that counts among those under way, and as no request. */
+  /** Replaces `beforeModel` for a call that counts as a concurrent call but not as a request. */
   get concurrentOnly(): CallPools {
     this.#concurrentOnly ??= concurrentOf(this.beforeModel);
     return this.#concurrentOnly;
   }
 
-  /** What a call takes once its model is known. */
+  /** For a call whose model is known: what it takes in addition. */
   forModel(model: Model): CallPools {
     if (model.limits === null) {
       this.#unlimitedModel ??= onceKnown(this.beforeModel, noPools);
@@ -62,8 +62,8 @@ class KeyPools {
 }
 
 /**
- * The pools of a key's calls. The key remembers them: to look one of thousands up in a map takes a tenth of the time that
- * is spent on all limits of its call.
+ * Returns the pools of a key's calls. They are stored on the key, since a map lookup among thousands of keys takes a
+ * tenth of the time of all limits of a call.
  */
 export function poolsOfKey(key: Key): KeyPools {
   const { pools } = key;
@@ -73,7 +73,7 @@ export function poolsOfKey(key: Key): KeyPools {
   return made;
 }
 
-/** How many tokens a call needs is not known before its body is. */
+/** Pools of tokens are left out before the body is read, since a call's tokens are unknown until then. */
 function countsTokens({ kind }: Pool): boolean {
   return kind === 'tokens';
 }
@@ -86,22 +86,22 @@ function concurrentOf({ demands, rateLines }: CallPools): CallPools {
   );
 }
 
-/** What a call takes besides, once its model is known. */
+/** Makes the pools that a call takes in addition once its model is known. */
 function onceKnown({ rateLines: known }: CallPools, ofModel: readonly Pool[]): CallPools {
   const rateLines = ofModel.length === 0 ? known : rateLinesOf([...known.pools, ...ofModel]);
   return makeCallPools([...known.tokens, ...ofModel], rateLines);
 }
 
-/** A group that is named twice has its limits once. */
+/** Removes duplicates: a group that is named twice has its limits once. */
 function distinct(pools: readonly Pool[]): Pool[] {
   return [...new Map(pools.map((pool) => [pool.name, pool])).values()];
 }
 
 /**
- * What a call demands.
- * @param tokens an estimate of what it will use, in whole tokens; of a pool that is smaller, all of it is demanded,
- * since a call must not be refused for ever because of a guess, and one at least, since a pool that is used up lets no
- * call in of which nothing is known
+ * Returns what a call demands.
+ * @param tokens an estimate of what it will use, in whole tokens. At least one is demanded, since a used-up pool must
+ * not admit a call of unknown size. At most the whole pool is demanded, since a mere estimate must not deny a call
+ * forever
  */
 export function demandsOf({ demands, tokenIndexes }: CallPools, tokens: number): readonly Demand[] {
   if (tokenIndexes.length === 0) return demands;
@@ -113,38 +113,44 @@ export function demandsOf({ demands, tokenIndexes }: CallPools, tokens: number):
   return demanded;
 }
 
-/** Stands between the subject and the period in the name of a budget's pool. */
+/** Separates the subject from the period in the name of a budget's pool. */
 export const budgetMark = ':budget:';
-/** What the store knows of a budget outlives its period, for whoever comes late. In milliseconds. */
+/**
+ * How long the store keeps the account of a budget, in milliseconds. Longer than a period, so that late reports find
+ * it.
+ */
 export const budgetKeptMs = 40 * 24 * 60 * 60 * 1000;
 
 /**
- * The pool of what a subject may spend in one period.
+ * Makes the pool of what a subject may spend in one period.
  * @param subject as in the names of its other pools: `key:team-a`, `group:default` or `model:gpt-x`
- * @param period tells it from the others of the subject
+ * @param period distinguishes the pool from those of other periods
  */
 export function budgetPool(subject: string, { usd }: Budget, period: string): Pool {
   const limit = Math.min(Number.MAX_SAFE_INTEGER, Math.max(1, Math.round(usd * nanosPerDollar)));
   return makePool(`${subject}${budgetMark}${period}`, 'budget', limit);
 }
 
-/** Finds a pool among those of `allPools`, which hold that of a budget for no period, and so for each. */
+/** Finds a pool among those of `poolSteps`, which have one pool without a period for all periods of a budget. */
 export function findPool(pools: Pick<PoolsByName, 'get'>, name: string): Pool | undefined {
   const found = pools.get(name);
   const budget = ofAnyPeriod(name);
-  // A model may be called as a budget's pool is.
+  // The name of a model may look like that of a budget's pool.
   if (found !== undefined || budget === null) return found;
   const known = pools.get(budget);
   return known === undefined ? undefined : makePool(name, known.kind, known.limit);
 }
 
-/** The name under which `allPools` holds the pool of a budget's period, or null for a name that looks like no budget's. */
+/**
+ * Returns the name under which `poolSteps` has the pool of a budget's period, or null if the name does not look like a
+ * budget's.
+ */
 export function ofAnyPeriod(name: string): string | null {
   const mark = name.lastIndexOf(budgetMark);
   return mark === -1 ? null : name.slice(0, mark + budgetMark.length);
 }
 
-/** Whatever of a config has limits. */
+/** The parts of a config that have limits. */
 interface LimitedParts {
   readonly keys: Iterable<OwnLimits & { readonly id: string }>;
   readonly groups: Iterable<OwnLimits & { readonly name: string }>;
@@ -156,10 +162,10 @@ interface OwnLimits {
   readonly budget: Budget | null;
 }
 
-/** Pools, which may be several hundred thousand. */
+/** Pools by name. There may be several hundred thousand. */
 export type PoolsByName = WideMap<Pool>;
 
-/** All pools of a config, by name: what the primary, which owns the pools, is to know. */
+/** Collects all pools of a config by name, for the primary, which owns them. */
 export function* poolSteps({ keys, groups, models }: LimitedParts): Steps<PoolsByName> {
   const pools = new WideMap<Pool>();
   const add = (subject: string, own: OwnLimits): void => {
@@ -180,7 +186,7 @@ export function* poolSteps({ keys, groups, models }: LimitedParts): Steps<PoolsB
   return pools;
 }
 
-/** @param subject first word and name of whose they are: `key:team-a` */
+/** @param subject kind and name of the owner: `key:team-a` */
 export function poolsOfSubject(subject: string, { limits, budget }: OwnLimits): Pool[] {
   const pools = ratePools(subject, limits);
   if (budget !== null) pools.push(budgetPool(subject, budget, ''));
@@ -202,7 +208,7 @@ function makePool(name: string, kind: PoolKind, limit: number): Pool {
   return { name, kind, limit, held: null };
 }
 
-/** For whom a pool counts: the first word of its name. */
+/** What a pool limits: the first word of its name. */
 export type LimitSubject = 'key' | 'group' | 'model';
 
 export function subjectOf({ name }: Pool): LimitSubject {
@@ -210,7 +216,7 @@ export function subjectOf({ name }: Pool): LimitSubject {
   return name.startsWith('group:') ? 'group' : 'model';
 }
 
-/** @param subject first word and name of whose they are: `key:team-a` */
+/** @param subject kind and name of the owner: `key:team-a` */
 function ratePools(subject: string, limits: RateLimits | null): Pool[] {
   const pools: Pool[] = [];
   if (limits === null) return pools;
@@ -226,7 +232,7 @@ function makeCallPools(pools: readonly Pool[], rateLines: RateLines): CallPools 
   return { demands: pools.map((pool) => ({ pool, amount: 1 })), tokenIndexes, rateLines };
 }
 
-/** Nearly all lists of indexes are one of these: there are two for each key. */
+/** Nearly all lists of indexes are one of these. They are shared, since each key has two lists. */
 const usualIndexes: readonly (readonly number[])[] = [[], [0], [0, 1]];
 
 function sharedIndexes(indexes: readonly number[]): readonly number[] {
@@ -235,7 +241,7 @@ function sharedIndexes(indexes: readonly number[]): readonly number[] {
 
 const noPools: readonly Pool[] = [];
 
-/** @param pools those of which calls hear */
+/** @param pools the pools that headers may report */
 function rateLinesOf(pools: readonly Pool[]): RateLines {
   const of = (counted: PoolKind) => pools.filter(({ kind }) => kind === counted);
   return new RateLines(of('requests'), of('tokens'));

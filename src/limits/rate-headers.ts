@@ -3,18 +3,18 @@ import { inOnePiece } from '../wire/head.js';
 import type { LeaseHolder } from './lease-holder.js';
 import type { Pool, PoolView } from './pool.js';
 
-/** What an answer tells of its caller's limits; null where there is none. */
+/** What an answer reports of its caller's limits. Null if there is no limit. */
 interface RateViews {
   readonly requests: PoolView | null;
   readonly tokens: PoolView | null;
 }
 
-/** Header lines as the SDKs of the chat family read them, each with CRLF before it; empty where nothing is limited. */
+/** Writes header lines as the SDKs of the chat family read them, each preceded by CRLF. Empty without limits. */
 export function chatRateLines({ requests, tokens }: RateViews): string {
   return chatLines(chatWords.requests, requests) + chatLines(chatWords.tokens, tokens);
 }
 
-/** What stands around the numbers of the chat family's lines: every answer under limits has them. */
+/** Constant parts of the chat family's lines, which every answer under limits has. */
 interface ChatWords {
   readonly limit: string;
   readonly remaining: string;
@@ -32,8 +32,8 @@ function chatWordsOf(unit: string): ChatWords {
 }
 
 /**
- * Header lines as the SDKs of the messages family read them, each with CRLF before it; empty where nothing is limited.
- * @param unixMs the present
+ * Writes header lines as the SDKs of the messages family read them, each preceded by CRLF. Empty without limits.
+ * @param unixMs the current time
  * @param vendor first word of the names
  */
 export function messagesRateLines({ requests, tokens }: RateViews, unixMs: number, vendor: string): string {
@@ -43,12 +43,15 @@ export function messagesRateLines({ requests, tokens }: RateViews, unixMs: numbe
   );
 }
 
-/** First word of the names of the messages family. */
+/** Returns the first word of the messages family's names. */
 export function rateWord({ vendorc }: VendorWords): string {
   return vendorc[0] ?? 'vendorc';
 }
 
-/** Names of all headers that tell of limits, in the words of each family. @param vendor as above */
+/**
+ * Lists the names of all headers that report limits, in each family's words.
+ * @param vendor as above
+ */
 export function rateHeaderNames(vendor: string): readonly string[] {
   const parts = ['limit', 'remaining', 'reset'];
   return ['requests', 'tokens'].flatMap((unit) => [
@@ -73,10 +76,10 @@ function messagesLines(name: string, view: PoolView | null, unixMs: number): str
   );
 }
 
-/** From here on fractions of a second are of no use to anybody, and take time to write. */
+/** Above this, durations are in whole seconds: fractions are of no use, and take time to write. */
 const wholeSecondsMs = 10_000;
 
-/** A duration as `1h0m0s`, `6m0s`, `1.25s` or `20ms`: never shorter than it is. */
+/** Writes a duration as `1h0m0s`, `6m0s`, `1.25s` or `20ms`, rounded up. */
 export function durationText(ms: number): string {
   if (ms > wholeSecondsMs) return wholeSecondsText(Math.ceil(ms / 1000));
   const whole = Math.max(0, Math.ceil(ms));
@@ -84,7 +87,7 @@ export function durationText(ms: number): string {
   return whole < 1000 ? `${whole}ms` : `${whole / 1000}s`;
 }
 
-/** Windows are full again within a minute. */
+/** Texts of the durations below a minute, within which windows are full again. */
 const secondsTexts = Array.from({ length: 60 }, (_, seconds) => `${seconds}s`);
 
 function wholeSecondsText(whole: number): string {
@@ -94,7 +97,7 @@ function wholeSecondsText(whole: number): string {
   return minutes < 60 ? `${minutes}m${seconds}` : `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds}`;
 }
 
-/** RFC 3339 in UTC, in whole seconds: never earlier than it is. */
+/** Writes a time in RFC 3339 in UTC, rounded up to whole seconds. */
 function timeText(unixMs: number): string {
   return new Date(Math.ceil(unixMs / 1000) * 1000).toISOString().replace('.000Z', 'Z');
 }
@@ -104,16 +107,18 @@ const linesOf: Readonly<Record<RateFamily, (views: RateViews, vendor: string) =>
   messages: (views, vendor) => messagesRateLines(views, Date.now(), vendor),
 };
 
-/** There is a lot for so many calls, at a thousand tokens each, where it is a tenth of the limit too. */
+/**
+ * Least number of remaining calls, of a thousand tokens each, that counts as plenty if it is also a tenth of the limit.
+ */
 const callsOfPlenty = 1000;
 const tokensOfPlenty = callsOfPlenty * 1000;
 
-/** What the callers that fall under the same limits are told of them. */
+/** Writes the rate-limit headers for callers under the same limits. */
 export class RateLines {
   readonly #requests: Pools;
   readonly #tokens: Pools;
   #family: RateFamily | null = null;
-  /** At which tick of the holder they were told last, and what is told again until its end; null where it is not. */
+  /** The holder's tick of the last text, and the text if it may be used again until the tick's end. */
   #tick = -1;
   #text: string | null = null;
 
@@ -133,8 +138,8 @@ export class RateLines {
   }
 
   /**
-   * What `text` has returned since the holder last ticked, while there is a lot left and many ask: to write it anew takes
-   * as long as the limits themselves.
+   * Returns the last result of `text` in this tick if plenty remains and many calls read it. Writing it anew takes as
+   * long as checking the limits.
    * @param ticks of the holder
    */
   lately(family: RateFamily, ticks: number): string | null {
@@ -142,8 +147,8 @@ export class RateLines {
   }
 
   /**
-   * Header lines, each with CRLF before it; empty where neither requests nor tokens are limited.
-   * @param vendor first word of the names of the messages family
+   * Writes header lines, each preceded by CRLF. Empty if neither requests nor tokens are limited.
+   * @param vendor first word of the messages family's names
    */
   text(family: RateFamily, vendor: string, holder: Pick<LeaseHolder, 'peek' | 'ticks'>): string {
     const views: RateViews = {
@@ -152,17 +157,20 @@ export class RateLines {
     };
     const lines = linesOf[family](views, vendor);
     const isPlentiful = isPlenty(views.requests, callsOfPlenty) && isPlenty(views.tokens, tokensOfPlenty);
-    // The texts of thousands of keys that are each asked once in a while would only take up memory.
+    // Not for keys with few calls: the texts of thousands of them would only take up memory.
     const isKept = isPlentiful && this.#tick === holder.ticks && this.#family === family;
     this.#family = family;
     this.#tick = holder.ticks;
-    // In one piece: every answer would walk again over all that it was put together of.
+    // Flattened, since otherwise every answer would walk again through all parts of the concatenation.
     this.#text = isKept ? inOnePiece(lines) : null;
     return this.#text ?? lines;
   }
 }
 
-/** Of a hundred thousand keys nearly each has one limit of a kind, or none: a list of it would take as much memory again. */
+/**
+ * A single pool is stored without a list. Nearly all of a hundred thousand keys have at most one limit of a kind, and
+ * lists would double the memory.
+ */
 type Pools = Pool | readonly Pool[] | null;
 
 function poolsOf(pools: readonly Pool[]): Pools {
@@ -178,7 +186,7 @@ function listOf(pools: Pools): readonly Pool[] {
   return isOne(pools) ? [pools] : pools;
 }
 
-/** @returns null where there is none */
+/** @returns null if there are no pools */
 function tightest(pools: Pools, holder: Pick<LeaseHolder, 'peek'>): PoolView | null {
   if (pools === null) return null;
   if (isOne(pools)) return holder.peek(pools);
@@ -187,12 +195,12 @@ function tightest(pools: Pools, holder: Pick<LeaseHolder, 'peek'>): PoolView | n
   return found;
 }
 
-/** Nobody counts on the last unit of what there is a lot of. */
+/** Whether so much remains that exact numbers do not matter. */
 function isPlenty(view: PoolView | null, least: number): boolean {
   return view === null || (view.remaining >= least && view.remaining * 10 >= view.limit);
 }
 
-/** The view of which the least share remains: what a caller meets first. The first of two with the same. */
+/** Returns the view with the smaller remaining part, which a caller exhausts first. If they are equal, the first. */
 export function tighter(one: PoolView | null, other: PoolView): PoolView {
   return one === null || other.remaining * one.limit < one.remaining * other.limit ? other : one;
 }

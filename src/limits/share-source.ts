@@ -1,44 +1,44 @@
 import type { OwnedPool } from './owned-pool.js';
 
-/** Where the owner of the pools has their units from. It gives each pool its `share`, and takes from what is free. */
+/** Source of the units of the owner of the pools. Gives each pool its `share`, and takes back from its free units. */
 export interface ShareSource {
   /**
-   * Until when units may be used, in milliseconds of the host's clock; null for no bound. Workers hold to it, too:
-   * after it other hosts may count on what this one has.
+   * Until when units may be used, in milliseconds of the host's clock. Null for no bound. It also binds workers, since
+   * afterwards other hosts may use what this one has.
    */
   readonly until: number | null;
-  /** No other host uses units of the pools whose units come back. */
+  /** Whether no other host uses units of the pools, except for budgets. */
   readonly isUndivided: boolean;
-  /** Tells who is to hear of changes. Called once, before anything else. */
+  /** Sets the user to notify of changes. Called once, before anything else. */
   begin(user: ShareUser): void;
-  /** Units of a pool may be used now. */
+  /** Whether units of a pool may be used now. */
   isValid(pool: OwnedPool, now: number): boolean;
-  /** A pool is in use from now on. */
+  /** Called when a pool comes into use. */
   add(pool: OwnedPool): void;
-  /** The pool's `limit` is another. */
+  /** Called when the `limit` of a pool has changed. */
   changed(pool: OwnedPool): void;
   /**
-   * The asks of a pool want more than is free.
-   * @returns true when more is asked for, and `onAnswered` will tell the outcome
+   * Called when the requests for a pool want more than is free.
+   * @returns whether more is requested, so that `onAnswered` will be called
    */
   lack(pool: OwnedPool, now: number): boolean;
-  /** More is to be asked for than was answered last. */
+  /** Whether more has to be requested than in the last request. */
   isAsking(pool: OwnedPool): boolean;
-  /** @returns true when the pool, which nobody uses, can be forgotten; false while it has units to give back */
+  /** @returns whether the pool, which is unused, can be forgotten; false while it has units to return */
   forget(pool: OwnedPool): boolean;
-  /** Sends what is to be sent. To be called after everything that happens. */
+  /** Sends what is pending. To be called after every change. */
   flush(): void;
   /** To be called about every 100 ms. */
   tick(): void;
 }
 
-/** The owner of the pools, as a source of units sees it. */
+/** The owner of the pools, as seen by a source of units. */
 export interface ShareUser {
-  /** The shares of these pools may have changed; what they lacked has come, or will not. */
+  /** Called when the shares of these pools may have changed. What they lacked has arrived, or will not arrive. */
   onAnswered(pools: readonly OwnedPool[]): void;
-  /** Other hosts lack units of these: what workers hold idle is to come back. */
+  /** Called when other hosts lack units of these pools. What is idle at workers should be returned. */
   onWanted(pools: readonly OwnedPool[]): void;
-  /** `until` is another. */
+  /** Called when `until` has changed. */
   onTerm(): void;
 }
 
@@ -52,15 +52,15 @@ export const undivided: ShareSource = {
   changed: (pool) => pool.resize(pool.limit),
   lack: () => false,
   isAsking: () => false,
-  // What was spent of a pool is to be remembered.
+  // What was spent of a budget must be remembered.
   forget: ({ kind, share, limit }) => kind !== 'budget' || share === limit,
   flush: () => {},
   tick: () => {},
 };
 
 /**
- * One source made of two: what is spent comes from `budgets`, all else from `rates`.
- * @param budgets of which all units may be used at any time, since they were reserved for good
+ * Combines two sources: `budgets` for budgets, `rates` for all other pools.
+ * @param budgets its units may be used at any time, since they are reserved for good
  */
 export function bothSources(rates: ShareSource, budgets: ShareSource): ShareSource {
   const of = ({ kind }: OwnedPool): ShareSource => (kind === 'budget' ? budgets : rates);

@@ -3,58 +3,68 @@ import type { OwnedPool } from './owned-pool.js';
 import { windowMsOf } from './pool.js';
 import type { ShareSource, ShareUser } from './share-source.js';
 
-/** A host that was not heard of for so long has lost its shares. */
+/** A host that has sent no statement for this long loses its shares. */
 const leaseMs = 5000;
-/** It stops so much earlier: clocks do not run alike. */
+/** A host stops using its shares this much earlier, since clocks do not run alike. */
 const marginMs = 500;
-/** How often a host is heard of: with shares, and without. */
+/** Interval of statements, with shares and without. */
 const heartbeatMs = 250;
 const restMs = 1000;
-/** Without an answer for so long, the store is gone; at the start it may take longer to be reached. */
+/** After this long without an answer, the store counts as gone. At the start it may take longer to be reached. */
 const goneMs = 1000;
 const firstGoneMs = 3000;
-/** Ticks of that time: a process that is held up itself has had no chance to hear the answer. */
+/** Ticks that this must include: a process that is held up itself had no chance to receive the answer. */
 const goneTicks = 5;
-/** Rest after a failure. */
+/** Pause after a failure. */
 const retryMs = 100;
-/** Pools in one statement. */
+/** Most pools in one statement. */
 const mostPools = 200;
-/** After another host has lacked units, what is free goes back at once for so long. */
+/** After another host has lacked units, free units are returned immediately for this long. */
 const wantedMs = 1000;
-/** What was free for so long goes back. */
+/** Units that were free for this long are returned. */
 const idleMs = 5000;
-/** A share is stated at least so often, should the store have lost it. */
+/** A share is stated at least this often, in case the store has lost it. */
 const restateMs = 30_000;
-/** After a denial nobody asks again for so long. */
+/** After a denial the store is not asked again for this long. */
 const deniedMs = 100;
 /**
- * What a host that is cut off may still have under way of what is given back by its users: those calls are counted for
- * so long after its deadline, and not after that.
+ * A disconnected host may still have calls in flight. In pools whose units are released by calls, these count for this
+ * long after the host's deadline, and no longer.
  */
 const slotGraceMs = 15_000;
-/** Seconds of its use that a host has in hand where there is plenty, and the least number of units. */
+/**
+ * If there are plenty of units, a host is granted this many seconds of its use in advance, and at least `leastSpare`
+ * units.
+ */
 const spareSeconds = 4;
 const leastSpare = 8;
 
 interface ShareKeeperOptions {
-  /** Milliseconds of a monotonic clock that all processes of the host share. Never a remembered value. */
+  /** Returns the milliseconds of a monotonic clock that all processes of the host share. Reads the clock every time. */
   readonly now: () => number;
-  /** Name of this host that nobody else has or had; no spaces. */
+  /** Name of this host, unique among all hosts at all times. Without spaces. */
   readonly host: string;
-  /** Hands a statement to the store. `onAnswer` is called once, later: with null when its fate is not known. */
+  /**
+   * Sends a statement to the store. `onAnswer` is called once, later, with null if it is unknown whether the store took
+   * it.
+   */
   readonly exchange: (statement: HostStatement, onAnswer: (answer: HostAnswer | null) => void) => void;
-  /** Without the store this host counts alone with the whole limits, `open`, or uses up the shares it has, `closed`. */
+  /**
+   * What to do without the store: `open` counts alone with the whole limits, `closed` uses up the shares that the host
+   * has.
+   */
   readonly whenGone: () => 'open' | 'closed';
-  /** The store is gone, or is there again. */
+  /** Called when the store is gone, and when it is back. */
   readonly onAvailable: (isAvailable: boolean) => void;
 }
 
 const nobody: ShareUser = { onAnswered: () => {}, onWanted: () => {}, onTerm: () => {} };
 
 /**
- * This host's side of limits that several hosts share by a store. The host says what it has, and the store believes
- * it: what is given up was taken out of use before, and what is granted is used only after the answer. So a
- * statement, or an answer, can be lost, and the next one sets things right. One statement is under way at a time.
+ * This host's side of limits that several hosts share through a store. The host states what it has, and the store
+ * accepts that. The host stops using units before it states that it gives them up, and uses granted units only after
+ * the answer. So if a statement or an answer is lost, the next one corrects the state. One statement is in flight at a
+ * time.
  */
 export class ShareKeeper implements ShareSource {
   readonly isUndivided = false;
@@ -62,35 +72,35 @@ export class ShareKeeper implements ShareSource {
   #user = nobody;
   readonly #shares = new Map<OwnedPool, PoolShare>();
   readonly #byName = new Map<string, PoolShare>();
-  /** Those whose asks want more than is free. */
+  /** Shares whose pools have requests for more than is free. */
   readonly #lacking = new Set<PoolShare>();
-  /** Those of which there was too little: what other hosts give back is asked for with each tick. */
+  /** Shares that were denied units. Each tick asks for what other hosts have returned since. */
   readonly #waiting = new Set<PoolShare>();
-  /** Those of which other hosts lacked units a moment ago. */
+  /** Shares of which other hosts lacked units a moment ago. */
   readonly #wanted = new Set<PoolShare>();
-  /** Those of which the store may count less for this host than it has. */
+  /** Shares for which the store may count less than this host has. */
   readonly #unknown = new Set<PoolShare>();
-  /** From then on this host's shares may be used by others. */
+  /** Until when this host may use its shares. Afterwards other hosts may use them. */
   #deadline = 0;
-  /** The deadline has passed, and what was free then is given up. */
+  /** Whether the deadline has passed and what was free then is given up. */
   #isDisowned = false;
-  /** It counts alone. */
+  /** Whether this host counts alone. */
   #isAlone = false;
   #isGone = false;
-  /** Changes whenever all shares do: an answer to what was said before says nothing of them. */
+  /** Changes whenever all shares do. An answer to a statement of an earlier round does not apply to the shares. */
   #round = 0;
   #isLeaving = false;
-  /** When the first statement was sent that has had no answer since the last that had one. */
+  /** When the first statement without an answer was sent, since the last answer. */
   #silentSince: number | null = null;
   /** Ticks since then. */
   #silentTicks = 0;
   #isUnderWay = false;
-  /** An answer is being told. */
+  /** Whether the user is being notified of an answer. */
   #isTelling = false;
-  /** There was more to say than one statement holds. */
+  /** Whether one statement did not hold everything. */
   #isBehind = false;
   #number = 0;
-  /** The last statement that was answered. */
+  /** Number of the last statement that was answered. */
   #answered = 0;
   #heartbeatAt = Number.NEGATIVE_INFINITY;
   #pausedUntil = Number.NEGATIVE_INFINITY;
@@ -103,7 +113,7 @@ export class ShareKeeper implements ShareSource {
     return this.#isAlone ? null : this.#deadline;
   }
 
-  /** The store answered within the last moments, or was not asked for long enough to tell. */
+  /** False if the store has not answered for `goneMs`, or `firstGoneMs` at the start. */
   get isAvailable(): boolean {
     return !this.#isGone;
   }
@@ -127,7 +137,7 @@ export class ShareKeeper implements ShareSource {
   changed(pool: OwnedPool): void {
     if (this.#isAlone) pool.resize(pool.limit);
     const share = this.#shares.get(pool);
-    // The answer says whether the shares are more than the limit now.
+    // The answer says whether the shares exceed the limit now.
     if (share !== undefined) share.isDirty = true;
   }
 
@@ -176,7 +186,7 @@ export class ShareKeeper implements ShareSource {
     else this.flush();
   }
 
-  /** Other hosts lack units that are free here: they are not to wait for the next heartbeat. */
+  /** Whether there are free units that other hosts lack. They must not wait for the next heartbeat. */
   #hasForOthers(now: number): boolean {
     let isFound = false;
     for (const share of this.#wanted) {
@@ -186,7 +196,7 @@ export class ShareKeeper implements ShareSource {
     return isFound;
   }
 
-  /** Gives back what is free, as the last thing that is said. */
+  /** Returns what is free in a last statement. */
   leave(): void {
     const isSilent = this.#isLeaving || this.#isAlone || this.#isUnderWay;
     this.#isLeaving = true;
@@ -196,7 +206,7 @@ export class ShareKeeper implements ShareSource {
     this.#send(now, true);
   }
 
-  /** @param isWhole says all that is to be said; else only what is urgent */
+  /** @param isWhole whether to state everything; otherwise only what is urgent */
   #send(now: number, isWhole: boolean): void {
     if (!this.#isInTerm(now) && !this.#isDisowned) this.#disown();
     const shares = this.#gather(now, isWhole);
@@ -217,7 +227,7 @@ export class ShareKeeper implements ShareSource {
   #gather(now: number, isWhole: boolean): PoolShare[] {
     const gathered = new Set<PoolShare>();
     this.#isBehind = false;
-    // While it counts alone there is nothing to say but that it is there.
+    // While it counts alone, it only states that it is alive.
     if (this.#isAlone) return [];
     const groups: Iterable<PoolShare>[] = [this.#lacking, this.#unknown];
     if (isWhole) groups.push(this.#shares.values());
@@ -240,7 +250,7 @@ export class ShareKeeper implements ShareSource {
   #fail(): void {
     const now = this.#options.now();
     this.#pausedUntil = now + retryMs;
-    // What was stated since the deadline passed may be too old by the time of the next answer.
+    // What was stated since the deadline may be too old by the next answer.
     this.#isDisowned = false;
     this.#noteSilence(now);
   }
@@ -260,7 +270,7 @@ export class ShareKeeper implements ShareSource {
       this.#deadline = sent.sentAt + leaseMs - marginMs;
       this.#isDisowned = false;
     } else this.#isBehind = true;
-    // Not with every answer: there may be many.
+    // Not after every answer, of which there may be many.
     if (sent.isWhole || !wasInTerm) this.#user.onTerm();
     this.#tellUser(answer, sent, now);
     this.#isTelling = false;
@@ -298,12 +308,15 @@ export class ShareKeeper implements ShareSource {
       if (share.markWanted(now)) news.push(share.pool);
     }
     if (news.length === 0) return;
-    // What workers send back goes on with the next tick.
+    // What workers return is stated at the next tick.
     this.#heartbeatAt = now;
     this.#user.onWanted(news);
   }
 
-  /** The store may have given what is free to others, or may not know of what is used: only the latter is kept. */
+  /**
+   * Gives up what is free, which the store may have given to others. Keeps what is in use, which the store may have
+   * forgotten.
+   */
   #disown(): void {
     this.#isDisowned = true;
     for (const share of this.#shares.values()) {
@@ -338,7 +351,10 @@ export class ShareKeeper implements ShareSource {
     this.#waiting.clear();
   }
 
-  /** Counts alone while the store is gone and the config wants that, which a reload may change meanwhile. */
+  /**
+   * Starts or stops counting alone. It does so while the store is gone and the config says `open`, which a reload may
+   * change.
+   */
   #decideAlone(): void {
     const isAlone = this.#isGone && !this.#isLeaving && this.#options.whenGone() === 'open';
     if (isAlone === this.#isAlone) return;
@@ -366,24 +382,24 @@ export class ShareKeeper implements ShareSource {
 
 interface Sent {
   readonly number: number;
-  /** Milliseconds of the host's clock, before it was handed on. */
+  /** Time just before it was sent, in milliseconds of the host's clock. */
   readonly sentAt: number;
   /** The keeper's round at that time. */
   readonly round: number;
-  /** It said all that was to be said. */
+  /** Whether it stated everything. */
   readonly isWhole: boolean;
   readonly shares: readonly PoolShare[];
   readonly pools: readonly PoolStatement[];
 }
 
-/** What a host knows of its share of one pool. The share itself is the pool's `share`. */
+/** The state of this host's share of one pool. The share itself is the pool's `share`. */
 class PoolShare {
   readonly pool: OwnedPool;
-  /** The store may count more for this host than it has. */
+  /** Whether the store may count more for this host than it has. */
   isDirty = false;
-  /** Until then there is nothing to be had. */
+  /** Until when the store is not asked again, since it had too few units. */
   deniedUntil = Number.NEGATIVE_INFINITY;
-  /** Until then other hosts lack units. */
+  /** Until when other hosts lack units. */
   wantedUntil = Number.NEGATIVE_INFINITY;
   #idle = 0;
   #idleAt: number;
@@ -395,22 +411,25 @@ class PoolShare {
     this.#statedAt = now;
   }
 
-  /** Its users have no units, nobody else has any for it, and there is nothing to remember. */
+  /** Whether it can be forgotten: the host has no units, the store counts none for it, and no denial is in force. */
   isDone(now: number): boolean {
     return this.pool.share === 0 && !this.isDirty && now >= this.deniedUntil;
   }
 
-  /** Other hosts lack units. @returns false where that is known */
+  /**
+   * Records that other hosts lack units.
+   * @returns false if that is known
+   */
   markWanted(now: number): boolean {
     const isKnown = this.wantedUntil - now > wantedMs / 2;
     if (isKnown) return false;
     this.wantedUntil = now + wantedMs;
-    // It may be that all have too much.
+    // All hosts together may have too many.
     this.isDirty = true;
     return true;
   }
 
-  /** Notes from time to time what was free all the while. */
+  /** Records from time to time what was free all the time. */
   sweep(now: number): void {
     if (now - this.#idleAt < idleMs) return;
     this.#idle = Math.max(0, Math.min(this.pool.idle, this.pool.free));
@@ -418,25 +437,28 @@ class PoolShare {
     this.pool.idle = this.pool.free;
   }
 
-  /** There is something to be said of it. */
+  /** Whether it has to be stated. */
   isDue(now: number): boolean {
     const { pool } = this;
     const isOld = pool.share > 0 && now - this.#statedAt >= restateMs;
     return this.isDirty || isOld || pool.free < 0 || this.hasSurplus(now);
   }
 
-  /** There is something for other hosts. */
+  /** Whether it has units for other hosts. */
   hasSurplus(now: number): boolean {
     return this.#surplus(now) > 0;
   }
 
-  /** All that is free is given up, and what is used too much is owned to: the share is what is in use. */
+  /** Reduces the share to what is in use: gives up what is free, or reports what is used beyond it. */
   disown(): void {
     this.pool.resize(this.pool.share - this.pool.free);
     this.isDirty = true;
   }
 
-  /** Gives up what nobody here needs, and says what is left and what is lacking. Until it is answered, nothing changes. */
+  /**
+   * Makes a statement: gives up what is not needed here, and states what is left and what is lacking. The share does
+   * not change until the answer.
+   */
   state(now: number): PoolStatement {
     const { pool } = this;
     if (pool.free < 0) this.disown();
@@ -466,7 +488,7 @@ class PoolShare {
     };
   }
 
-  /** The store has answered. */
+  /** Applies the store's answer. */
   accept(statement: PoolStatement, granted: number, left: number, now: number): void {
     this.isDirty = statement.limit !== this.pool.limit;
     this.#statedAt = now;

@@ -1,59 +1,62 @@
-/** Units that were used within the same time of so many milliseconds come back together. */
+/** Units that were used within the same interval of this length become free together. */
 export const bucketMs = 100;
 
-/** The bucket of a time. */
+/** Returns the bucket of a time. */
 export function bucketOf(now: number): number {
   return Math.floor(now / bucketMs);
 }
 
-/** When a bucket is over. */
+/** Returns when a bucket ends. */
 function endOfBucket(bucket: number): number {
   return (bucket + 1) * bucketMs;
 }
 
-/** While less than one of so many parts of what there is has been used, nobody can tell when exactly units come back. */
+/**
+ * While less than a quarter of the available units is used, buckets are merged, since callers cannot tell when exactly
+ * units become free.
+ */
 const coarseBelow = 4;
-/** Buckets that are counted as one then: a pool that is used now and then takes little memory. */
+/** Most buckets that are merged into one. This saves memory for pools with occasional use. */
 const coarseBuckets = 80;
 const firstCapacity = 4;
 const noNumbers: number[] = [];
 
 /**
- * The units that were used within the last minute, say. Those of one bucket come back a fixed time after the bucket's
- * end: never early, late by a bucket at most; while little of what there is has been used, by 8 s at most. Only buckets in
- * which something was used take memory: for a minute, 602 at most.
+ * The units that were used within, for example, the last minute. Those of a bucket become free a fixed time after the
+ * bucket's end: never early, and at most a bucket late. While little of what is available is used, they may be 8 s
+ * late. Only buckets with used units take memory: at most 602 for a minute.
  *
- * Every call passes here, between one cache miss and the next: what most of them need stands in fields of its own.
+ * Every call uses this, and each access may be a cache miss. What most calls need is in fields of its own.
  */
 export class SlidingWindow {
-  /** Units that have not come back yet. */
+  /** Units that are not free yet. */
   total = 0;
-  /** The newest bucket, the first one that was counted with it, and what is in it; -1 before the first one. */
+  /** The newest bucket, the first bucket that was merged into it, and its units. -1 before the first one. */
   #newest = -1;
   #newestFrom = 0;
   #newestAmount = 0;
-  /** No bucket that holds anything is older than this one. */
+  /** No bucket with units is older than this one. */
   #oldest = 0;
-  /** The last bucket that has come back. */
+  /** The last bucket that has become free. */
   #returned = -1;
   readonly #windowMs: number;
-  /** A ring of the buckets before the newest, oldest first, each with how many units are in it behind it. */
+  /** A ring of the buckets before the newest, oldest first. Each entry is a bucket's number and its units. */
   #ring = noNumbers;
   #first = 0;
   #size = 0;
 
-  /** @param windowMs milliseconds from the end of a bucket until its units come back */
+  /** @param windowMs milliseconds from the end of a bucket until its units become free */
   constructor(windowMs: number) {
     this.#windowMs = windowMs;
   }
 
   /**
-   * Puts in units that were used at `now`.
-   * @param held units that whoever uses them has, used or not; 0 where it is always to be exact
-   * @returns the bucket, by which they can be taken out again
+   * Adds units that were used at `now`.
+   * @param held units that the user has, used or not. 0 if the time has to be exact
+   * @returns the bucket, for `remove`
    */
   add(now: number, amount: number, held = 0): number {
-    // A clock that went back must not bring the units back early.
+    // If the clock goes back, units must not become free early.
     const bucket = Math.max(bucketOf(now), this.#newest);
     if (bucket > this.#newest) this.#begin(bucket, held);
     this.#newestAmount += amount;
@@ -62,8 +65,8 @@ export class SlidingWindow {
   }
 
   /**
-   * Takes units out that were not used after all.
-   * @returns how many: none where the bucket has come back already
+   * Removes units that were not used after all.
+   * @returns how many were removed: none if the bucket is already free
    */
   remove(bucket: number, amount: number): number {
     if (bucket <= this.#returned) return 0;
@@ -81,7 +84,7 @@ export class SlidingWindow {
     return removed;
   }
 
-  /** Takes out what has come back. */
+  /** Removes the units that are free, and returns how many. */
   collect(now: number): number {
     if (this.total === 0 || this.#endOf(this.#oldest) > now) return 0;
     let collected = 0;
@@ -99,14 +102,17 @@ export class SlidingWindow {
     return collected;
   }
 
-  /** When the next units come back, or null when none will. */
+  /** Returns when the next units become free, or null if none will. */
   nextAt(): number | null {
     while (this.#size > 0 && this.#ring[this.#first + 1] === 0) this.#dropFirst();
     if (this.#size > 0) return this.#endOf(this.#ring[this.#first] as number);
     return this.#newestAmount === 0 ? null : this.#endOf(this.#newest);
   }
 
-  /** When so many units have come back, or null when so many never do. @param units from 1 */
+  /**
+   * Returns when that many units are free, or null if there are fewer.
+   * @param units at least 1
+   */
   backAt(units: number): number | null {
     let missing = units;
     for (let i = 0; i < this.#size; i++) {
@@ -117,14 +123,14 @@ export class SlidingWindow {
     return missing > this.#newestAmount ? null : this.#endOf(this.#newest);
   }
 
-  /** When the last units come back, or null when none will. */
+  /** Returns when the last units become free, or null if there are none. */
   lastAt(): number | null {
     if (this.#newestAmount > 0) return this.#endOf(this.#newest);
     while (this.#size > 0 && this.#ring[this.#slot(this.#size - 1) + 1] === 0) this.#size--;
     return this.#size === 0 ? null : this.#endOf(this.#ring[this.#slot(this.#size - 1)] as number);
   }
 
-  /** Lets go of all units and their memory. */
+  /** Drops all units and their memory. */
   clear(): void {
     this.total = 0;
     this.#newestAmount = 0;
@@ -133,7 +139,7 @@ export class SlidingWindow {
     this.#ring = noNumbers;
   }
 
-  /** Makes a bucket the newest; the one before goes into the ring, if there is anything in it. */
+  /** Makes a bucket the newest. The former one goes into the ring if it has units. */
   #begin(bucket: number, held: number): void {
     if (this.#newestAmount > 0) {
       if (this.total * coarseBelow < held && bucket - this.#newestFrom < coarseBuckets) {
@@ -156,7 +162,7 @@ export class SlidingWindow {
     return endOfBucket(bucket) + this.#windowMs;
   }
 
-  /** @returns where the bucket stands in the ring that holds what was used in this one, or -1 */
+  /** @returns the position in the ring of the entry that this bucket was counted in, or -1 */
   #find(bucket: number): number {
     let low = 0;
     let high = this.#size - 1;

@@ -2,16 +2,16 @@ import type { Decision } from './admission.js';
 import type { Demand } from './pool.js';
 
 interface WaitingCallOptions {
-  /** Place among all that wait at this worker. */
+  /** Position among all calls of this worker. */
   readonly sequence: number;
-  /** When it is decided, whatever it waits for. */
+  /** When the call is decided, whatever it waits for. */
   readonly deadline: number;
   readonly demands: readonly Demand[];
   readonly onDecided: (decision: Decision) => void;
   readonly onCancel: (waiting: WaitingCall) => void;
 }
 
-/** A call whose demands are not decided. It stands in the line of one pool that has too little for it. */
+/** A call whose demands are not decided. It waits in the queue of one pool that lacks units for it. */
 export class WaitingCall {
   readonly outcome = 'pending';
   readonly sequence: number;
@@ -19,14 +19,14 @@ export class WaitingCall {
   readonly demands: readonly Demand[];
   readonly onDecided: (decision: Decision) => void;
   readonly #onCancel: (waiting: WaitingCall) => void;
-  /** Where it stands, which demand is short there; null when it stands nowhere. */
+  /** The queue, and the index of the demand that lacks units there. The queue is null if it is in none. */
   line: WaitingLine | null = null;
   demand = 0;
   previous: WaitingCall | null = null;
   next: WaitingCall | null = null;
-  /** What was decided, before it was told. */
+  /** The decision, before it is reported. */
   decision: Decision | null = null;
-  /** It was told, or gave up. */
+  /** Whether the decision was reported or the call was cancelled. */
   isOver = false;
 
   constructor({ sequence, deadline, demands, onDecided, onCancel }: WaitingCallOptions) {
@@ -37,12 +37,12 @@ export class WaitingCall {
     this.#onCancel = onCancel;
   }
 
-  /** Units that it lacks a part of. */
+  /** Units that it waits for. */
   get amount(): number {
     return this.demands[this.demand]?.amount ?? 0;
   }
 
-  /** Gives up: nothing is taken, nobody is called back. Does nothing once the decision was told. */
+  /** Cancels the call: nothing is taken, and `onDecided` is not called. No-op once the decision was reported. */
   cancel(): void {
     if (this.isOver) return;
     this.isOver = true;
@@ -50,15 +50,18 @@ export class WaitingCall {
   }
 }
 
-/** Calls that wait for units of one pool, in the order in which they came to the worker: so by deadline, too. */
+/**
+ * Queue of calls that wait for units of one pool, in order of arrival at the worker, which is also that of their
+ * deadlines.
+ */
 export class WaitingLine {
   first: WaitingCall | null = null;
   size = 0;
-  /** Units that all of them together wait for. */
+  /** Sum of the units that they wait for. */
   amount = 0;
   #last: WaitingCall | null = null;
 
-  /** Puts a call where it belongs: one that stood in another line first goes before those that came later. */
+  /** Adds a call at its place. A call from another queue goes before those that arrived after it. */
   insert(waiting: WaitingCall, demand: number): void {
     let before = this.#last;
     while (before !== null && before.sequence > waiting.sequence) before = before.previous;
@@ -75,7 +78,7 @@ export class WaitingLine {
     this.amount += waiting.amount;
   }
 
-  /** Takes a call out, which stands in this line. */
+  /** Removes a call of this queue. */
   remove(waiting: WaitingCall): void {
     const { previous, next } = waiting;
     if (previous === null) this.first = next;
@@ -89,7 +92,7 @@ export class WaitingLine {
     this.amount -= waiting.amount;
   }
 
-  /** The least that one of them waits for. */
+  /** Returns the smallest amount that one of them waits for. */
   least(): number {
     let least = Number.POSITIVE_INFINITY;
     for (let waiting = this.first; waiting !== null; waiting = waiting.next)
@@ -98,7 +101,10 @@ export class WaitingLine {
   }
 }
 
-/** Calls that are decided and not told yet: whoever is told may call the holder at once, which is in order first. */
+/**
+ * Decided calls that were not notified yet. A notified caller may call the holder immediately, so the holder's state
+ * has to be consistent first.
+ */
 export class DecidedCalls {
   readonly #decided: WaitingCall[] = [];
   #isTelling = false;
@@ -108,7 +114,7 @@ export class DecidedCalls {
     this.#decided.push(waiting);
   }
 
-  /** Tells all of them, with those that are added meanwhile. */
+  /** Notifies all of them, including those that are added meanwhile. */
   tell(): void {
     if (this.#isTelling || this.#decided.length === 0) return;
     this.#isTelling = true;

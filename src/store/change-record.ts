@@ -1,10 +1,10 @@
 import type { Store } from './store.js';
 
-/** Those who change one record collide; more in a row than this means that something is wrong. */
+/** Concurrent changes of a record collide. More collisions in a row than this mean that something is wrong. */
 const mostTries = 30;
 const longestPauseMs = 20;
 
-/** A record, and how long it is kept from its next change on. */
+/** A record, and how long it is kept after a change. */
 interface RecordPlace {
   readonly collection: string;
   readonly id: string;
@@ -12,11 +12,11 @@ interface RecordPlace {
 }
 
 /**
- * Changes a record that other processes may change at the same time: reads it, and writes the new value if it is still
- * the same then; else all over again, after a random pause.
- * @param change makes the new value of the one that is there, null where there is none; it gives null to leave it so, and
- * may be called several times
- * @returns false when the others were first each time
+ * Changes a record that other processes may change concurrently. Reads it, and writes the new value if the record has
+ * not changed since. Otherwise retries after a random pause.
+ * @param change makes the new value from the current one, or from null if there is none. Returns null to leave the
+ * record unchanged. May be called several times
+ * @returns false if other processes were first in all tries
  * @throws what the store throws
  */
 export async function changeRecord(

@@ -2,13 +2,13 @@ import { nameKey } from './record-format.js';
 import type { Bytes } from './records.js';
 import { expiryOf } from './revision.js';
 
-/** Claims of one name are for about as long, and for minutes at most. */
+/** Claims of the same name have similar times, of minutes at most. */
 export const mostAheadMs = 5 * 60 * 1000;
 
 /**
- * Takes a name for a while. Belongs into a write transaction. One that is held for longer beyond what is wanted than
- * `mostAheadMs` was taken before the clock was set back, and is free.
- * @returns false while somebody has it
+ * Claims a name for a while. Must be called within a write transaction. A claim that lasts more than `mostAheadMs`
+ * longer than the requested one was made before the clock was set back. It counts as free.
+ * @returns false if the name is claimed
  */
 export function claimName(claims: Bytes, name: string, ttlMs: number): boolean {
   const key = nameKey(name);
@@ -23,10 +23,10 @@ export function claimName(claims: Bytes, name: string, ttlMs: number): boolean {
 }
 
 /**
- * Removes claims that have expired. Belongs into a write transaction.
- * @param after key behind which it begins, or null
- * @param most how many claims are looked at
- * @returns the last key that was looked at, or null when there are no more
+ * Removes expired claims. Must be called within a write transaction.
+ * @param after key after which to begin, or null
+ * @param most maximum number of claims to look at
+ * @returns the last key that was looked at, or null if there are no more
  */
 export function sweepClaims(claims: Bytes, after: Buffer | null, most: number): Buffer | null {
   const now = Date.now();

@@ -8,7 +8,7 @@ import { createRecordAccounts } from './record-accounts.js';
 import type { ShareStore } from './shares.js';
 import type { WholeStore } from './whole-store.js';
 
-/** Makes the store that the config names. Its server or its disk need not be there yet. */
+/** Creates the store of the config. Its server or disk need not be available yet. */
 export function createStore(settings: StoreSettings): WholeStore {
   if (settings.kind === 'postgres') return createPostgresStore(settings);
   const store = createEmbeddedStore(settings);
@@ -21,8 +21,8 @@ export function createStore(settings: StoreSettings): WholeStore {
 }
 
 /**
- * The same store for somebody who looks often and changes little: as long as nobody has stored anything, there is nothing
- * to read, and looking does not make the files of an embedded store.
+ * Wraps a store for a user that reads often and writes little. While nothing was ever stored, reads return nothing, and
+ * do not create the files of an embedded store.
  */
 export function withoutMaking(store: WholeStore, settings: StoreSettings): WholeStore {
   let isMade = false;
@@ -40,8 +40,8 @@ export function withoutMaking(store: WholeStore, settings: StoreSettings): Whole
 }
 
 /**
- * Why nothing can be kept in a folder, which is made when it is first needed.
- * @param setting names it in the config
+ * Reports why nothing can be kept in a folder. The folder itself is created when it is first needed.
+ * @param setting its name in the config
  */
 export function folderRisks(path: string, setting: string): readonly string[] {
   let folder = path;
@@ -58,12 +58,12 @@ export function folderRisks(path: string, setting: string): readonly string[] {
   }
 }
 
-/** Without these a store is another one. */
+/** If one of these files is another, the store was replaced. */
 const lastingFiles = ['records/data.mdb', 'ledgers/data.mdb'];
 
 /**
- * Notices that a store has been removed, or another one put in its place. Whoever has it open does not: the system keeps
- * the files for them until they end, and what they keep meanwhile is lost then.
+ * Detects that a store was removed or replaced. Processes that have it open do not notice: the system keeps its files
+ * until they end, and what was stored meanwhile is then lost.
  */
 function watchFiles(path: string): () => readonly string[] {
   const seen = new Map<string, number>();
@@ -81,12 +81,12 @@ function watchFiles(path: string): () => readonly string[] {
   };
 }
 
-/** Whether something may have been stored: looking into a store that was never used would make its files. */
+/** Whether something may have been stored. Reading an embedded store that was never used would create its files. */
 export function mayHoldAnything(settings: StoreSettings): boolean {
   return settings.kind !== 'embedded' || existsSync(settings.path);
 }
 
-/** Makes what hosts divide limits by; null for a store that one host has to itself. */
+/** Creates the store by which hosts divide limits. Null for a store of a single host. */
 export function createShareStore(settings: StoreSettings): ShareStore | null {
   return settings.kind === 'embedded' ? null : createPostgresShares(settings);
 }

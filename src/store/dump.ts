@@ -3,8 +3,8 @@ import type { Readable } from 'node:stream';
 import { isObject, type JsonObject, parseObject } from '../wire/json.js';
 
 /**
- * What a store holds, in the order in which it is written, each kind with its members; claims, which last for seconds, are
- * no part of it. Times are Unix milliseconds.
+ * Kinds of entries of an export, in the order in which they are written, each with its members. Claims, which last for
+ * seconds, are not exported. Times are Unix milliseconds.
  */
 const kinds = {
   record: {
@@ -14,21 +14,21 @@ const kinds = {
     revision: isNatural,
     expiresAt: isNatural,
   },
-  /** A record of an owner, of whom only the SHA-256 is known; so it is with a long id. */
+  /** A record of an owner. Only the SHA-256 of the owner is known, and of long ids. */
   owned: {
     owner: isDigest,
     id: isTextOrNull,
-    /** Null beside an id. */
+    /** Null if there is an id. */
     idHash: isDigestOrNull,
     value: isText,
-    /** As `countedBytes` counts them. */
+    /** As counted by `countedBytes`. */
     bytes: isNatural,
     expiresAt: isNatural,
   },
-  /** How long a ledger keeps its lines. Comes before all else of the ledger. */
+  /** How long a ledger keeps its lines. Precedes all other entries of the ledger. */
   ledger: { ledger: isName, lineTtlMs: isNatural },
   line: { ledger: isName, at: isNatural, value: isText },
-  /** A row of the table of calls, which come in the order of their time. */
+  /** A row of the table of calls. Calls are in the order of their time. */
   call: { at: isNatural, values: isObject },
   sum: { ledger: isName, id: isText, values: areNumbers, expiresAt: isNatural },
 } as const;
@@ -40,21 +40,24 @@ export type EntryOf<Kind extends keyof Kinds> = { readonly type: Kind } & {
 };
 export type DumpEntry = { [Kind in keyof Kinds]: EntryOf<Kind> }[keyof Kinds];
 
-/** Takes entries in their order, and keeps them all at the end or none of them. */
+/** Receives entries in order. Keeps either all of them, at the end, or none. */
 export interface DumpTarget {
   write(entries: readonly DumpEntry[]): Promise<void>;
-  /** Everything was written: it is kept from now on. */
+  /** Called when everything was written. Keeps it from now on. */
   finish(): Promise<void>;
-  /** Leaves nothing of it. */
+  /** Removes everything that was written. */
   discard(): Promise<void>;
 }
 
-/** Entries that are in memory at once. */
+/** Most entries in memory at a time. */
 export const entriesAtOnce = 500;
 
 const head = { type: 'model-gateway store', form: 1 };
 
-/** Lines of JSON: the head, each entry, and their number, by which a file that was cut off is told from a whole one. */
+/**
+ * Writes an export as lines of JSON: the head, each entry, and the number of entries. Without the last, a file is known
+ * to be incomplete.
+ */
 export async function* dumpLines(pages: AsyncIterable<readonly DumpEntry[]>): AsyncGenerator<string> {
   yield `${JSON.stringify(head)}\n`;
   let count = 0;
@@ -66,9 +69,9 @@ export async function* dumpLines(pages: AsyncIterable<readonly DumpEntry[]>): As
 }
 
 /**
- * Reads what `dumpLines` has written into a store.
- * @returns how many entries there were
- * @throws Error that says what is wrong; the store holds nothing of it then
+ * Reads an export that `dumpLines` has written into a store.
+ * @returns the number of entries
+ * @throws Error with the reason. The store then holds nothing of the export
  */
 export async function readDump(input: Readable, target: DumpTarget): Promise<number> {
   let count = 0;
@@ -110,7 +113,7 @@ function isEntry(value: JsonObject | null): value is DumpEntry {
   const [, members] = Object.entries(kinds).find(([kind]) => kind === value?.type) ?? [];
   if (value === null || members === undefined) return false;
   const areThere = Object.entries(members).every(([name, is]) => is(value[name]));
-  // Of a record of an owner either the id is known or its hash.
+  // A record of an owner has either its id or the hash of the id.
   return areThere && (members !== kinds.owned || (value.id === null) !== (value.idHash === null));
 }
 
@@ -122,17 +125,17 @@ function isTextOrNull(value: unknown): value is string | null {
   return value === null || isText(value);
 }
 
-/** Of a collection or a ledger: see `Store`. */
+/** Name of a collection or a ledger: see `Store`. */
 function isName(value: unknown): value is string {
   return isText(value) && /^[a-z0-9-]{1,100}$/.test(value);
 }
 
-/** A time, or a count: no whole number below zero. */
+/** A time or a count: a whole number of at least zero. */
 function isNatural(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
-/** A SHA-256 in hex. */
+/** A SHA-256 in hexadecimal. */
 function isDigest(value: unknown): value is string {
   return isText(value) && /^[0-9a-f]{64}$/.test(value);
 }

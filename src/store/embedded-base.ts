@@ -12,28 +12,28 @@ export interface EmbeddedBase {
   readonly claims: Bytes;
   readonly changeRecords: Environment['change'];
   readonly changeClaims: Environment['change'];
-  /** Opens the ledgers when they are first needed. */
+  /** Opens the ledgers on first use. */
   ledgers(): LedgerBase & Pick<Environment, 'change'>;
-  /** Some process has made ledgers here. */
+  /** Whether any process has created ledgers. */
   hasLedgers(): boolean;
-  /** Opens the records of owners when they are first needed. */
+  /** Opens the records of owners on first use. */
   owned(): OwnedBase & Pick<Environment, 'change'>;
-  /** Some process has made records of owners here. */
+  /** Whether any process has created records of owners. */
   hasOwned(): boolean;
   close(): void;
 }
 
-/** Address space, of which a ledger of months needs more than the records do; so may what owners keep. */
+/** Address space. A ledger of months needs more than the records do, and records of owners may too. */
 const largeMapBytes = 2 ** 38;
 
 const claimsPrefix = 'claims';
 
 /**
- * Opens the databases under a folder: `records`, and the claims apart from them. A claim lasts for seconds and is made
- * often, so that no disk need be waited for: a killed process loses nothing by that, only a machine that goes down
- * may, and after that the claims begin anew, in a folder that is named after the machine's start. Ledgers are apart from
- * the records too, and so is what belongs to owners: whoever makes a record does not wait until a long batch is written.
- * @throws Error when they cannot be opened
+ * Opens the databases in a folder: `records` and, apart from them, the claims. A claim lasts for seconds and is made
+ * often, so it need not wait for the disk. A killed process loses no claims; a crash of the machine may. Afterwards
+ * claims start anew, in a folder named after the boot id. Ledgers and records of owners are separate databases too, so
+ * that writing a record does not wait for a long batch.
+ * @throws Error if they cannot be opened
  */
 export function openBase(open: OpenLmdb, folder: string): EmbeddedBase {
   const boot = bootId();
@@ -93,8 +93,8 @@ export function openBase(open: OpenLmdb, folder: string): EmbeddedBase {
 }
 
 /**
- * Opens each database that outlives the machine's start, under the name of its folder.
- * @throws Error when one cannot be opened
+ * Opens each database that outlives a restart of the machine, with the name of its folder.
+ * @throws Error if one cannot be opened
  */
 export function* openLasting(
   open: OpenLmdb,
@@ -107,7 +107,7 @@ export function* openLasting(
   }
 }
 
-/** Nobody has them open any more: the processes that had went down with the machine. */
+/** No process has them open: all processes that had ended with the machine. */
 function removeOldClaims(folder: string, current: string): void {
   let names: string[];
   try {

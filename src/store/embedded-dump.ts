@@ -19,14 +19,14 @@ import {
 import { type Bytes, putRecord } from './records.js';
 import type { StoredCall } from './store.js';
 
-/** What becomes of calls here are lines. */
+/** Entries that an embedded store keeps. Calls become lines. */
 type KeptEntry = Exclude<DumpEntry, EntryOf<'call'>>;
 
-/** A reader of lines looks so far before a time for calls that ended at it, at least: see `tableSpanMs`. */
+/** Readers of lines begin at least this much before a time, to find calls that ended at it: see `tableSpanMs`. */
 const lineSpanMs = 1000;
 
 /**
- * Reads all that an embedded store holds, in pages. Gateways may use it meanwhile.
+ * Reads an embedded store in pages. Gateways may use it meanwhile.
  * @param path of the store's folder
  */
 export async function* readEmbedded(path: string): AsyncGenerator<readonly DumpEntry[]> {
@@ -96,9 +96,9 @@ async function* ledgerPages(base: EmbeddedBase, now: number): AsyncGenerator<rea
 }
 
 /**
- * Entries in the order of their keys. Each page is read at one moment, and nothing is held open between two.
- * @param collection whose keys are wanted; null for all
- * @param entryOf gives null for what is left out
+ * Reads entries in the order of their keys. Each page is read at one moment, and nothing is held open between pages.
+ * @param collection whose keys to read; null for all
+ * @param entryOf returns null for what is left out
  */
 async function* pagesOf(
   database: Bytes,
@@ -126,8 +126,9 @@ async function* pagesOf(
 }
 
 /**
- * Makes an embedded store of what is written. It is made beside its folder, and takes its place when it is whole.
- * @throws Error when there is a store already
+ * Creates an embedded store from the entries that are written. It is created beside its folder, and moved there when
+ * complete.
+ * @throws Error if there is a store already
  */
 export async function writeEmbedded(path: string): Promise<DumpTarget> {
   if (existsSync(path) && readdirSync(path).length > 0)
@@ -174,7 +175,7 @@ export async function writeEmbedded(path: string): Promise<DumpTarget> {
   };
 }
 
-/** Calls that follow each other within a moment become one line. */
+/** Packs calls that follow each other within `lineSpanMs` into one line. */
 function withLines(entries: readonly DumpEntry[]): readonly KeptEntry[] {
   const all: KeptEntry[] = [];
   let calls: StoredCall[] = [];
@@ -200,13 +201,13 @@ function heldOf({ owner, id, idHash, bytes, expiresAt }: EntryOf<'owned'>) {
 }
 
 /**
- * Copies an embedded store while gateways use it: each of its databases as it is at one moment. The copy is made beside
- * its folder, and takes its place when it is whole: a part of one would be a store, too.
- * @param folder is not there yet, or is empty
- * @throws Error when there is nothing to copy, or something in the way
+ * Copies an embedded store while gateways use it. Each of its databases is copied as of one moment. The copy is made
+ * beside its folder, and moved there when complete, since a partial copy would be a valid store, too.
+ * @param folder must not exist, or must be empty
+ * @throws Error if there is nothing to copy, or the folder is not empty
  */
 export async function copyEmbedded(path: string, folder: string): Promise<void> {
-  // Without a slash at its end, behind which the copy would be made within it.
+  // Without a trailing slash, after which the copy would be made inside the folder.
   const to = resolve(folder);
   if (!existsSync(join(path, 'records'))) throw new Error(`there is no store in ${path}`);
   if (existsSync(to) && !statSync(to).isDirectory()) throw new Error(`${to} is no folder`);

@@ -22,11 +22,11 @@ import {
 } from './records.js';
 import type { SumPage } from './store.js';
 
-/** Runs as a thread of its own, started by `createEmbeddedStore`: everything here may wait for the disk. */
+/** Runs as a separate thread, started by `createEmbeddedStore`. Everything here may wait for the disk. */
 
-/** Calls that share a commit, and removals of a sweep that do. */
+/** Most calls in a commit, and most removals of a sweep in a commit. */
 const mostTogether = 256;
-/** Lines that a sweep removes in one commit. */
+/** Most lines that a sweep removes in one commit. */
 const mostLines = 2000;
 
 const { folder, exitState } = workerData as EmbeddedThreadData;
@@ -39,7 +39,7 @@ port?.on('message', (calls: readonly NumberedCall[]) => {
   for (const call of calls) waiting.push(call);
   if (busy) return;
   busy = true;
-  // What came at the same time is taken together: one commit for all of it.
+  // Calls that arrived at the same time share a commit.
   setImmediate(() => void serveAll());
 });
 
@@ -50,7 +50,7 @@ async function serveAll(): Promise<void> {
 
 async function serve(calls: readonly NumberedCall[]): Promise<void> {
   const of = (...names: EmbeddedName[]): NumberedCall[] => calls.filter(({ name }) => names.includes(name));
-  // Those that need no disk go first. Whoever waited for a change before asking has it in an earlier turn.
+  // Calls that need no disk are first. If a caller awaited a change before reading, that change was in an earlier turn.
   await attempt(of('get', 'list'), ({ records }, run) => {
     records.records.resetReadTxn();
     run();
@@ -62,7 +62,7 @@ async function serve(calls: readonly NumberedCall[]): Promise<void> {
       base.ledgers().lines.resetReadTxn();
       run();
     });
-  // What each finds may be large: the one before has left by then.
+  // One by one, since each result may be large. The previous one has been sent by then.
   for (const find of of('find'))
     await attempt([find], (base, run) => {
       if (base.hasOwned()) base.owned().values.resetReadTxn();
@@ -78,7 +78,7 @@ async function serve(calls: readonly NumberedCall[]): Promise<void> {
   }
 }
 
-/** Has calls done, and tells each what came of it: the same failure for all of them, if there is one. */
+/** Executes calls, and sends the result of each. If there is a failure, it is the result of all of them. */
 async function attempt(
   calls: readonly NumberedCall[],
   within: (opened: EmbeddedBase, run: () => void) => void,
@@ -97,7 +97,7 @@ async function attempt(
     });
     port?.postMessage(answers);
   } catch (error) {
-    // After other failures LMDB may serve no transaction any more, until it is opened anew for the next call.
+    // After other failures LMDB may not execute transactions any more, so it is reopened for the next call.
     if (!isOfDisk(error)) closeBase();
     const failure = error instanceof Error ? error.message : String(error);
     port?.postMessage(calls.map(({ number }): EmbeddedAnswer => ({ number, failure })));
@@ -109,17 +109,17 @@ function closeBase(): void {
   base = null;
 }
 
-/** A commit that the disk did not take is undone, and all else goes on: what is there can still be read. */
+/** Whether the disk refused a commit. The commit is undone, and everything else still works, including reads. */
 function isOfDisk(error: unknown): boolean {
   const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
   const { ENOSPC, EDQUOT, EFBIG, EIO } = constants.errno;
   return [ENOSPC, EDQUOT, EFBIG, EIO].some((each) => each === code);
 }
 
-/** By the numbers of the calls. */
+/** Pages of sums by the numbers of the calls. */
 type SumPages = ReadonlyMap<number, SumPage>;
 
-/** Reads the pages of sums that calls ask for, which share one look into the log of sums. */
+/** Reads the pages of sums for all calls with a single look into the log of sums. */
 function readPages(base: EmbeddedBase, calls: readonly NumberedCall[]): SumPages {
   const questions = calls.flatMap(({ number, ...call }): [number, SumQuestion][] => {
     if (call.name !== 'readSums') return [];
@@ -136,7 +136,7 @@ function readPages(base: EmbeddedBase, calls: readonly NumberedCall[]): SumPages
   return new Map(questions.map(([number], index) => [number, pages[index] as SumPage]));
 }
 
-/** @param pages those of the calls for sums */
+/** @param pages the pages of calls of `readSums` */
 function perform(base: EmbeddedBase, call: NumberedCall, pages: SumPages): EmbeddedResult {
   const { records, claims } = base;
   switch (call.name) {
@@ -164,7 +164,7 @@ function perform(base: EmbeddedBase, call: NumberedCall, pages: SumPages): Embed
       return keepOwned(base.owned(), ...call.asked);
     case 'find': {
       const [, ids] = call.asked;
-      // Looking for something makes no files.
+      // Reading creates no files.
       if (!base.hasOwned()) return { values: ids.map(() => null), ofOthers: [] };
       return findOwned(base.owned(), ...call.asked);
     }
@@ -179,7 +179,7 @@ function perform(base: EmbeddedBase, call: NumberedCall, pages: SumPages): Embed
   }
 }
 
-/** @returns true when there is more: whoever sweeps asks again, and others have their turn in between */
+/** @returns true if there is more. The caller then calls again, and other calls run in between */
 function sweepSome(base: EmbeddedBase): boolean {
   const { records, claims, changeRecords, changeClaims } = base;
   if (changeRecords(() => sweepRecords(records, mostTogether)) === mostTogether) return true;
@@ -199,7 +199,7 @@ function sweepSome(base: EmbeddedBase): boolean {
     const after: Buffer | null = last;
     last = changeClaims(() => sweepClaims(claims, after, mostTogether));
   } while (last !== null);
-  // Places of readers whose process was killed: they would keep the pages of that time from being used again.
+  // Frees the reader slots of killed processes, which would keep the pages of their time from being reused.
   records.records.readerCheck();
   claims.readerCheck();
   return false;

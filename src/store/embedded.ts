@@ -15,12 +15,12 @@ import { storeClosed, storeUnavailable } from './unavailable.js';
 interface EmbeddedStoreOptions {
   /** Absolute path of the folder of the data. */
   readonly path: string;
-  /** Longest wait of a call; 10 s unless said otherwise. A disk that takes longer is as good as gone. */
+  /** Longest duration of a call, in milliseconds. Default: 10 s. A disk that takes longer counts as unavailable. */
   readonly timeoutMs?: number;
 }
 
 const defaultTimeoutMs = 10_000;
-/** Calls under way in this process. */
+/** Most calls in flight in this process. */
 const mostWaiting = 4096;
 
 interface PendingCall {
@@ -30,9 +30,9 @@ interface PendingCall {
 }
 
 /**
- * A store in files of this host, on LMDB, for all processes that open the same folder. LMDB runs in a thread of its
- * own, which starts with the first call: a commit waits for the disk and for the other processes, and whoever serves
- * requests cannot. (lmdb-js has a writer thread too, but when a transaction cannot begin there, it never answers and
+ * A store in files of this host, on LMDB, for all processes that open the same folder. LMDB runs in a separate thread,
+ * which is started by the first call. A commit waits for the disk and for other processes, which a thread that serves
+ * requests must not do. (lmdb-js has a writer thread too. But if a transaction cannot begin there, it never replies and
  * keeps its lock.)
  */
 export function createEmbeddedStore(
@@ -77,7 +77,7 @@ export function createEmbeddedStore(
   };
 }
 
-/** Carries calls to the thread, and its answers to whoever waits for them. */
+/** Sends calls to the thread, and settles their promises with its replies. */
 class EmbeddedLink {
   readonly #path: string;
   readonly #timeoutMs: number;
@@ -85,10 +85,10 @@ class EmbeddedLink {
   #thread: Worker | null = null;
   #closing: Promise<void> | null = null;
   #lastNumber = 0;
-  /** Calls that go to the thread with the next message. */
+  /** Calls of the next message to the thread. */
   #leaving: { readonly number: number; readonly name: EmbeddedName; readonly asked: readonly unknown[] }[] =
     [];
-  /** Calls that the thread has not answered, even if nobody waits for them any more. */
+  /** Calls that the thread has not answered, including those that have timed out. */
   #unanswered = 0;
 
   constructor({ path, timeoutMs = defaultTimeoutMs }: EmbeddedStoreOptions) {
@@ -96,7 +96,7 @@ class EmbeddedLink {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** @returns what asks the thread for one of its functions */
+  /** @returns a function that calls one of the thread's functions */
   asks<Name extends EmbeddedName>(name: Name) {
     return async (...asked: Asked<Name>): Promise<EmbeddedResult<Name>> => {
       if (this.#closing !== null) throw storeClosed();
@@ -129,7 +129,7 @@ class EmbeddedLink {
       });
       this.#unanswered += 1;
       this.#thread.ref();
-      // Calls of one turn of the event loop share a message, which costs as much as the work that it asks for.
+      // Calls of one turn of the event loop share a message, which costs as much as the work itself.
       if (this.#leaving.length === 0) setImmediate(() => this.#post());
       this.#leaving.push({ number, name, asked });
     });
@@ -143,7 +143,7 @@ class EmbeddedLink {
 
   #start(): Worker {
     const exitState = createExitState();
-    // By its name in package.json: a worker's bundle holds this module, and lies elsewhere.
+    // By its name in package.json, since a worker's bundle contains this module and is in another place.
     const thread = new Worker(new URL(import.meta.resolve('#store-thread')), {
       workerData: { folder: this.#path, exitState } satisfies EmbeddedThreadData,
       execArgv: [],
@@ -151,7 +151,7 @@ class EmbeddedLink {
     const onExit = (): void => awaitWork(exitState);
     process.on('exit', onExit);
     thread.on('message', (answers: EmbeddedAnswer[]) => {
-      // What a lost thread had still sent is of calls that are no longer counted.
+      // Messages of a lost thread are for calls that are no longer counted.
       if (this.#thread === thread) this.#onAnswers(answers);
     });
     thread.on('error', (cause) => this.#onLost(thread, cause));
@@ -179,13 +179,16 @@ class EmbeddedLink {
     for (const number of [...this.#waiting.keys()]) this.#take(number)?.reject(storeUnavailable(cause));
   }
 
-  /** Ends the wait of a call. @returns undefined when nobody waits for it any more */
+  /**
+   * Ends the wait of a call.
+   * @returns undefined if nobody waits for it any more
+   */
   #take(number: number): PendingCall | undefined {
     const call = this.#waiting.get(number);
     if (call === undefined) return undefined;
     this.#waiting.delete(number);
     clearTimeout(call.timer);
-    // A process with nothing else to do may end between two calls, and not during one.
+    // An idle process may exit between two calls, but not during one.
     if (this.#waiting.size === 0) this.#thread?.unref();
     return call;
   }

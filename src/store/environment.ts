@@ -15,55 +15,63 @@ import type { RootDatabase } from 'lmdb';
 import { makeFolder } from './folder.js';
 import type { Bytes } from './records.js';
 
-/** The part of the `lmdb` package that opens; taken as an argument, because the package is loaded when it is needed. */
+/**
+ * The function of the `lmdb` package that opens a database. Passed as an argument, since the package is loaded when
+ * needed.
+ */
 export type OpenLmdb = typeof import('lmdb').open;
 
-/** Address space, not memory and not disk. lmdb-js makes a map larger that was filled, but need not do so here. */
+/** Address space, not memory or disk. lmdb-js can enlarge a full map, but should not have to. */
 const mapBytes = 2 ** 30;
-/** The gate's holds nothing. */
+/** Of the gate, which has no data. */
 const gateBytes = 2 ** 20;
-/** One per process. */
+/** Most readers, one per process. */
 const readers = 2048;
-/** Room that a disk must have before a database is opened on it. */
+/** Space that a disk must have before a database is opened on it. */
 const probeBytes = 262_144;
-/** LMDB opens its two files by four descriptors. */
+/** Descriptors for a probe: LMDB opens its two files with four. */
 const descriptors = 5;
 
-/** Where a meta page of LMDB has its mark and the version of its form (`MDB_meta` in mdb.c), and their values. */
+/**
+ * Position of the magic number and of the format version in a meta page of LMDB (`MDB_meta` in mdb.c), and their
+ * values.
+ */
 const markAt = 24;
 const mark = 0xbeefc0de;
 const formVersion = 2;
-/** Both meta pages. */
+/** Size of both meta pages. */
 const leastBytes = 8192;
 
 interface EnvironmentOptions {
-  /** False: a commit does not wait for the disk, and a crash of the machine (not of a process) may lose all of it. */
+  /**
+   * If false, a commit does not wait for the disk. A crash of the machine (not of a process) may then lose everything.
+   */
   readonly durable: boolean;
-  /** Address space for the data; 1 GiB unless said otherwise. */
+  /** Address space for the data. Default: 1 GiB. */
   readonly mapBytes?: number;
 }
 
 /** Databases that are changed together. */
 export interface Environment {
-  /** @returns the database of that name, which is made when it is missing */
+  /** @returns the database of that name, which is created if missing */
   database(name: string): Bytes;
-  /** Runs work in a write transaction; one that throws is undone. One at a time, over all processes. */
+  /** Runs a function in a write transaction, which is undone if it throws. One at a time among all processes. */
   change<T>(work: () => T): T;
-  /** Copies what is there at this moment into a folder, which has to be there. */
+  /** Copies the current data into an existing folder. */
   copy(folder: string): Promise<void>;
   close(): void;
 }
 
 /**
- * Opens an LMDB environment in a folder, which is made when it is missing. Processes may share it, and each may be
- * killed at any moment: readers see only whole commits, and the lock of the writer is a robust mutex, which the
- * system gives to the next one when its owner dies.
+ * Opens an LMDB environment in a folder, which is created if missing. Processes may share it, and each may be killed at
+ * any moment. Readers see only complete commits, and the lock of the writer is a robust mutex, which the system
+ * releases when its owner dies.
  *
- * Whoever opens or changes it passes a gate: the write lock of an empty environment in a folder below. LMDB's own lock
- * is not enough. When it opens a file, it reads the number of the last transaction and later writes it to where all
- * processes look for it, without that lock (`mdb_env_open2` in lmdb-js 3.5.6); a commit of another process in between
- * is lost, with whatever else is then written over its pages.
- * @throws Error when it cannot be opened
+ * To open or change the environment, a process must hold a gate: the write lock of an empty environment in a subfolder.
+ * LMDB's own lock is not enough. When it opens a file, it reads the number of the last transaction and later writes the
+ * number to the place where all processes read it, without that lock (`mdb_env_open2` in lmdb-js 3.5.6). A commit of
+ * another process in between is lost, with anything else that is then written over its pages.
+ * @throws Error if it cannot be opened
  */
 export function openEnvironment(open: OpenLmdb, folder: string, options: EnvironmentOptions): Environment {
   const gate = openFolder(open, join(folder, 'gate'), { durable: false, mapSize: gateBytes });
@@ -102,23 +110,24 @@ function openFolder(open: OpenLmdb, folder: string, { durable, mapSize }: Folder
     maxReaders: readers,
     encoding: 'binary',
     keyEncoding: 'binary',
-    // A commit ends with the data and then its meta page on the disk, in the old way of LMDB: by default lmdb-js has
-    // the flush follow later, and a commit could be lost with the machine that was told to be done.
+    // A commit ends when the data and then its meta page are on the disk, as in plain LMDB. By default lmdb-js flushes
+    // later, so that a crash of the machine could lose a commit that was reported as done.
     overlappingSync: false,
     noSync: !durable,
   });
 }
 
 /**
- * Finds out what would make an opening fail. When LMDB's own opening fails, lmdb-js 3.5.6 reads memory that it has
- * freed (`EnvWrap::openEnv`), and that ends the process: on a full disk, or over a file that is no database.
+ * Checks for problems that would make opening fail. If LMDB's own opening fails, lmdb-js 3.5.6 reads memory that it has
+ * freed (`EnvWrap::openEnv`), which crashes the process. This happens on a full disk, or with a file that is not a
+ * database.
  * @throws Error with the reason
  */
 function probe(folder: string): void {
   makeFolder(folder);
   const data = join(folder, 'data.mdb');
   checkForm(data);
-  // The lock file is not opened to try it: a process that closes a file loses its locks on it, LMDB's too.
+  // Not opened for the check: a process that closes a file loses its locks on it, including LMDB's.
   for (const file of [data, join(folder, 'lock.mdb')]) {
     if (existsSync(file)) accessSync(file, constants.R_OK | constants.W_OK);
   }

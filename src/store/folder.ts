@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import { errorCode } from '../errors.js';
 
 /**
- * Makes a folder, and those above it that are not there. With `recursive` Node tries for ever where a folder is there
- * and the system says of one below it that it is not, as it does in /proc.
+ * Creates a folder and its missing parents. With `recursive`, Node retries forever if a folder exists but the system
+ * reports that one below it does not, as in /proc.
  * @throws Error of the system
  */
 export function makeFolder(folder: string): void {
@@ -13,7 +13,7 @@ export function makeFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 });
   } catch (error) {
-    // Another process has made it meanwhile.
+    // Another process has created it meanwhile.
     if (errorCode(error) !== 'EEXIST') throw error;
   }
 }

@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto';
 import { collectionKey, longestName, timeBytes } from './record-format.js';
 import type { LedgerBatch, LedgerSums } from './store.js';
 
-/** How long a writer of batches is remembered after its last one. */
+/** How long a writer of batches is remembered after its last batch. */
 export const writerTtlMs = 7 * 24 * 60 * 60 * 1000;
 
 const markBytes = 8;
 const indexBytes = 4;
 
 /**
- * Holds that a store can take a batch as it is.
- * @throws RangeError when a time or a number is not whole, or an id is too long
+ * Checks that a store can accept a batch.
+ * @throws RangeError if a time or a number is not whole, or an id is too long
  */
 export function checkBatch({ number, lines, lineTtlMs, sums }: LedgerBatch): void {
   if (!Number.isSafeInteger(number) || number < 1) throw new RangeError(`${number} is no number of a batch`);
@@ -27,21 +27,22 @@ function checkSums({ ttlMs, names, ids, values }: LedgerSums): void {
   for (const id of ids) {
     if (isTooLong(id)) throw new RangeError(`the id of a sum is too long: ${id}`);
   }
-  // There are tens of thousands: before it is compiled, a loop without an iterator takes a fraction of the time.
+  // There are tens of thousands of values. Until this code is compiled, a loop without an iterator takes a fraction of
+  // the time.
   for (let index = 0; index < values.length; index++) {
     if (!Number.isSafeInteger(values[index]))
       throw new RangeError(`${values[index]} cannot be added to a sum`);
   }
 }
 
-/** A character has three bytes at most, so that few ids need be counted. */
+/** A UTF-16 code unit has at most three bytes in UTF-8, so that only a few ids have to be measured. */
 function isTooLong(id: string): boolean {
   return id.length * 3 > longestName && Buffer.byteLength(id) > longestName;
 }
 
 /**
- * Holds that ids can be compared with the bounds of a range.
- * @throws RangeError when a bound is longer than an id may be
+ * Checks that ids can be compared with the bounds of a range.
+ * @throws RangeError if a bound is longer than an id may be
  */
 export function checkSumRange(range: { readonly from: string; readonly until: string | null }): void {
   for (const bound of [range.from, range.until ?? '']) {
@@ -53,29 +54,29 @@ function checkTtl(ttlMs: number): void {
   if (!Number.isSafeInteger(Math.ceil(ttlMs))) throw new RangeError(`${ttlMs} is no time to keep something`);
 }
 
-/** What tells the lines of one batch from those of all others of the same millisecond. */
+/** Distinguishes the lines of a batch from those of other batches in the same millisecond. */
 export function batchMark({ writer, number }: Pick<LedgerBatch, 'writer' | 'number'>): Buffer {
   return createHash('sha256').update(`${number} ${writer}`).digest().subarray(0, markBytes);
 }
 
-/** A whole number, kept where a double still tells it from its neighbours. */
+/** Limits a whole number to the safe integers. */
 export function withinSafe(value: number): number {
   return Math.min(Math.max(value, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
 }
 
-/** Key of a line: ledger, time, mark of the batch, place in the batch. */
+/** Returns the key of a line: ledger, time, mark of the batch, index in the batch. */
 export function lineKey(ledger: string, at: number, mark: Buffer, index: number): Buffer {
   const place = Buffer.alloc(indexBytes);
   place.writeUInt32BE(index);
   return Buffer.concat([lineBound(ledger, at), mark, place]);
 }
 
-/** Stands before all lines of a time. */
+/** Returns a key that sorts before all lines of a time. */
 export function lineBound(ledger: string, at: number): Buffer {
   return Buffer.concat([collectionKey(ledger), timeBytes(at)]);
 }
 
-/** The time in the key of a line. */
+/** Returns the time of a line's key. */
 export function lineTime(key: Buffer): number {
   return key.readDoubleBE(key.length - indexBytes - markBytes - 8);
 }

@@ -14,28 +14,28 @@ import {
   takeSumLog,
 } from './sum-log.js';
 
-/** The ledgers of an embedded store: their lines, and beside them records that are swept like all others. */
+/** The ledgers of an embedded store: their lines, and records that are swept like all others. */
 export interface LedgerBase {
-  /** By `lineKey`. */
+  /** Lines by `lineKey`. */
   readonly lines: Bytes;
-  /** How long the lines of each ledger are kept, in milliseconds, by its name. */
+  /** How long each ledger's lines are kept, in milliseconds, by its name. */
   readonly retention: Bytes;
-  /** Sums and what was last taken from each writer, in collections of their own for each ledger. */
+  /** Sums, and the number of each writer's last batch. Each ledger has its own collections. */
   readonly sums: Records;
-  /** What is to be added to the sums. */
+  /** What is still to be added to the sums. */
   readonly sumLog: Bytes;
 }
 
-/** Sums are changed all the time; their place in the index of expiry moves once in so long. */
+/** Sums change all the time. Their position in the index of expiry changes only once in this time. */
 const expiryStepMs = 3_600_000;
 
-/** The collection of the sums of a ledger. */
+/** Returns the collection of a ledger's sums. */
 export const sumsOf = (ledger: string): string => `${ledger}-sums`;
 const writersOf = (ledger: string): string => `${ledger}-writers`;
 
 /**
- * Takes a batch. Belongs into a write transaction.
- * @returns false when it was taken before
+ * Adds a batch. Must be called within a write transaction.
+ * @returns false if it was added before
  */
 export function appendBatch(base: LedgerBase, ledger: string, batch: LedgerBatch): boolean {
   const last = getRecord(base.sums, writersOf(ledger), batch.writer);
@@ -52,21 +52,21 @@ export function appendBatch(base: LedgerBase, ledger: string, batch: LedgerBatch
   const { ids, names, values, ttlMs } = batch.sums;
   if (ids.length === 0) return true;
   const entry = { expiresAt: steppedExpiry(ttlMs), ids, names, values };
-  // No more than one of those that are due: another batch comes soon.
+  // At most one of the parts that are due, since another batch follows soon.
   const due = appendToSumLog(base.sumLog, ledger, entry);
   if (due !== null) mergePart(base, ledger, due);
   return true;
 }
 
 /**
- * Adds to the sums of a ledger what its log of sums holds, and empties that.
- * @param change runs something in a write transaction
+ * Merges the log of sums of a ledger into the sums, and empties it.
+ * @param change runs a function in a write transaction
  */
 export function mergeSums(base: LedgerBase, change: (work: () => void) => void, ledger: string): void {
   for (const part of sumLogParts(ledger)) change(() => mergePart(base, ledger, part));
 }
 
-/** The same for a part of the log. Belongs into a write transaction. */
+/** Merges one part of the log. Must be called within a write transaction. */
 function mergePart(base: LedgerBase, ledger: string, part: string): void {
   const collection = sumsOf(ledger);
   for (const { id, expiresAt, add } of takeSumLog(base.sumLog, part)) {
@@ -97,7 +97,7 @@ function retentionOf(base: LedgerBase, ledger: string): number | null {
   return bytes === undefined ? null : Number(bytes.toString());
 }
 
-/** The ledgers, and how long each keeps its lines. */
+/** Lists the ledgers with the time for which each keeps its lines. */
 export function retentions({
   retention,
 }: LedgerBase): { readonly ledger: string; readonly lineTtlMs: number }[] {
@@ -107,12 +107,12 @@ export function retentions({
   }));
 }
 
-/** Each of the following writes what was read elsewhere, and belongs into a write transaction. */
+/** The `put` functions write what was read elsewhere. They must be called within a write transaction. */
 export function putRetention(base: LedgerBase, { ledger, lineTtlMs }: EntryOf<'ledger'>): void {
   void base.retention.put(nameKey(ledger), Buffer.from(`${lineTtlMs}`));
 }
 
-/** @param place of the line among all that are written, which keeps lines of one time in their order */
+/** @param place of the line among all that are written. Keeps lines of the same time in order */
 export function putLine(base: LedgerBase, { ledger, at, value }: EntryOf<'line'>, place: number): void {
   const mark = batchMark({ writer: 'import', number: 1 });
   void base.lines.put(lineKey(ledger, at, mark, place), Buffer.from(value));
@@ -123,18 +123,18 @@ export function putSum(base: LedgerBase, { ledger, id, values, expiresAt }: Entr
   upsertRecord(base.sums, { collection: sumsOf(ledger), id, expiresAt }, () => text);
 }
 
-/** A record of a sum. */
+/** Parses a record of a sum. */
 export function readSumRecord(bytes: Buffer): Pick<EntryOf<'sum'>, 'id' | 'values' | 'expiresAt'> {
   const { id, value, expiresAt } = readRecord(bytes);
   return { id, values: Object.fromEntries(readValues(value)), expiresAt };
 }
 
-/** The first time that is still kept. */
+/** Returns the earliest time that is still kept. */
 function firstKept(ttlMs: number | null): number {
   return ttlMs === null ? 0 : Math.max(0, Math.floor(Date.now() - ttlMs) + 1);
 }
 
-/** A page of lines, as `Ledger.readLines` gives it. */
+/** Reads a page of lines, as `Ledger.readLines` does. */
 export function readLines(base: LedgerBase, ...[ledger, range, limit, from]: Asked<'readLines'>): LinePage {
   const first = lineBound(ledger, Math.max(range.from, firstKept(retentionOf(base, ledger))));
   const after = from === null ? null : Buffer.from(from, 'base64url');
@@ -152,7 +152,7 @@ export function readLines(base: LedgerBase, ...[ledger, range, limit, from]: Ask
   return { lines, next: null };
 }
 
-/** Asks for a page of sums. */
+/** A request for a page of sums. */
 export interface SumQuestion {
   readonly ledger: string;
   readonly range: SumRange;
@@ -161,11 +161,11 @@ export interface SumQuestion {
 }
 
 /**
- * Pages of sums, as `Ledger.readSums` gives them. What the log of sums holds is added to a first page where that is little,
- * as for the sums of one key: to merge all of it takes a second where there are a hundred thousand keys. Else the log is
- * merged before.
- * @param change runs something in a write transaction
- * @returns the page of each
+ * Reads pages of sums, as `Ledger.readSums` does. If the log of sums holds little for a first page, as for the sums of
+ * one key, it is added to the page. Otherwise the log is merged before, which takes a second with a hundred thousand
+ * keys.
+ * @param change runs a function in a write transaction
+ * @returns a page for each question
  */
 export function readSums(
   base: LedgerBase,
@@ -194,7 +194,7 @@ export function readSums(
   return questions.map((question) => pages.get(question) ?? readStoredSums(base, question));
 }
 
-/** @returns null where a page does not take all of it */
+/** @returns null if one page does not hold everything */
 function readBesideLog(
   base: LedgerBase,
   question: SumQuestion,
@@ -209,7 +209,7 @@ function readBesideLog(
   return { sums: inOrder.map(([id, values]) => ({ id, values: Object.fromEntries(values) })), next: null };
 }
 
-/** A page of sums without what the log of sums holds. */
+/** Reads a page of sums without the log of sums. */
 function readStoredSums(base: LedgerBase, { ledger, range, limit, from }: SumQuestion): SumPage {
   const collection = sumsOf(ledger);
   const now = Date.now();
@@ -233,13 +233,13 @@ function readStoredSums(base: LedgerBase, { ledger, range, limit, from }: SumQue
   return { sums, next: null };
 }
 
-/** Behind all names that are not hashed, and no id of a sum is long enough for that. */
+/** Sorts after all names that are not hashed. No id of a sum is long enough to be hashed. */
 const afterNames = Buffer.from([2]);
 
 /**
- * Removes lines that are kept no longer, of every ledger. Belongs into a write transaction.
- * @param most how many of them
- * @returns how many there were; fewer than `most` when none is left
+ * Removes lines of all ledgers that are no longer kept. Must be called within a write transaction.
+ * @param most maximum number of lines to remove
+ * @returns how many were removed; fewer than `most` if none is left
  */
 export function sweepLines(base: LedgerBase, most: number): number {
   let swept = 0;

@@ -6,7 +6,10 @@ import { readEmbedded, writeEmbedded } from './embedded-dump.js';
 import { readPostgres, writePostgres } from './postgres-dump.js';
 import { type RedisPlace, readRedis } from './redis-dump.js';
 
-/** Writes all that a store holds, as lines of JSON. @throws Error when it cannot be read, or written */
+/**
+ * Exports a store as lines of JSON.
+ * @throws Error if the store cannot be read, or the export cannot be written
+ */
 export async function exportStore(source: StoreSettings | RedisPlace, output: Writable): Promise<void> {
   for await (const text of dumpLines(pagesOf(source))) if (!output.write(text)) await once(output, 'drain');
 }
@@ -17,9 +20,9 @@ function pagesOf(source: StoreSettings | RedisPlace): AsyncIterable<readonly Dum
 }
 
 /**
- * Puts an export into a store that holds nothing yet: all of it, or nothing.
- * @returns how many entries it had
- * @throws Error that says what is wrong
+ * Imports an export into an empty store: all of it, or nothing.
+ * @returns the number of entries
+ * @throws Error with the reason
  */
 export async function importStore(settings: StoreSettings, input: Readable): Promise<number> {
   const target = await (settings.kind === 'embedded'

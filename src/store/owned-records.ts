@@ -5,17 +5,20 @@ import { nameKey, timeBytes } from './record-format.js';
 import type { Bytes } from './records.js';
 import { expiryOf } from './revision.js';
 
-/** The records of every owner. All five change together, so that they agree at any moment and after a crash. */
+/**
+ * The records of all owners. The five databases change together, so that they are consistent at any moment and after a
+ * crash.
+ */
 export interface OwnedBase {
   /** By owner and name: expiry, counted bytes, value. */
   readonly values: Bytes;
-  /** By owner, time and name; without values. */
+  /** By owner, time and name. Without values. */
   readonly byOwner: Bytes;
-  /** By time, owner and name; without values. */
+  /** By time, owner and name. Without values. */
   readonly byTime: Bytes;
-  /** By name and owner; without values. A version that has none leaves entries behind of what it removes. */
+  /** By name and owner. Without values. Versions of the gateway without this database do not remove entries from it. */
   readonly byName: Bytes;
-  /** Counted bytes of each owner, and of all under `allKey`. */
+  /** Counted bytes of each owner. The sum of all is under `allKey`. */
   readonly sums: Bytes;
 }
 
@@ -26,7 +29,7 @@ const nameLengthBytes = 2;
 /** Shorter than the key of any owner. */
 const allKey = Buffer.from([0]);
 const nothing = Buffer.alloc(0);
-/** Of what gives way in one transaction, beyond what has to make room for what came. */
+/** Most records, and bytes, that one transaction removes beyond what has to make room for new records. */
 const mostRemoved = 1000;
 const mostFreed = 1024 * 1024;
 
@@ -38,12 +41,12 @@ interface Held {
   readonly counted: number;
 }
 
-/** What stands in `values`. */
+/** An entry of `values`. */
 export interface HeldOwned extends Held {
   readonly value: Buffer;
 }
 
-/** Reads an entry of `values`. */
+/** Parses an entry of `values`. */
 export function heldOwned(key: Buffer, bytes: Buffer): HeldOwned {
   return {
     owner: key.subarray(0, ownerBytes),
@@ -54,12 +57,14 @@ export function heldOwned(key: Buffer, bytes: Buffer): HeldOwned {
   };
 }
 
-/** Owners' names may be any text and end anywhere: a hash is as long for each, so that ranges of keys are of one owner. */
+/** Owners may be any text. Hashes all have the same length, so that a range of keys belongs to one owner. */
 function ownerKey(owner: string): Buffer {
   return createHash('sha256').update(owner).digest();
 }
 
-/** What the entries of a name in `byName` begin with: of no other name, since it says how long the name is. */
+/**
+ * Returns the prefix of a name's entries in `byName`. Since it includes the length of the name, no other name has it.
+ */
 function nameStart(name: Buffer): Buffer {
   const start = Buffer.alloc(nameLengthBytes + name.length);
   start.writeUInt16BE(name.length);
@@ -83,7 +88,7 @@ function add(base: OwnedBase, key: Buffer, change: number): void {
   else void base.sums.remove(key);
 }
 
-/** Writes a record where there is none. Belongs into a write transaction. */
+/** Writes a record that does not exist yet. Must be called within a write transaction. */
 export function putOwned(base: OwnedBase, held: Held, value: Buffer): void {
   const { owner, name, expiresAt, counted } = held;
   const time = timeBytes(expiresAt);
@@ -105,11 +110,11 @@ function take(base: OwnedBase, { owner, name, expiresAt, counted }: Held): void 
   add(base, allKey, -counted);
 }
 
-/** See `OwnedRecords.keep`. Belongs into a write transaction. */
+/** See `OwnedRecords.keep`. Must be called within a write transaction. */
 export function keepOwned(base: OwnedBase, ...[of, records, ttlMs, most]: Asked<'keep'>): boolean {
   const owner = ownerKey(of);
   const expiresAt = expiryOf(ttlMs, Date.now());
-  // The last of those that have an id, as if they were written one after the other.
+  // If an id occurs several times, the last record is kept, as if they were written one after the other.
   const byId = new Map(records.map(({ id, value }) => [id, Buffer.from(value)]));
   const made = [...byId].map(([id, value]) => {
     const held: Held = { owner, name: nameKey(id), expiresAt, counted: countedBytes(id, value.length) };
@@ -121,7 +126,7 @@ export function keepOwned(base: OwnedBase, ...[of, records, ttlMs, most]: Asked<
     const old = heldUnder(base, owner, held.name);
     if (old !== null) take(base, old);
   }
-  // Before they are put, so that no place in an order can make them give way to themselves.
+  // Before the new records are written, so that these cannot displace each other.
   makeRoom(base, owner, { most: most.owner - total, came: total });
   makeRoom(base, allKey, { most: most.all - total, came: total });
   for (const { held, value } of made) putOwned(base, held, value);
@@ -129,10 +134,10 @@ export function keepOwned(base: OwnedBase, ...[of, records, ttlMs, most]: Asked<
 }
 
 /**
- * Removes the oldest of an owner, or of all, until no more than `most` bytes are left of them, or as many as one
- * transaction removes: where a bound was lowered the keeps that follow remove the rest, so that none holds up the
- * others.
- * @param came bytes that are to be kept: at least as many are removed where they must be
+ * Removes the oldest records of an owner, or of all, until at most `most` bytes are left, or one transaction has
+ * removed as much as it may. If a bound was lowered, later calls of `keep` remove the rest, so that none blocks other
+ * calls for long.
+ * @param came bytes of the new records. At least as many are removed if necessary
  */
 function makeRoom(
   base: OwnedBase,
@@ -193,7 +198,7 @@ function isAnybodys(base: OwnedBase, name: Buffer): boolean {
   return false;
 }
 
-/** See `OwnedRecords.renew`. Belongs into a write transaction. */
+/** See `OwnedRecords.renew`. Must be called within a write transaction. */
 export function renewOwned(base: OwnedBase, ...[of, ids, ttlMs]: Asked<'renew'>): void {
   const owner = ownerKey(of);
   const now = Date.now();
@@ -206,7 +211,10 @@ export function renewOwned(base: OwnedBase, ...[of, ids, ttlMs]: Asked<'renew'>)
   }
 }
 
-/** Belongs into a write transaction. @returns false when there was none */
+/**
+ * Must be called within a write transaction.
+ * @returns false if there was no such record
+ */
 export function dropOwned(base: OwnedBase, ...[of, id]: Asked<'drop'>): boolean {
   const held = heldUnder(base, ownerKey(of), nameKey(id));
   if (held === null) return false;
@@ -215,9 +223,9 @@ export function dropOwned(base: OwnedBase, ...[of, id]: Asked<'drop'>): boolean 
 }
 
 /**
- * Removes records that have expired. Belongs into a write transaction.
- * @param most how many of them
- * @returns how many there were; fewer than `most` when none is left
+ * Removes expired records. Must be called within a write transaction.
+ * @param most maximum number of records to remove
+ * @returns how many were removed; fewer than `most` if none is left
  */
 export function sweepOwned(base: OwnedBase, most: number): number {
   const expired = [...base.byTime.getKeys({ end: timeBytes(Date.now() + 1), limit: most })];

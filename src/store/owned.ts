@@ -4,54 +4,58 @@ export interface OwnedRecord {
   readonly value: string;
 }
 
-/** What records may take up, in bytes: see `countedBytes` for what is counted. */
+/** Bounds on the size of records, in bytes as counted by `countedBytes`. */
 export interface OwnedBounds {
   readonly owner: number;
   /** Of all owners together. */
   readonly all: number;
 }
 
-/** What is found of ids, of an owner's own and of others'. */
+/** Result of looking up ids, among the records of an owner and of other owners. */
 export interface FoundOwned {
-  /** Of the owner's records, in the order asked for; null for each that is gone. */
+  /** Values of the owner's records, in the order of the ids. Null for each that is gone. */
   readonly values: readonly (string | null)[];
   /**
-   * Those of the ids under which another owner has a record and this one has none; of records that were kept by a version
-   * that does not tell, none.
+   * The ids under which another owner has a record and this owner does not. Records of versions without an index by
+   * name are not included.
    */
   readonly ofOthers: readonly string[];
 }
 
 /**
- * Records that belong to an owner, who may keep so many bytes: the oldest give way to new ones. For all processes that
- * share the store. Owners and ids may be any text. Promises reject as those of `Store` do.
+ * Records that belong to an owner. An owner may keep a limited number of bytes: new records displace the oldest. Shared
+ * by all processes that share the store. Owners and ids may be any text. Promises reject like those of `Store`.
  */
 export interface OwnedRecords {
   /**
-   * Keeps all of the records or none. Once it resolves, every process finds them. An id that is there already is
-   * written anew. The oldest of the owner go until `most.owner` holds, and then anybody's oldest until `most.all`
-   * does; whatever the records of one call are, they do not displace each other.
-   * @returns false when nothing was kept, because the records alone are more than the bounds allow
+   * Keeps all of the records or none. When the promise resolves, every process finds them. A record with an existing id
+   * replaces the former one. The oldest records of the owner are removed until `most.owner` holds, and then the oldest
+   * of all owners until `most.all` holds. The records of one call never displace each other.
+   * @returns false if nothing was kept, since the records alone exceed the bounds
    */
   keep(owner: string, records: readonly OwnedRecord[], ttlMs: number, most: OwnedBounds): Promise<boolean>;
   /**
-   * @param mostBytes of all values together, which are in memory at once
-   * @returns null where what is found is larger
+   * Looks up records by their ids.
+   * @param mostBytes limit in bytes for all values together, which are in memory at the same time
+   * @returns null if the values are larger
    */
   find(owner: string, ids: readonly string[], mostBytes: number): Promise<FoundOwned | null>;
   /**
-   * Records that have less than half of `ttlMs` left live as long as if they had just been kept, and give way as late. What
-   * is gone stays so. Asked for before a `keep`, it is done before it.
+   * Extends records that have less than half of `ttlMs` left, as if they had just been kept, which also delays their
+   * displacement. Records that are gone remain so. If it is called before a `keep`, it is executed before it.
    */
   renew(owner: string, ids: readonly string[], ttlMs: number): Promise<void>;
-  /** @returns false when there was none */
+  /** @returns false if there was no such record */
   drop(owner: string, id: string): Promise<boolean>;
 }
 
-/** What a record takes up beside its value and its id: keys in its indexes. */
+/** What a record takes in addition to its value and id: keys in its indexes. */
 const overheadBytes = 256;
 
-/** @param valueBytes of its value in UTF-8 */
+/**
+ * Returns how many bytes a record counts for.
+ * @param valueBytes of its value in UTF-8
+ */
 export function countedBytes(id: string, valueBytes: number): number {
   return overheadBytes + Buffer.byteLength(id) + valueBytes;
 }

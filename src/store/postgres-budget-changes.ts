@@ -1,4 +1,4 @@
-/** Changes of budgets, of which what is owed may be below zero: stores of earlier forms have a function that does not take that. */
+/** Changes of budgets, whose debts may be negative. The function of older stores does not accept that. */
 export const budgetChanges = `
 -- Takes what is asked of accounts of budgets, in the order of the accounts: for each its name, the budget in all, the
 -- least that helps, what is wanted, what is owed, what is given back, how long the account is kept in milliseconds, and
@@ -61,8 +61,9 @@ END $$;
 `;
 
 /**
- * By the last statement of each process the tables tell whether they are older than what it was told: after a restore, or
- * at a standby that lagged. What was reserved is then what anybody knows that it was.
+ * With the last statement of each process, the server can tell whether its tables are older than that process's last
+ * answer: after a restore, or at a standby that lagged. In that case each account is set to the highest reservation
+ * that any process knows of.
  */
 export const budgetWriters = `
 CREATE TABLE budget_writers (

@@ -7,7 +7,7 @@ import { toColumn, toKey } from './postgres-text.js';
 import { firstRevision } from './revision.js';
 import { storeUnavailable } from './unavailable.js';
 
-/** What is asked of one account. */
+/** A change of one account. */
 interface Change extends Reservation {
   readonly account: string;
   readonly back: number;
@@ -15,21 +15,21 @@ interface Change extends Reservation {
   reject(error: unknown): void;
 }
 
-/** Changes that wait, and those that go in one statement. */
+/** Most pending changes, and most changes in one statement. */
 const mostWaiting = 20_000;
 const mostTogether = 500;
 
-/** Accounts of which it is known what was reserved; those that were not asked of for longest go first. */
+/** Most accounts whose reservations are remembered. Those that were not used for the longest time are dropped first. */
 const mostKnown = 100_000;
 /** Longer than accounts are kept. */
 const writerTtlMs = 100 * 24 * 60 * 60 * 1000;
-/** How often a process that asks nothing looks whether the server still knows what it was told. */
+/** Interval at which an idle process checks that the server still has what it was sent. */
 const lookEveryMs = 2000;
 
 /**
- * Accounts of budgets in PostgreSQL. What is asked while an answer is awaited goes together, in one statement. Where the
- * server is found to be older than what it has answered, as after a restore, what was reserved by then is told to it before
- * anything else: it holds from then on, unless more is reserved there.
+ * Accounts of budgets in PostgreSQL. Changes that arrive while an answer is pending are sent together in one statement.
+ * If the server turns out to be older than its answers, as after a restore, it is first sent what was reserved by then.
+ * That applies from then on, unless more is reserved there.
  */
 export function createPostgresBudgets(link: PostgresLink) {
   let waiting: Change[] = [];
@@ -57,7 +57,7 @@ export function createPostgresBudgets(link: PostgresLink) {
   const timer = setInterval(() => {
     if (isUnderWay) return;
     isUnderWay = true;
-    // What was asked meanwhile has waited. Where the server is gone the next look finds out.
+    // Changes that arrived meanwhile are sent now. If the server is gone, the next check notices it.
     void writer.look().then(send, send);
   }, lookEveryMs).unref();
 
@@ -75,19 +75,21 @@ export function createPostgresBudgets(link: PostgresLink) {
   };
   return {
     accounts,
-    /** Removes what processes that are gone for months have left. */
+    /** Removes entries of processes that have been gone for months. */
     sweep: () => sweepInSteps(link, statements.sweep),
     close: () => clearInterval(timer),
   };
 }
 
-/** What a process says of accounts, one statement after the other. */
+/** Sends the statements of a process about accounts, one after the other. */
 function createBudgetWriter(link: PostgresLink) {
   const name = randomBytes(12).toString('base64url');
   let number = 0;
-  /** The last statement that was answered; 0 where nothing is known that the server may have forgotten. */
+  /** Number of the last statement that was answered. 0 if the server cannot have forgotten anything. */
   let answered = 0;
-  /** What was reserved of accounts by the last answers, and until when they are kept, in Unix milliseconds. */
+  /**
+   * What was reserved of accounts according to the last answers, and until when they are kept, in Unix milliseconds.
+   */
   const known = new Map<string, { readonly reserved: number; readonly until: number }>();
 
   const learn = (account: string, reserved: number, ttlMs: number): void => {
@@ -121,7 +123,7 @@ function createBudgetWriter(link: PostgresLink) {
   };
 
   return {
-    /** Carries out changes, and tells each what has become of it. Never rejects. */
+    /** Executes changes, and reports the result of each. Never rejects. */
     async write(changes: readonly Change[]): Promise<void> {
       try {
         for (const { at, granted, reserved } of await write(changes)) {
@@ -135,7 +137,10 @@ function createBudgetWriter(link: PostgresLink) {
         for (const { reject } of changes) reject(error);
       }
     },
-    /** Tells the server what is known, where it does not know that itself. @throws {GatewayError} of the store */
+    /**
+     * Sends the server what is known if the server has forgotten it.
+     * @throws {GatewayError} of the store
+     */
     async look(): Promise<void> {
       if (answered === 0) return;
       const [row] = await link.ask(statements.look, [name]);

@@ -1,6 +1,6 @@
 /**
- * Columns of the table of calls that whoever writes rows fills in, in the order of these rows. A time is text that SQL
- * reads; `key_groups` is an array as SQL writes one.
+ * Columns of the table of calls for which writers of rows provide values, in the order of the rows. A time is text that
+ * SQL can parse. `key_groups` is an SQL array.
  */
 export const callColumns = [
   'at',
@@ -38,13 +38,13 @@ export const callColumns = [
   'paid_nano_usd',
 ] as const;
 
-/** The ledger whose calls these are, by whose retention they go. */
+/** The ledger of the calls. Its retention applies to them. */
 export const callLedger = 'usage';
 
 /**
- * Calls one by one, by day. Rows are only ever added, by `COPY` in the transaction that takes their batch, and go with
- * the table of their day. A host of the version before goes on with `append_batch` on the connections that it has; it
- * makes no new ones.
+ * Calls as single rows, by day. Rows are only ever inserted, by `COPY` in the transaction of their batch, and removed
+ * with the table of their day. A host of the version before continues with `append_batch` on its existing connections;
+ * it opens no new ones.
  */
 export const callTables = `
 CREATE SEQUENCE calls_place CACHE 1000;

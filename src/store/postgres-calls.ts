@@ -2,10 +2,10 @@ import { callColumns, callLedger } from './postgres-call-tables.js';
 import { numberOf, type PostgresLink, pageOf, type Row, type Statement, textOf } from './postgres-link.js';
 import type { CallFilter, StoredCall, StoredCalls } from './store.js';
 
-/** Ids of requests that are looked up at once. */
+/** Most request ids in one lookup. */
 const idsAtOnce = 500;
 
-/** Reads the calls that a PostgreSQL has one by one. */
+/** Reads calls from a PostgreSQL store. */
 export function createPostgresCalls(link: PostgresLink): StoredCalls {
   return {
     async read({ range, ...filter }, limit, from) {
@@ -27,10 +27,10 @@ export function createPostgresCalls(link: PostgresLink): StoredCalls {
   };
 }
 
-/** What takes rows, in the text format of `COPY`. */
+/** Statement that receives rows in the text format of `COPY`. */
 export const copyCalls = `COPY calls (${callColumns.join(', ')}) FROM STDIN`;
 
-/** The first and the last time of the calendar that both ends have. */
+/** First and last time that both JavaScript and PostgreSQL accept. */
 const [firstTime, lastTime] = [0, Date.UTC(9999, 11, 31)];
 
 function timeText(at: number): string {
@@ -47,7 +47,7 @@ function readPlace(text: string): readonly [at: string, place: number] {
   return [at, Number(place)];
 }
 
-/** Of a row of `callsInOrder`. */
+/** Converts a row of `callsInOrder`. */
 export function callOf({ at_ms: at, place: _place, place_at: _placeAt, ...values }: Row): StoredCall {
   return { at: numberOf(at), values };
 }
@@ -55,19 +55,19 @@ export function callOf({ at_ms: at, place: _place, place_at: _placeAt, ...values
 const columns = callColumns.filter((name) => name !== 'at').join(', ');
 const times = '(extract(epoch FROM at) * 1000)::bigint AS at_ms, at::text AS place_at, place';
 
-/** All calls that are kept, in the order of their time. */
+/** Selects all calls that are kept, in the order of their time. */
 export const callsInOrder = `SELECT ${times}, ${columns} FROM calls WHERE at > last_gone('${callLedger}') ORDER BY calls.at, place`;
 
-/** Inserts calls that come as JSON, each an object by the names of the columns. */
+/** Inserts calls from JSON: an array of objects by column name. */
 export const insertCalls = `INSERT INTO calls (${callColumns.join(', ')})
 SELECT ${callColumns.join(', ')} FROM json_populate_recordset(NULL::calls, $1)`;
 
-/** A call as `insertCalls` takes it. */
+/** Converts a call to an object for `insertCalls`. */
 export function callJson({ at, values }: StoredCall): Readonly<Record<string, unknown>> {
   return { ...values, at: timeText(at) };
 }
 
-/** @returns the statement, and the values behind those of its bounds; each kind of filter has its own plan */
+/** @returns the statement, and the values after those of its bounds. Each kind of filter has its own plan */
 function pageStatement({ keyId, model }: CallFilter): {
   readonly statement: Statement;
   readonly values: readonly string[];

@@ -1,17 +1,17 @@
 import type { Connection, Submittable } from 'pg';
 
-/** What the driver hands over while rows are wanted; its types do not tell of it. */
+/** Methods of the driver's connection during `COPY`, which are missing in its types. */
 interface CopyConnection {
   sendCopyFromChunk(chunk: Uint8Array): void;
   endCopyFrom(): void;
 }
 
 /**
- * A `COPY … FROM STDIN` as a query of the driver, which has none of its own.
+ * A `COPY … FROM STDIN` as a query of the driver, which does not provide one.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY
  */
 export class CopyQuery implements Submittable {
-  /** Resolves when the server has taken all rows, and rejects with what it says otherwise. */
+  /** Resolves when the server has stored all rows. Otherwise rejects with the server's error. */
   readonly done: Promise<void>;
   readonly #text: string;
   readonly #chunks: readonly Uint8Array[];
@@ -46,7 +46,7 @@ export class CopyQuery implements Submittable {
 
   handleCommandComplete(): void {}
 
-  /** A chunk a turn of the event loop: to send many at once would hold up whoever serves requests. */
+  /** Sends one chunk per turn of the event loop. Many at once would block a process that serves requests. */
   #send(connection: CopyConnection, index: number): void {
     const chunk = this.#chunks[index];
     if (chunk === undefined) {

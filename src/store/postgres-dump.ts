@@ -9,12 +9,12 @@ import { digestOf, fromColumn, hashedKey, toColumn, toKey } from './postgres-tex
 
 const connectMs = 10_000;
 
-/** Connects without a bound on how long a statement takes, to the first place that has a server that takes changes. */
+/** Connects to the first place whose server accepts changes. Statements have no timeout. */
 async function connect(settings: PostgresStoreSettings): Promise<Client> {
   const { default: pg } = await import('pg');
   for (let tries = 0; ; tries += 1) {
     const client = new pg.Client(clientConfig(settings, connectMs, tries));
-    // An error between two statements is that of the next one.
+    // An error between two statements also fails the next one.
     client.on('error', () => {});
     try {
       await client.connect();
@@ -27,7 +27,7 @@ async function connect(settings: PostgresStoreSettings): Promise<Client> {
   }
 }
 
-/** Reads all that a store in PostgreSQL holds, in pages, as it is at one moment. */
+/** Reads a PostgreSQL store in pages, as of one moment. */
 export async function* readPostgres(settings: PostgresStoreSettings): AsyncGenerator<readonly DumpEntry[]> {
   const client = await connect(settings);
   try {
@@ -124,8 +124,8 @@ FROM (
 ];
 
 /**
- * Writes into a store in PostgreSQL, in one transaction.
- * @throws Error when there is something in it already
+ * Writes into a PostgreSQL store, in one transaction.
+ * @throws Error if the store is not empty
  */
 export async function writePostgres(settings: PostgresStoreSettings): Promise<DumpTarget> {
   const client = await connect(settings);
@@ -178,7 +178,7 @@ export async function writePostgres(settings: PostgresStoreSettings): Promise<Du
       await client.end();
     },
     async discard() {
-      // What was not committed is undone.
+      // What was not committed is rolled back.
       await client.end();
     },
   };

@@ -1,6 +1,6 @@
 /**
- * Ledgers: lines by day, and sums with what is to be added to them. A batch only adds rows, so that writers never wait
- * for one another at the sum that all of them change; merging adds up what many batches have said.
+ * Ledgers: lines by day, and sums with the changes that are to be added to them. A batch only inserts rows, so that
+ * writers never wait for each other at a sum that all of them change. Merging adds up the changes of many batches.
  */
 export const ledgerTables = `
 CREATE TABLE ledgers (
@@ -169,7 +169,7 @@ CREATE VIEW ledger_totals AS
   ) rows, jsonb_each_text(amounts) GROUP BY ledger, id, key;
 `;
 
-/** What is to be added to the sums of one key is found without reading what all others have to add. */
+/** Finds the changes of one key's sums without reading those of all others. */
 export const sumChangesById = `
 CREATE INDEX ledger_sum_changes_by_id ON ledger_sum_changes (ledger, id);
 `;

@@ -7,15 +7,16 @@ import { sweepInSteps } from './postgres-sweep.js';
 import { fromColumn, toColumn } from './postgres-text.js';
 import type { Ledger, LedgerBatch, LedgerLine, LedgerSums, SumPage } from './store.js';
 
-/** A batch gets twice the time with each try, up to so many times that of the settings. */
+/** Each try of a batch gets twice the time of the one before, up to this multiple of the configured timeout. */
 const mostTimes = 8;
 
-/** Changes of sums that are merged in one step, and as often. */
+/** Most changes of sums that are merged in one step. A step follows whenever as many were added. */
 const mostMerged = 5000;
 
 /**
- * Ledgers in PostgreSQL. The calls of a batch go by `COPY`, in the transaction in which a function of the server takes
- * all else of it, its number first: whoever sends it again waits there until the first one has come to its end.
+ * Ledgers in PostgreSQL. The calls of a batch are sent by `COPY`, in the transaction in which a function of the server
+ * stores the rest of the batch, its number first. So if a batch is sent again, that waits for the end of the first
+ * transaction.
  */
 export function createPostgresLedger(link: PostgresLink): Ledger & { sweep(): Promise<void> } {
   const merge = async (ledger: string): Promise<number> => {
@@ -37,7 +38,7 @@ export function createPostgresLedger(link: PostgresLink): Ledger & { sweep(): Pr
       if (row === undefined || row.last === null) return false;
       const last = numberOf(row.last);
       const isDue = Math.floor(last / mostMerged) > Math.floor((last - batch.sums.ids.length) / mostMerged);
-      // The batch is taken. What is not merged now is so later.
+      // The batch is stored. What is not merged now is merged later.
       if (isDue) merge(ledger).catch(() => undefined);
       return true;
     },
@@ -45,7 +46,7 @@ export function createPostgresLedger(link: PostgresLink): Ledger & { sweep(): Pr
       const place = from === null ? beforeAll : readPlace(from);
       const start = Math.max(0, range.from, place.at);
       const end = Number.isFinite(range.until) ? range.until : null;
-      // A line of the time at which the page begins comes only behind the one before.
+      // In the millisecond at which the page begins, only lines after the previous page are read.
       const [writer, batch, index] = start > place.at ? ['', 0, 0] : [place.writer, place.batch, place.place];
       const rows = await link.ask(statements.lines, [ledger, start, end, writer, batch, index, limit + 1]);
       const { items, next } = pageOf(rows, limit, { itemOf: lineOf, placeOf });
@@ -61,7 +62,7 @@ export function createPostgresLedger(link: PostgresLink): Ledger & { sweep(): Pr
       const { items, next } = pageOf(rows, limit, { itemOf: sumOf, placeOf: ({ id }) => textOf(id) });
       return { sums: items, next };
     },
-    /** Removes what has expired, and adds up what is to be added to sums. */
+    /** Removes what has expired, and merges the changes of sums. */
     async sweep() {
       for (const row of await link.ask(statements.ledgers, [])) await mergeAll(textOf(row.ledger));
       await link.ask(statements.sweepLines, []);
@@ -73,8 +74,8 @@ export function createPostgresLedger(link: PostgresLink): Ledger & { sweep(): Pr
 }
 
 /**
- * A batch with calls takes a transaction, which ends with its connection where any of it fails.
- * @param times how often the time of the settings it may take
+ * Stores a batch. If it has calls, this takes a transaction, which ends with its connection if any part of it fails.
+ * @param times multiple of the configured timeout that it may take
  */
 async function take(
   link: PostgresLink,
@@ -100,10 +101,13 @@ async function take(
   }, times);
 }
 
-/** SQLSTATE of what a text says, and not of how the server is: characters that it has not, limits that it passes. */
+/**
+ * SQLSTATEs about the content of a statement rather than the state of the server: unsupported characters, exceeded
+ * limits.
+ */
 const refusals = /^(?:22P05|22021|54)/;
 
-/** @returns what a batch is given up for that the server would refuse whenever it is told; null for any other failure */
+/** @returns the error for a batch that the server would refuse at every try; null for any other failure */
 function refusedForGood(error: unknown): Error | null {
   const cause = error instanceof GatewayError ? error.cause : null;
   const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : null;
@@ -126,7 +130,7 @@ function appendValues(ledger: string, batch: LedgerBatch): readonly unknown[] {
   ];
 }
 
-/** Each sum that anything is added to, with the numbers by their names. */
+/** Lists each sum that changes, with the amounts by name. */
 function changesOf({ ids, names, values }: LedgerSums): (readonly [id: string, amounts: object])[] {
   const changes: (readonly [string, object])[] = [];
   for (const [row, id] of ids.entries()) {
@@ -140,7 +144,7 @@ function changesOf({ ids, names, values }: LedgerSums): (readonly [id: string, a
   return changes;
 }
 
-/** Of a line among all of its ledger. */
+/** Position of a line among all lines of its ledger. */
 interface LinePlace {
   readonly at: number;
   readonly writer: string;
@@ -150,7 +154,7 @@ interface LinePlace {
 
 const beforeAll: LinePlace = { at: -1, writer: '', batch: 0, place: 0 };
 
-/** The writer comes last: it may be any text. */
+/** The writer is last, since it may be any text. */
 function placeOf(row: Row): string {
   return `${textOf(row.at)} ${textOf(row.batch)} ${numberOf(row.place)} ${textOf(row.writer)}`;
 }
@@ -168,7 +172,7 @@ function sumOf({ id, amounts }: Row): SumPage['sums'][number] {
   return { id: fromColumn(textOf(id)), values: valuesOf(amounts) };
 }
 
-/** The numbers of a sum by their names. */
+/** Returns the numbers of a sum by name. */
 export function valuesOf(amounts: unknown): Readonly<Record<string, number>> {
   const pairs = typeof amounts === 'object' && amounts !== null ? Object.entries(amounts) : [];
   return Object.fromEntries(pairs.map(([name, value]) => [name, numberOf(value)]));
@@ -177,7 +181,7 @@ export function valuesOf(amounts: unknown): Readonly<Record<string, number>> {
 const time = (parameter: string): string =>
   `timestamptz 'epoch' + milliseconds(${parameter}::double precision)`;
 
-/** What is locked is in use, and is left for the next time. */
+/** Skips locked rows, which are in use. A later sweep removes them. */
 const sweepOf = (table: string, key: string): string =>
   `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE expires_at <= now()
 LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING true AS gone`;
@@ -185,7 +189,7 @@ LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING true AS gone`;
 const statements = {
   append: { name: 'ledger_append', text: 'SELECT append_batch($1, $2, $3, $4, $5, $6, $7, $8) AS last' },
   begin: { name: 'begin', text: 'BEGIN' },
-  /** Of this transaction. */
+  /** Applies to this transaction. */
   allow: { name: 'ledger_allow', text: "SELECT set_config('statement_timeout', $1, true)" },
   take: {
     name: 'ledger_take',
@@ -211,8 +215,9 @@ ORDER BY ledger_lines.at, writer, batch, place LIMIT $7`,
 } as const;
 
 /**
- * As many of the sums as a page has, and beside them what was added since to any of them.
- * @param end a condition that has a plan of its own: one that may hold no bound would be looked at row by row
+ * Reads as many of the sums as a page has, with the changes that were added to any of them since.
+ * @param end a condition in the statement's text, for a plan of its own. With a condition that may have no bound, every
+ * row would be read
  */
 const sumPageOf = (name: string, end: string): Statement => ({
   name,

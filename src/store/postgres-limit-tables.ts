@@ -1,6 +1,6 @@
 /**
- * How hosts divide rate limits. None of it needs the server's log: after a crash hosts say again what they have, and a
- * server that writes no log for it is not slowed down by the disk.
+ * How hosts divide rate limits. The tables need no write-ahead log: after a crash, hosts state again what they have.
+ * Without the log, the disk does not slow the server down.
  */
 export const limitTables = `
 CREATE UNLOGGED TABLE share_hosts (

@@ -6,47 +6,47 @@ import { refuseSharedSessions } from './postgres-pooler.js';
 import { prepareConnection, ReadOnlyServer } from './postgres-schema.js';
 import { storeClosed, storeUnavailable } from './unavailable.js';
 
-/** A statement that the server is to remember under its name, which no other statement has. */
+/** A prepared statement. Its name is unique. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
 }
 
-/** A row by the names of its columns. `bigint` comes as text, JSON as what it says. */
+/** A row by column names. `bigint` is text; JSON is parsed. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Has the server carry out a statement. */
+/** Has the server execute a statement. */
 type AskPostgres = (statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>;
 
-/** Has the server take rows: a `COPY … FROM STDIN`, and chunks of whole rows in its text format. */
+/** Sends rows to the server: a `COPY … FROM STDIN`, and chunks of whole rows in its text format. */
 type CopyToPostgres = (text: string, chunks: readonly Uint8Array[]) => Promise<void>;
 
 type PostgresWork<T> = (ask: AskPostgres, copy: CopyToPostgres) => Promise<T>;
 
 interface PostgresLinkOptions {
   readonly settings: PostgresStoreSettings;
-  /** Connections at a time, which are made when they are needed. */
+  /** Most concurrent connections. They are opened when needed. */
   readonly connections: number;
-  /** Longest wait of a call, in milliseconds. */
+  /** Longest duration of a call, in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** Calls under way over one link. */
+/** Most calls in flight over one link. */
 const mostCalls = 4096;
-/** A connection that nobody has used for so long ends. */
+/** A connection that was unused for this long is closed. */
 const idleMs = 60_000;
-/** The system asks whether the other end is there when nothing was heard of it for so long. */
+/** The system probes a connection on which it has received nothing for this long. */
 const keepAliveMs = 10_000;
 
-/** Where a server of the settings may be, in the order in which they are tried. */
+/** Returns the places of the server in the settings, in the order in which they are tried. */
 function placesOf({ host, port, others }: PostgresStoreSettings): readonly PostgresPlace[] {
   return [{ host, port }, ...others];
 }
 
 /**
- * What the driver connects with.
+ * Returns the driver's config for a connection.
  * @param timeoutMs longest wait for a connection
- * @param tries how many were in vain: each of them goes to the next place
+ * @param tries how many tries have failed. Each is directed to the next place
  */
 export function clientConfig(settings: PostgresStoreSettings, timeoutMs: number, tries = 0): ClientConfig {
   const places = placesOf(settings);
@@ -57,7 +57,7 @@ export function clientConfig(settings: PostgresStoreSettings, timeoutMs: number,
     port,
     database,
     user: username,
-    // Without one it would look into files and the environment.
+    // Without a password the driver would look into files and the environment.
     password: password ?? '',
     ssl: tls === 'off' ? false : { rejectUnauthorized: tls === 'verified' },
     application_name: 'model-gateway',
@@ -68,22 +68,22 @@ export function clientConfig(settings: PostgresStoreSettings, timeoutMs: number,
 }
 
 /**
- * Calls to PostgreSQL that always end in time. A pool of connections with bounds; nothing is connected before the
- * first call. While the server cannot be reached, calls are refused at once but for one attempt after each pause,
- * so that a server that comes back is not stormed. A connection on which anything went wrong ends: the system
- * itself may take a quarter of an hour to notice that one is dead.
+ * Calls to PostgreSQL with a bound on their duration, over a bounded pool of connections. Nothing is connected before
+ * the first call. While the server cannot be reached, calls are refused immediately, except for one attempt after each
+ * back-off, so that a recovering server is not overloaded. A connection on which anything failed is closed, since the
+ * system may take a quarter of an hour to notice that a connection is dead.
  */
 export class PostgresLink {
   readonly #options: PostgresLinkOptions;
   readonly #calls = new Set<Promise<unknown>>();
   readonly #prepared = new WeakSet<ClientBase>();
   #pool: Promise<Pool> | null = null;
-  /** The pool of which it is known that nothing shares its sessions. */
+  /** The pool that was found to have sessions of its own, without a pooler that shares them. */
   #direct: Promise<Pool> | null = null;
   #failure: unknown = null;
-  /** Since a server was reached that takes changes. */
+  /** Failures since a server that accepts changes was last reached. */
   #failures = 0;
-  /** Connections that were in vain since the start, by which the place is known where the pool connects to. */
+  /** Failed connections since the start. They determine the place to which the pool connects. */
   #tries = 0;
   /** Milliseconds of the monotonic clock. */
   #refusedUntil = 0;
@@ -93,18 +93,19 @@ export class PostgresLink {
     this.#options = options;
   }
 
-  /** Longest wait of a call, in milliseconds, unless it may take longer. */
+  /** Longest duration of a call, in milliseconds, unless it may take longer. */
   get timeoutMs(): number {
     return this.#options.timeoutMs;
   }
 
-  /** `call` for a single statement. */
+  /** Shorthand of `call` for a single statement. */
   readonly ask: AskPostgres = (statement, values) => this.call((ask) => ask(statement, values));
 
   /**
-   * Does a piece of work with a connection that nobody else uses meanwhile.
-   * @param times how often the time of the settings the work may take; the server bounds each statement by itself
-   * @throws {GatewayError} of kind `store_unavailable` when it fails, or is not done in time
+   * Runs a function with a connection of its own.
+   * @param times multiple of the configured timeout that the function may take. The server limits each statement on its
+   * own
+   * @throws {GatewayError} of kind `store_unavailable` if it fails or exceeds its time
    */
   async call<T>(work: PostgresWork<T>, times = 1): Promise<T> {
     if (this.#closing !== null) throw storeClosed();
@@ -121,7 +122,7 @@ export class PostgresLink {
     }
   }
 
-  /** Lets the calls under way end, and then the connections. */
+  /** Waits for the calls in flight, then closes the connections. */
   close(): Promise<void> {
     this.#closing ??= Promise.allSettled(this.#calls).then(async () => {
       const pool = await this.#pool;
@@ -169,7 +170,7 @@ export class PostgresLink {
     }
   }
 
-  /** A connection that can be used, from the first place on that has one. */
+  /** Returns a usable connection from the current place, or from the next one that has one. */
   async #ready(turn: Turn): Promise<PoolClient> {
     for (let left = placesOf(this.#options.settings).length - 1; ; left -= 1) {
       this.#pool ??= this.#open();
@@ -182,7 +183,7 @@ export class PostgresLink {
     }
   }
 
-  /** @param opened the pool that the connection is of: by now others may have gone on to another */
+  /** @param opened the pool of the connection. Other calls may use another pool by now */
   async #prepare(opened: Promise<Pool>, client: PoolClient): Promise<PoolClient> {
     try {
       if (!this.#prepared.has(client)) {
@@ -199,7 +200,7 @@ export class PostgresLink {
     }
   }
 
-  /** Once for each pool: what is between the two does not change with each connection. */
+  /** Once per pool, since what is between gateway and server does not change from one connection to the next. */
   async #refusePooler(opened: Promise<Pool>, client: PoolClient): Promise<void> {
     if (this.#direct === opened) return;
     const { settings, timeoutMs } = this.#options;
@@ -219,13 +220,16 @@ export class PostgresLink {
     try {
       return await pool.connect();
     } catch (error) {
-      // Others may only have kept all connections busy.
+      // Otherwise other calls may only have kept all connections busy.
       if (pool.totalCount < this.#options.connections) this.#leave(opened, error);
       throw error;
     }
   }
 
-  /** Goes on to the next place, after a back-off where all were in vain. What goes on at the one before ends there. */
+  /**
+   * Switches to the next place, after a back-off if all places have failed. Calls in flight at the former place finish
+   * there.
+   */
   #leave(opened: Promise<Pool>, failure: unknown): void {
     if (this.#pool !== opened) return;
     const places = placesOf(this.#options.settings).length;
@@ -239,7 +243,7 @@ export class PostgresLink {
     opened.then((pool) => pool.end()).catch(() => undefined);
   }
 
-  /** The package is loaded here, so that nobody pays for it who has no such store. */
+  /** The package is loaded here, so that other stores do not pay for it. */
   async #open(): Promise<Pool> {
     const { settings, connections, timeoutMs } = this.#options;
     const { default: pg } = await import('pg');
@@ -249,15 +253,18 @@ export class PostgresLink {
       idleTimeoutMillis: idleMs,
       allowExitOnIdle: true,
     });
-    // Of connections that nobody uses: the next call makes another. While one is in use the pool does not listen, and
-    // whoever waits for an answer is told by its promise.
+    // Errors of unused connections, which the next call replaces. While a connection is in use the pool does not
+    // listen, and its call is notified by its promise.
     pool.on('error', () => {});
     pool.on('connect', (client) => client.on('error', () => {}));
     return pool;
   }
 }
 
-/** The use of a connection by one call, which gives it back once: when it is done, or when its time is over. */
+/**
+ * The use of a connection by one call. The connection is released once: at the end of the call, or when its time is
+ * over.
+ */
 class Turn {
   isOver = false;
   #client: PoolClient | null = null;
@@ -266,7 +273,7 @@ class Turn {
     this.#client = client;
   }
 
-  /** @param isBroken the connection ends, and whatever the server does for it */
+  /** @param isBroken whether to close the connection, and so end what the server does for it */
   release(isBroken: boolean): void {
     this.#client?.release(isBroken);
     this.#client = null;
@@ -279,8 +286,8 @@ class Turn {
 }
 
 /**
- * A page of what a statement gave that was asked for one row more than a page has.
- * @param placeOf a row, behind which the next page begins
+ * Makes a page of a statement's rows, of which one more than the page's limit was requested.
+ * @param placeOf returns the position of a row, after which the next page begins
  */
 export function pageOf<Item>(
   rows: readonly Row[],
@@ -293,13 +300,19 @@ export function pageOf<Item>(
   return { items: page.map(itemOf), next };
 }
 
-/** A text of a row. @throws Error where there is none */
+/**
+ * Returns a text of a row.
+ * @throws Error if it is not a text
+ */
 export function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   throw new Error('a column of the store has no text');
 }
 
-/** A whole number of a row. @throws Error where there is none */
+/**
+ * Returns a whole number of a row.
+ * @throws Error if it is not a whole number
+ */
 export function numberOf(value: unknown): number {
   const number = typeof value === 'string' || typeof value === 'number' ? Number(value) : Number.NaN;
   if (Number.isSafeInteger(number)) return number;

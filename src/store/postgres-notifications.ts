@@ -4,12 +4,12 @@ import { backOffBefore } from './back-off.js';
 import { clientConfig } from './postgres-link.js';
 import type { ChangeFeed } from './whole-store.js';
 
-/** A connection that is dead is noticed by a question without an answer. */
+/** Interval of probes, which detect a dead connection. */
 const probeEveryMs = 10_000;
 
 /**
- * Listens to what the server tells of changes, over a connection of its own that is made anew when it ends. There is
- * none before somebody listens.
+ * Listens for the server's notifications of changes, on a separate connection that is reopened when it ends. The first
+ * listener opens it.
  */
 export function createPostgresChanges(settings: PostgresStoreSettings): ChangeFeed {
   const listeners = new Set<(collection: string | null) => void>();
@@ -18,7 +18,7 @@ export function createPostgresChanges(settings: PostgresStoreSettings): ChangeFe
   let isRunning = false;
   let timer: NodeJS.Timeout | null = null;
   let failures = 0;
-  /** As many as there were failures, by which the place is known where it connects to. */
+  /** Number of failures so far, which determines the place to connect to. */
   let tries = 0;
 
   const tell = (collection: string | null): void => {
@@ -72,7 +72,7 @@ export function createPostgresChanges(settings: PostgresStoreSettings): ChangeFe
       await made.query(`LISTEN "model_gateway.${settings.schema}"`);
       if (client !== made) return;
       failures = 0;
-      // What was told before nobody heard.
+      // Changes before this moment were missed.
       tell(null);
       probe(made);
     } catch {

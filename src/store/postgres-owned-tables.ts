@@ -1,7 +1,7 @@
 /**
- * Records of owners, with how many bytes each owner has and all have. The latter is kept in several rows, so that owners
- * do not wait for one another. Whoever has to remove what belongs to others is alone meanwhile: two that did so at once
- * would wait for each other.
+ * Records of owners, with the number of bytes of each owner and of all. The latter is divided over several rows, so
+ * that owners do not wait for each other. A transaction that has to remove records of other owners runs alone: two at
+ * the same time could deadlock.
  */
 export const ownedTables = `
 CREATE TABLE owned_records (
@@ -135,5 +135,5 @@ BEGIN
 END $$;
 `;
 
-/** Finds an id whoever's it is. */
+/** Finds an id regardless of its owner. */
 export const ownedByKey = 'CREATE INDEX owned_records_by_key ON owned_records (key, owner)';

@@ -4,15 +4,15 @@ import { sweepInSteps } from './postgres-sweep.js';
 import { fromColumn, ownerColumn, toColumn, toKey } from './postgres-text.js';
 import { storeUnavailable } from './unavailable.js';
 
-/** Changes under way in this process. */
+/** Most changes in flight in this process. */
 const mostChanges = 4096;
 
-/** Records of owners in PostgreSQL. What a process asks for of one owner is done in the order in which it asks. */
+/** Records of owners in PostgreSQL. The changes of one owner by a process are executed in order. */
 export function createPostgresOwned(link: PostgresLink): {
   readonly records: OwnedRecords;
   sweep(): Promise<void>;
 } {
-  /** The last change of each owner that has one under way. */
+  /** The last change of each owner with changes in flight. */
   const last = new Map<string, Promise<unknown>>();
   let changes = 0;
   const inOrder = async <T>(owner: string, change: () => Promise<T>): Promise<T> => {
@@ -32,7 +32,7 @@ export function createPostgresOwned(link: PostgresLink): {
   return {
     records: {
       async keep(owner, records, ttlMs, most) {
-        // The last of those that have an id, as if they were written one after the other.
+        // If an id occurs several times, the last record is kept, as if they were written one after the other.
         const byKey = new Map(
           records.map(({ id, value }) => {
             const counted = countedBytes(id, Buffer.byteLength(value));

@@ -1,27 +1,28 @@
 import type { ClientBase } from 'pg';
 
-/** Other users of a pooler may have been given the connection in question meanwhile. */
+/** Most checks. More than one, since other clients of the pooler may have been given the connection meanwhile. */
 const mostTries = 10;
 
 /**
- * Refuses a pooler that gives each transaction a connection of its own. Behind one the schema of a session, its bounds of
- * time, its prepared statements and `LISTEN` are another one's by the next statement: tables might be made where they do not
- * belong.
+ * Refuses a pooler that gives each transaction a connection of its own. Behind such a pooler, the next statement may
+ * run in another session, with another schema, other timeouts and prepared statements, and without `LISTEN`. Tables
+ * could be created in the wrong schema.
  * @param client a new connection
- * @param connect makes another one to the same place
- * @throws Error that says what is to be changed
+ * @param connect opens another connection to the same place
+ * @throws Error that says what to change
  */
 export async function refuseSharedSessions(
   client: ClientBase,
   connect: () => Promise<ClientBase & { end(): Promise<void> }>,
 ): Promise<void> {
   const own = await backendOf(client);
-  // A pooler tells a process of its own making, and a server the one that carries out the statements.
+  // A pooler reports a process id of its own, whereas a server reports that of the process that executes the
+  // statements.
   if (own === Reflect.get(client, 'processID')) return;
   const other = await connect();
   try {
     for (let tries = 0; tries < mostTries; tries++) {
-      // The last one that has become free is the next one that is used, or else the first one of many.
+      // A pooler reuses the connection that was freed last, or the first of many.
       const before = await backendOf(client);
       await other.query('BEGIN');
       const isShared =

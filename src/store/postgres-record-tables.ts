@@ -1,6 +1,6 @@
 /**
- * Records and claims. Claims need no log of the server's: one that goes with a crash was for seconds. Changes of a
- * collection whose name ends with `-changes` are told to whoever listens.
+ * Records and claims. Claims need no write-ahead log, since a claim that is lost in a crash was for seconds. Listeners
+ * are notified of changes of collections whose names end with `-changes`.
  */
 export const recordTables = `
 CREATE TABLE records (

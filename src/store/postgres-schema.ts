@@ -8,8 +8,8 @@ import { ownedByKey, ownedTables } from './postgres-owned-tables.js';
 import { recordTables } from './postgres-record-tables.js';
 
 /**
- * What makes the tables of a store, in order, all that are missing in one transaction. One that was ever released stays
- * as it is: what is to be different becomes another behind it. Only what one behind it makes anew is left out.
+ * Statements that create the tables of a store, in order. All missing ones are executed in one transaction. A released
+ * migration never changes: a difference is a new migration after it. Only what a later one creates again is left out.
  */
 export const migrations: readonly string[] = [
   [recordTables, ledgerTables, ownedTables, limitTables].join('\n'),
@@ -20,12 +20,12 @@ export const migrations: readonly string[] = [
   ownedByKey,
 ];
 
-/** Drawn by lot: of locks that programs agree on, this one is for whoever makes or changes the tables. */
+/** A random number: the advisory lock for creating or changing the tables. */
 const migrationLock = 7_240_813_322_017_345n;
 
 const idleInTransactionMs = 60_000;
 
-/** A standby, or a server that was set to take no changes: it is none that can be used. */
+/** The server is a standby, or is configured to accept no changes. It cannot be used. */
 export class ReadOnlyServer extends Error {
   constructor() {
     super('the server is read-only, as a standby is');
@@ -33,11 +33,10 @@ export class ReadOnlyServer extends Error {
 }
 
 /**
- * Makes a connection ready: it works in the schema of the settings, whose tables are made or brought up to date.
- * @param timeoutMs after which the server gives up a statement, and a transaction in which nothing happens after a
- * minute; 0 for no bounds
- * @throws ReadOnlyServer for one that takes no changes
- * @throws Error when the tables were made by a later version of the gateway, or when the server does not answer
+ * Prepares a connection: sets the schema of the settings, and creates or updates its tables.
+ * @param timeoutMs timeout of a statement. A transaction in which nothing happens ends after a minute. 0 for no bounds
+ * @throws ReadOnlyServer if the server accepts no changes
+ * @throws Error if the tables were created by a later version of the gateway, or the server does not answer
  */
 export async function prepareConnection(
   client: ClientBase,
@@ -54,9 +53,9 @@ export async function prepareConnection(
   await migrate(client, schema);
 }
 
-/** @returns how many migrations were made, 0 where there is nothing yet */
+/** @returns how many migrations were made; 0 if there are no tables yet */
 async function openSchema(client: ClientBase, schema: string, timeoutMs: number): Promise<number> {
-  // Names of schemas are checked with the config.
+  // The config check restricts names of schemas.
   await client.query(
     `SET search_path TO "${schema}"; SET timezone TO 'UTC'; SET client_min_messages TO warning;` +
       ` SET statement_timeout TO ${timeoutMs};` +
@@ -70,7 +69,10 @@ current_setting('transaction_read_only') AS read_only`,
   return rows[0]?.made == null ? 0 : readVersion(client);
 }
 
-/** A server that is gone since it was connected to would be waited for as long as the system keeps the connection. */
+/**
+ * Bounds the wait for a server that is gone since it was connected to. Otherwise it would last as long as the system
+ * keeps the connection.
+ */
 async function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
   if (timeoutMs === 0) return work;
   let timer: NodeJS.Timeout | undefined;
@@ -94,7 +96,7 @@ async function readVersion(client: ClientBase): Promise<number> {
   return rows[0]?.number ?? 0;
 }
 
-/** Makes those that are missing, in order, while everybody else who would waits. */
+/** Executes the missing migrations in order. Other processes that need them wait meanwhile. */
 async function migrate(client: ClientBase, schema: string): Promise<void> {
   await client.query('BEGIN');
   await client.query('SET LOCAL statement_timeout TO 0');

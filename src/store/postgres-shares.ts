@@ -5,14 +5,14 @@ import { fromColumn, toColumn } from './postgres-text.js';
 import type { HostAnswer, HostStatement, ShareAnswer, ShareStore } from './shares.js';
 import { storeUnavailable } from './unavailable.js';
 
-/** A host that waits longer than this is better off alone. */
+/** A host that would wait longer than this should count alone. */
 const longestWaitMs = 1000;
 /** How long it is remembered that a host lacks units of a pool. */
 const wishMs = 1000;
 
 /**
- * Shares in PostgreSQL, over a connection of their own: what goes to the store beside them must not hold them up. What a
- * host has to say goes in one statement, and the server changes only rows that are to be different.
+ * Shares in PostgreSQL, on a separate connection, so that other work of the store does not delay them. A host sends one
+ * statement for everything, and the server only changes rows that differ.
  */
 export function createPostgresShares(settings: PostgresStoreSettings): ShareStore {
   const timeoutMs = Math.min(settings.timeoutMs, longestWaitMs);

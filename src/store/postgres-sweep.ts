@@ -1,11 +1,11 @@
 import type { PostgresLink, Statement } from './postgres-link.js';
 
-/** What one step of a sweep removes at most. */
+/** Most rows that one step of a sweep removes. */
 const mostSwept = 1000;
 
 /**
- * Removes step by step, so that each is done in time however much there is, and others have their turn in between.
- * @param statement removes at most as many rows as its parameter says, and returns one for each
+ * Removes rows in steps, so that each step is done in time and other calls run in between.
+ * @param statement removes at most as many rows as its parameter says, and returns one row for each
  */
 export async function sweepInSteps(link: PostgresLink, statement: Statement): Promise<void> {
   let swept = mostSwept;

@@ -11,14 +11,14 @@ import { firstRevision } from './revision.js';
 import type { ListOrder, Store, StoredPage, StoredRecord } from './store.js';
 import type { ChangeFeed, WholeStore } from './whole-store.js';
 
-/** Connections of a process: for records, for the lines of its ledger, and one for budgets where it has some. */
+/** Connections of a process: for records, and for lines of ledgers. Budgets have one more. */
 const recordConnections = 4;
 const ledgerConnections = 2;
 
 /**
- * Makes a store in PostgreSQL, for all gateways that name the same database and schema. Times are those of the server.
- * What is written often has connections of its own, so that records never wait for the lines of a ledger, nor budgets for
- * either.
+ * Creates a store in PostgreSQL, shared by all gateways with the same database and schema. Times are those of the
+ * server. Frequent writes have connections of their own, so that records never wait for lines of a ledger, and budgets
+ * wait for neither.
  */
 export function createPostgresStore(
   settings: PostgresStoreSettings,
@@ -100,7 +100,7 @@ function storedOf(row: Row): StoredPage['records'][number] {
   return { id: fromColumn(textOf(row.id)), ...recordOf(row) };
 }
 
-/** Of a record in the order of a list: its expiry and its key. */
+/** Position of a record in the order of a list: its expiry and its key. */
 type Place = readonly [expiresAt: string, key: string];
 
 const firstPlaces: Readonly<Record<ListOrder, Place>> = {
@@ -117,7 +117,7 @@ function readPlace(text: string): Place {
   return [text.slice(0, bar), text.slice(bar + 1)];
 }
 
-/** A time to live as a statement takes it, in milliseconds. */
+/** Converts a time to live for a statement, in milliseconds. */
 function atLeastOne(ttlMs: number): number {
   return Math.ceil(Math.max(1, ttlMs));
 }
@@ -177,11 +177,11 @@ AND (expires_at, key) < ($2, $3) ORDER BY records.expires_at DESC, key DESC LIMI
   },
 } as const;
 
-/** A standby that is so far behind would lose more than moments. */
+/** If a standby is further behind than this, a failover would lose more than moments. */
 const mostLagSeconds = 10;
 
 /**
- * Reads the settings of a server by which a crash, or a change to a standby, would lose more than its log has lost.
+ * Reads settings of the server by which a crash or a failover would lose more than what its log has lost.
  * https://www.postgresql.org/docs/current/runtime-config-wal.html
  * @returns a sentence for each, without a full stop
  */

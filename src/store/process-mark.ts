@@ -2,29 +2,29 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { errorCode } from '../errors.js';
 
-/** Which process has written a record that outlives it. */
+/** Identifies the process that has written a record which outlives it. */
 export interface ProcessMark {
-  /** Where process numbers mean the same. */
+  /** Identifies the space of process ids. */
   readonly host: string;
-  /** Of the machine, and of the process, when each has started: numbers are given again. Empty where nobody tells. */
+  /** When the machine and the process were started, since process ids are reused. Empty if unknown. */
   readonly boot: string;
   readonly started: string;
   readonly process: number;
 }
 
-/** The mark of this process. */
+/** Returns the mark of this process. */
 export function thisProcess(): ProcessMark {
   return { host: processHost(), boot: bootId(), started: startOf(process.pid) ?? '', process: process.pid };
 }
 
-/** @returns whether a process runs no more, or null where that cannot be told from here */
+/** @returns whether a process has ended; null if that cannot be determined from here */
 export function hasEnded({ host, boot, started, process: pid }: ProcessMark): boolean | null {
   if (host !== processHost()) return null;
   if (boot !== bootId() || !isAlive(pid)) return true;
   return started !== '' && startOf(pid) !== started;
 }
 
-/** Where process numbers mean the same: containers may share the name of their host, and not its processes. */
+/** Identifies the space of process ids. Containers may share the name of their host, but not its processes. */
 export function processHost(): string {
   try {
     return `${hostname()} ${readlinkSync('/proc/self/ns/pid')}`;
@@ -42,23 +42,25 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** A process that has ended keeps its number until its parent asks, and that of an orphan may never (proc_pid_stat(5)). */
+/**
+ * A process that has ended keeps its id until its parent reaps it. An orphan may never be reaped (proc_pid_stat(5)).
+ */
 function isZombie(pid: number): boolean {
   const state = statOf(pid)[0];
   return state === 'Z' || state === 'X';
 }
 
-/** Clock ticks from the start of the machine to that of a process; null where nobody tells. */
+/** Returns the clock ticks from the start of the machine to that of a process; null if unknown. */
 function startOf(pid: number): string | null {
   return statOf(pid)[startTick] ?? null;
 }
 
-/** Field 22 of proc_pid_stat(5), of those from the third on. */
+/** Index of field 22 of proc_pid_stat(5) in the result of `statOf`. */
 const startTick = 19;
 
 /**
- * Fields of proc_pid_stat(5) from the state on, which is the third: the name before them may hold anything. None where there
- * is no such process.
+ * Returns the fields of proc_pid_stat(5) from the third, the state, since the name before it may contain anything.
+ * Empty if there is no such process.
  */
 export function statOf(pid: number | undefined): readonly string[] {
   try {
@@ -69,7 +71,7 @@ export function statOf(pid: number | undefined): readonly string[] {
   }
 }
 
-/** What Linux calls this start of the machine; empty where nobody says. */
+/** Returns Linux's id of this boot; empty if unknown. */
 export function bootId(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();

@@ -4,12 +4,12 @@ import { type BudgetAccounts, mostDebts } from './accounts.js';
 import { changeRecord } from './change-record.js';
 import type { Store } from './store.js';
 
-/** Collection of the store. Its name is in every store that is in use. */
+/** Collection of the store. Existing stores have this name. */
 const collection = 'budgets';
 
-/** Accounts of budgets among the records of a store that several processes may share. */
+/** Accounts of budgets as records of a store that several processes may share. */
 export function createRecordAccounts(store: Pick<Store, 'get' | 'create' | 'replace'>): BudgetAccounts {
-  /** @param change of the account; null for none */
+  /** @param change returns the new account; null for no change */
   const update = async (
     account: string,
     ttlMs: number,
@@ -53,13 +53,13 @@ export function createRecordAccounts(store: Pick<Store, 'get' | 'create' | 'repl
 
 interface Account {
   readonly reserved: number;
-  /** Names of what was owed and taken. */
+  /** Names of debts that were taken. */
   readonly debts: readonly string[];
 }
 
 /**
- * What an account says.
- * @throws {GatewayError} for one that cannot be read: nobody may spend then
+ * Parses an account.
+ * @throws {GatewayError} if it cannot be read. Nobody may spend then
  */
 function readAccount(value: string): Account {
   const { reserved = null, debts = null } = parseObject(value) ?? {};

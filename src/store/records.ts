@@ -15,13 +15,13 @@ import type { ListOrder, StoredPage, StoredRecord } from './store.js';
 
 export type Bytes = Database<Buffer, Buffer>;
 
-/** The records of every collection, and an index of them by expiry that always agrees with them. */
+/** The records of all collections, and an index by expiry that is always consistent with them. */
 export interface Records {
   readonly records: Bytes;
   readonly expiry: Bytes;
 }
 
-/** Each function below that changes records belongs into a write transaction. */
+/** The functions below that change records must be called within a write transaction. */
 
 function find({ records }: Records, key: Buffer): HeldRecord | null {
   const bytes = records.get(key);
@@ -33,7 +33,7 @@ function findLive(base: Records, key: Buffer, now: number): HeldRecord | null {
   return record !== null && record.expiresAt > now ? record : null;
 }
 
-/** Writes a record where there is none. */
+/** Writes a record that does not exist yet. */
 export function putRecord(base: Records, collection: string, record: HeldRecord): void {
   const name = nameKey(record.id);
   void base.records.put(recordKey(collection, name), writeRecord(record));
@@ -51,7 +51,7 @@ export function getRecord(base: Records, collection: string, id: string): Stored
   return record === null ? null : { value: record.value, revision: record.revision };
 }
 
-/** @returns false when there is one already */
+/** @returns false if the record exists already */
 export function createRecord(base: Records, ...[collection, id, value, ttlMs]: Asked<'create'>): boolean {
   const now = Date.now();
   const old = find(base, recordKey(collection, nameKey(id)));
@@ -61,7 +61,7 @@ export function createRecord(base: Records, ...[collection, id, value, ttlMs]: A
   return true;
 }
 
-/** @returns false when the record is gone or has another revision */
+/** @returns false if the record is gone or has another revision */
 export function replaceRecord(
   base: Records,
   ...[collection, id, value, revision, ttlMs]: Asked<'replace'>
@@ -75,9 +75,9 @@ export function replaceRecord(
 }
 
 /**
- * Writes a record, whether there was one or not.
- * @param change makes its value from that of the record that is there, or from null
- * @param expiresAt Unix milliseconds; a record that is to last longer already keeps its time
+ * Writes a record, whether it exists or not.
+ * @param change makes its value from the existing record's value, or from null
+ * @param expiresAt Unix milliseconds. A record that is to last longer keeps its expiry
  */
 export function upsertRecord(
   base: Records,
@@ -119,7 +119,7 @@ export function listRecords(base: Records, ...[collection, limit, from, order]: 
   return { records: found, next: null };
 }
 
-/** Keys of the live records of a collection from a place on, which itself is among them. */
+/** Returns the range of keys of a collection's live records from a position on. The position itself is included. */
 function rangeOf(collection: string, from: Buffer | null, order: ListOrder): RangeOptions {
   const firstLive = expiryKey(collection, Date.now() + 1);
   const end = behind(collection);
@@ -127,15 +127,15 @@ function rangeOf(collection: string, from: Buffer | null, order: ListOrder): Ran
   return { start: from === null || Buffer.compare(from, firstLive) < 0 ? firstLive : from, end };
 }
 
-/** The first key that no longer belongs to a collection: a one stands where its keys have a zero. */
+/** Returns the first key after a collection's keys: it has a one where they have a zero. */
 function behind(collection: string): Buffer {
   return Buffer.from(`${collection}\u0001`);
 }
 
 /**
- * Removes records that have expired, of every collection.
- * @param most how many of them
- * @returns how many there were; fewer than `most` when none is left
+ * Removes expired records of all collections.
+ * @param most maximum number of records to remove
+ * @returns how many were removed; fewer than `most` if none is left
  */
 export function sweepRecords(base: Records, most: number): number {
   const now = Date.now();

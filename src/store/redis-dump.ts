@@ -1,25 +1,25 @@
 import type { DumpEntry } from './dump.js';
 
-/** What earlier versions kept in Redis. */
+/** Place of the data that earlier versions kept in Redis. */
 export interface RedisPlace {
-  /** `redis://` or `rediss://`; several are nodes of a cluster. */
+  /** `redis://` or `rediss://`. Several URLs are nodes of a cluster. */
   readonly urls: readonly string[];
-  /** What stands before every key, without the colon behind it. */
+  /** Prefix of every key, without the colon after it. */
   readonly prefix: string;
 }
 
-/** Sends one command, of which only one key may be named: the nodes of a cluster do not share a command. */
+/** Sends a command, which may have only one key: the nodes of a cluster do not share a command. */
 type Send = (key: string, ...command: string[]) => Promise<unknown>;
 
 const pageSize = 500;
-/** In front of a line there are the mark of its batch and its place there, as hex digits. */
+/** A line is preceded by the mark of its batch and its index there, in hexadecimal. */
 const lineHeadLength = 24;
-/** What never ends is kept for a hundred years. */
+/** Data without expiry is kept for a hundred years. */
 const foreverMs = 100 * 365 * 24 * 60 * 60 * 1000;
 
 /**
- * Reads all that earlier versions kept in Redis or Valkey, in pages. A record is a string `revision:value`, of which the
- * sorted set of its collection has the id. Lines of a ledger stand in a sorted set by their time; a sum is a hash.
+ * Reads all that earlier versions kept in Redis or Valkey, in pages. A record is a string `revision:value`, and the
+ * sorted set of its collection has its id. Lines of a ledger are in a sorted set by their time. A sum is a hash.
  */
 export async function* readRedis({ urls, prefix }: RedisPlace): AsyncGenerator<readonly DumpEntry[]> {
   const { send, close } = await connect(urls);
@@ -44,7 +44,7 @@ async function connect(urls: readonly string[]): Promise<{ send: Send; close: ()
     const cluster = redis.createCluster({
       RESP: 2,
       rootNodes: urls.map((each) => ({ url: each })),
-      // Of nodes that only the others name.
+      // For nodes that are only known from other nodes.
       defaults: {
         username: decodeURIComponent(username) || undefined,
         password: decodeURIComponent(password) || undefined,
@@ -103,7 +103,7 @@ async function* ledgerPages(
     );
 }
 
-/** Pages of a sorted set, with the score of each member. */
+/** Reads pages of a sorted set, with the score of each member. */
 async function* members(send: Send, key: string): AsyncGenerator<[member: string, score: number][]> {
   for (let from = 0; ; from += pageSize) {
     const reply = textsOf(await send(key, 'ZRANGE', key, `${from}`, `${from + pageSize - 1}`, 'WITHSCORES'));
@@ -133,7 +133,7 @@ function valuesOf(pairs: readonly string[]): Readonly<Record<string, number>> {
   return Object.fromEntries(values);
 }
 
-/** The texts of a reply that is a list. */
+/** Returns the strings of a reply that is a list. */
 function textsOf(reply: unknown): string[] {
   return Array.isArray(reply) ? reply.filter((each): each is string => typeof each === 'string') : [];
 }

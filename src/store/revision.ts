@@ -1,14 +1,14 @@
 import { randomInt } from 'node:crypto';
 
-/** Far below the largest whole number that a double tells from its neighbours, even after many changes. */
+/** Far below the largest safe integer, even after many changes. */
 const highestFirst = 2 ** 47;
 
-/** The revision that a record begins with. */
+/** Returns the first revision of a record. */
 export function firstRevision(): number {
   return randomInt(1, highestFirst);
 }
 
-/** When something expires that is to last so long from `now` on, in whole milliseconds. */
+/** Returns when something expires that has to last for this long from `now` on, in whole milliseconds. */
 export function expiryOf(ttlMs: number, now: number): number {
   return Math.ceil(now + Math.max(1, ttlMs));
 }

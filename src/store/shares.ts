@@ -1,60 +1,65 @@
 /**
- * How several hosts divide the units of limits among them. Each host has a share of each pool that it uses, and all
- * shares of a pool together are never more than its limit, unless hosts do not agree on that.
+ * How several hosts divide the units of limits among them. Each host has a share of each pool that it uses. The shares
+ * of a pool never exceed its limit, unless hosts have different limits.
  */
 
-/** What a host says of one pool. Amounts are whole numbers, 0 or more. */
+/** A host's statement about one pool. Amounts are whole numbers, 0 or more. */
 export interface PoolStatement {
   readonly pool: string;
-  /** What all hosts may use together. */
+  /** What all hosts together may use. */
   readonly limit: number;
-  /** The host's share as it knows it: this is its share from now on, whatever was remembered. */
+  /** The host's share as the host knows it. It replaces what the store has. */
   readonly held: number;
-  /** Units that it lacks at this moment, and the least of them that would help anybody. */
+  /** Units that the host lacks now, and the smallest useful amount. */
   readonly need: number;
   readonly least: number;
-  /** Units that it would soon use: `need` or more. It gets the rest only where there is plenty. */
+  /** Units that it would soon use: `need` or more. What exceeds `need` is only granted if there is plenty. */
   readonly want: number;
-  /** Milliseconds for which its share stays its own after its deadline: others must not use what it may have used. */
+  /**
+   * How long the share remains reserved after the host's deadline, in milliseconds. Other hosts must not use what it
+   * may have used.
+   */
   readonly blockMs: number;
 }
 
-/** What a host says at a time. Its deadline begins anew with it. */
+/** A statement of a host. It renews the host's deadline. */
 export interface HostStatement {
-  /** Unique among all hosts at all times; no spaces. */
+  /** Unique among all hosts at all times. Without spaces. */
   readonly host: string;
-  /** Above that of the host's statement before; one that arrives after a later one is passed over. */
+  /** Above that of the host's previous statement. A statement that arrives after a later one is ignored. */
   readonly number: number;
-  /** Milliseconds from now on in which it must be heard of again. */
+  /** Milliseconds from now on within which the host must send the next statement. */
   readonly leaseMs: number;
   /** Each pool once. */
   readonly pools: readonly PoolStatement[];
 }
 
-/** What becomes of one pool of a statement. */
+/** The result for one pool of a statement. */
 export interface ShareAnswer {
-  /** Units that the host's share has grown by. */
+  /** Units that were added to the host's share. */
   readonly granted: number;
-  /** Units that are in no share now; below zero where the shares are more than the limit. */
+  /** Units that are in no share now. Negative if the shares exceed the limit. */
   readonly left: number;
 }
 
 export interface HostAnswer {
-  /** Number of the host's last statement that is remembered; less than that where something was forgotten. */
+  /**
+   * Number of the host's last statement that the store remembers. It is lower if the store has forgotten statements.
+   */
   readonly seen: number;
   /** In the order of the statement. */
   readonly pools: readonly ShareAnswer[];
-  /** Pools of which other hosts lacked units within the last second, or found that all have too many. */
+  /** Pools of which other hosts lacked units within the last second, or for which the shares exceeded the limit. */
   readonly wanted: readonly string[];
 }
 
-/** Where hosts divide limits among them. */
+/** The store by which hosts divide limits. */
 export interface ShareStore {
   /**
-   * Takes a host's statement in one step.
-   * @throws {GatewayError} of kind `store_unavailable` when nobody knows whether it was taken
+   * Handles a host's statement atomically.
+   * @throws {GatewayError} of kind `store_unavailable` if it is unknown whether it was handled
    */
   exchange(statement: HostStatement): Promise<HostAnswer>;
-  /** Ends what is under way. */
+  /** Ends what is in flight. */
   close(): Promise<void>;
 }

@@ -6,7 +6,7 @@ import type { StoreSettings } from '../config/types.js';
 const blockBytes = 512;
 
 /**
- * How much of the disk an embedded store takes. Its files have holes: what counts is what was written.
+ * Measures how much of the disk an embedded store takes. Its files are sparse: only written blocks count.
  * @returns bytes; null for a store of another kind, or one that cannot be read
  */
 export async function storedBytes(settings: StoreSettings): Promise<number | null> {
@@ -16,7 +16,7 @@ export async function storedBytes(settings: StoreSettings): Promise<number | nul
     const sizes = await Promise.all(entries.map((entry) => stat(join(settings.path, entry))));
     return sizes.reduce((sum, { blocks }) => sum + blocks * blockBytes, 0);
   } catch {
-    // Nothing was stored yet, or a file has gone since it was listed.
+    // Nothing was stored yet, or a file was removed after it was listed.
     return null;
   }
 }

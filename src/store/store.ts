@@ -1,165 +1,172 @@
-/** A record and the number that changes with each of its changes. */
+/** A record, and the number that changes with each of its changes. */
 export interface StoredRecord {
   readonly value: string;
-  /** A whole number. The first one is drawn by lot, so that a record made anew never has that of an older one. */
+  /**
+   * A whole number. The first is random, so that a new record never has the revision of a former one with the same id.
+   */
   readonly revision: number;
 }
 
-/** Of a list of records by their expiry: the first to go comes first, or the last. */
+/** Order of a list of records by expiry: the first to expire first, or the last. */
 export type ListOrder = 'first-to-go' | 'last-to-go';
 
 /**
- * One page of a collection, in the order of expiry. What a record's change of expiry moves while somebody turns the
- * pages may come twice. A page may hold fewer records than were asked for, or none: `next` alone tells the end.
+ * One page of a collection in the order of expiry. A record whose expiry changes while the pages are read may appear
+ * twice. A page may have fewer records than requested, or none: only `next` tells the end.
  */
 export interface StoredPage {
   readonly records: readonly (StoredRecord & { readonly id: string })[];
-  /** Where the next page begins; null at the end. */
+  /** Where the next page begins. Null at the end. */
   readonly next: string | null;
 }
 
 /**
- * What outlives a process: records in collections, each with a time after which it is gone. Shared by the worker
- * processes of a host (`embedded`) or by hosts (`postgres`). A promise that resolves means that the change is durable as
- * far as the store can be; every one of them rejects with a `GatewayError` of kind `store_unavailable` when the store
- * cannot be reached, and then nobody knows whether the change was made. Names of collections are those of the code:
- * lower-case words and hyphens. Ids, names of claims and values may be any text; whoever makes a value keeps it short
- * enough to be held in memory many times over.
+ * Data that outlives a process: records in collections, each with an expiry. Shared by the worker processes of a host
+ * (`embedded`) or by hosts (`postgres`). When a promise resolves, the change is as durable as the store can make it.
+ * All promises reject with a `GatewayError` of kind `store_unavailable` if the store cannot be reached; it is then
+ * unknown whether the change was made. Names of collections are constants of the code: lower-case words and hyphens.
+ * Ids, names of claims and values may be any text. Callers keep values short enough for many of them to be in memory.
  */
 export interface Store {
   readonly kind: 'embedded' | 'postgres';
   get(collection: string, id: string): Promise<StoredRecord | null>;
-  /** @returns false when there is one already, which stays as it is */
+  /** @returns false if the record exists already; it is left unchanged */
   create(collection: string, id: string, value: string, ttlMs: number): Promise<boolean>;
   /**
-   * The record's revision is `revision + 1` then.
-   * @returns false when the record is gone, or has another revision by now
+   * Replaces a record. Its new revision is `revision + 1`.
+   * @returns false if the record is gone or has another revision
    */
   replace(collection: string, id: string, value: string, revision: number, ttlMs: number): Promise<boolean>;
   remove(collection: string, id: string): Promise<void>;
   /**
-   * @param limit of records on the page; all of them are held in memory
-   * @param from `next` of the page before, which had the same order; null for the first one
-   * @param order the first to go unless said otherwise
+   * Reads a page of a collection.
+   * @param limit maximum number of records on the page, all of which are in memory
+   * @param from `next` of the previous page, which had the same order. Null for the first page
+   * @param order default: the first to expire first
    */
   list(collection: string, limit: number, from: string | null, order?: ListOrder): Promise<StoredPage>;
-  /** @returns true for one caller of all processes and hosts, and false for all others until `ttlMs` have passed */
+  /** @returns true for one caller among all processes and hosts, and false for all others until `ttlMs` have passed */
   claim(name: string, ttlMs: number): Promise<boolean>;
-  /** Removes what has expired, of ledgers too. Readers do not see it any more, swept or not. */
+  /** Removes what has expired, including entries of ledgers. Readers never see expired data, whether removed or not. */
   sweep(): Promise<void>;
-  /** Ends what is under way. May be called again; every other call rejects from then on. */
+  /** Ends what is in flight. May be called again. All other calls reject from then on. */
   close(): Promise<void>;
 }
 
 /** A line of a ledger. */
 export interface LedgerLine {
-  /** Unix milliseconds, whole: its place in the order of the lines. */
+  /** Whole Unix milliseconds. Lines are in this order. */
   readonly at: number;
   readonly value: string;
 }
 
-/** What a batch adds to the numbers of sums: a row for each sum, and a column for each name. */
+/** Amounts that a batch adds to sums: a table with a row for each sum and a column for each name. */
 export interface LedgerSums {
-  /** The sums last at least so long from now on. */
+  /** How long the sums are kept at least, from now on. */
   readonly ttlMs: number;
-  /** Of the columns, each once. */
+  /** Names of the columns, without duplicates. */
   readonly names: readonly string[];
-  /** Of the rows, each once: any text of at most 500 bytes. */
+  /** Ids of the rows, without duplicates. Any text of at most 500 bytes. */
   readonly ids: readonly string[];
   /**
-   * Whole numbers, one row after the other. A number that the sum does not have yet begins with zero, and zero adds
-   * nothing. One array in place of an object for each sum: there may be thousands, and they pass on to a thread.
+   * Whole numbers, row by row. A number that the sum does not have yet starts at zero, and adding zero has no effect. A
+   * single array rather than an object per sum, since there may be thousands, and they are transferred to a thread.
    */
   readonly values: Float64Array;
 }
 
-/** Calls of one day (UTC) as rows of a table of calls, in the columns that its store has for them. */
+/** Calls of one day (UTC) as rows of the table of calls, in the columns that the store has for them. */
 export interface CallRows {
-  /** Unix milliseconds, whole: when one of them ended. */
+  /** When one of them ended, in whole Unix milliseconds. */
   readonly at: number;
   /** Whole rows in the text format of `COPY`, each with its line end. */
   readonly text: Uint8Array;
 }
 
-/** Lines and what they add to sums: all of it is taken or nothing. */
+/** Lines, and what they add to sums. A batch is stored as a whole or not at all. */
 export interface LedgerBatch {
-  /** Whoever appends, by a name that nobody else has or had. */
+  /** Name of the writer, unique among all writers at all times. */
   readonly writer: string;
   /**
-   * A whole number above that of the writer's batch before. A batch whose number is not above the last one that was
-   * taken from its writer is ignored, so that one whose fate is not known can be sent again.
+   * A whole number above that of the writer's previous batch. The store ignores a batch whose number is not above that
+   * of the writer's last stored batch. So a batch can be sent again if it is unknown whether it was stored.
    */
   readonly number: number;
   readonly lines: readonly LedgerLine[];
-  /** Calls beside the lines, for a ledger that has `calls`; kept as long as these. */
+  /** Calls in addition to the lines, for a ledger that has `calls`. Kept as long as the lines. */
   readonly calls?: readonly CallRows[];
-  /** How long lines are kept, counted from their own time: it holds for all lines of the ledger from now on. */
+  /** How long lines are kept, counted from their own time. Applies to all lines of the ledger from now on. */
   readonly lineTtlMs: number;
   readonly sums: LedgerSums;
 }
 
-/** One page of lines by their time. Those of the same millisecond have an order of their own, which is always the same. */
+/** One page of lines by their time. Lines of the same millisecond have a fixed order. */
 export interface LinePage {
   readonly lines: readonly LedgerLine[];
-  /** Where the next page begins; null at the end. */
+  /** Where the next page begins. Null at the end. */
   readonly next: string | null;
 }
 
-/** A row of a table of calls: its time in Unix milliseconds, and what is in its other columns as the driver reads it. */
+/** A row of a table of calls: its time in Unix milliseconds, and its other columns as the driver returns them. */
 export interface StoredCall {
   readonly at: number;
   readonly values: Readonly<Record<string, unknown>>;
 }
 
-/** Of which calls: null for those without a key or a model, without the property all. */
+/** Which calls to read. Null means those without a key or model; a missing property means all. */
 export interface CallFilter {
   readonly keyId?: string | null;
   readonly model?: string | null;
 }
 
-/** Calls that a store has one by one. Promises reject as those of `Store` do. */
+/** Calls that a store has as single rows. Promises reject like those of `Store`. */
 export interface StoredCalls {
   /**
-   * Calls in the order of their time, as `Ledger.readLines` reads lines.
-   * @param range Unix milliseconds, `until` excluded
-   * @param limit of calls on the page; all of them are held in memory
+   * Reads calls in the order of their time, as `Ledger.readLines` reads lines.
+   * @param range Unix milliseconds, excluding `until`
+   * @param limit maximum number of calls on the page, all of which are in memory
    */
   read(
     asked: CallFilter & { readonly range: { readonly from: number; readonly until: number } },
     limit: number,
     from: string | null,
   ): Promise<{ readonly calls: readonly StoredCall[]; readonly next: string | null }>;
-  /** @returns what there is of requests, by their ids, in no order */
+  /** @returns the calls of these requests that exist, in no order */
   find(requestIds: readonly string[]): Promise<readonly StoredCall[]>;
 }
 
-/** One page of sums by the bytes of their ids. A page may hold fewer than were asked for: `next` alone tells the end. */
+/**
+ * One page of sums, ordered by the bytes of their ids. A page may have fewer sums than requested: only `next` tells the
+ * end.
+ */
 export interface SumPage {
-  /** A number is never beyond what a double counts one by one: there it stops. */
+  /** Numbers are limited to the range of safe integers. */
   readonly sums: readonly { readonly id: string; readonly values: Readonly<Record<string, number>> }[];
-  /** Where the next page begins; null at the end. */
+  /** Where the next page begins. Null at the end. */
   readonly next: string | null;
 }
 
 /**
- * Append-only ledgers beside the records, each with its lines and its sums. Names of ledgers are those of the code:
- * lower-case words and hyphens. Promises reject as those of `Store` do.
+ * Append-only ledgers beside the records, each with lines and sums. Names of ledgers are constants of the code:
+ * lower-case words and hyphens. Promises reject like those of `Store`.
  */
 export interface Ledger {
-  /** Null where calls are packed into lines. Others have lines, too, of versions before that did so. */
+  /** Null if calls are packed into lines. Stores with a table of calls have lines too, of versions before the table. */
   readonly calls: StoredCalls | null;
   /**
-   * Lines and sums agree at any moment, and after a crash. Writers are remembered for a week after their last batch.
-   * @param tries of the batch that were in vain: it may only have been too much for the time it had
-   * @returns false when the batch was ignored, because it had been taken before
-   * @throws RangeError when a number is not whole or an id is too long
+   * Adds a batch. Lines and sums are consistent at any moment, and after a crash. A writer is remembered for a week
+   * after its last batch.
+   * @param tries how many tries of this batch have failed. It may have been too large for the time that it had
+   * @returns false if the batch was ignored, since it was stored already
+   * @throws RangeError if a number is not whole or an id is too long
    */
   append(ledger: string, batch: LedgerBatch, tries?: number): Promise<boolean>;
   /**
-   * Lines in the order of their time. One that is appended late, behind the place that a reader has reached, is missed.
-   * @param range Unix milliseconds, `until` excluded
-   * @param limit of lines on the page; all of them are held in memory
-   * @param from `next` of the page before; null for the first one
+   * Reads lines in the order of their time. A reader misses lines that are added later, before the position that it has
+   * reached.
+   * @param range Unix milliseconds, excluding `until`
+   * @param limit maximum number of lines on the page, all of which are in memory
+   * @param from `next` of the previous page. Null for the first page
    */
   readLines(
     ledger: string,
@@ -168,9 +175,10 @@ export interface Ledger {
     from: string | null,
   ): Promise<LinePage>;
   /**
-   * @param range of ids by their bytes, `until` excluded; null for all from there on
-   * @param limit of sums on the page; all of them are held in memory
-   * @param from `next` of the page before; null for the first one
+   * Reads sums.
+   * @param range of ids by their bytes, excluding `until`. Null for no upper bound
+   * @param limit maximum number of sums on the page, all of which are in memory
+   * @param from `next` of the previous page. Null for the first page
    */
   readSums(
     ledger: string,

@@ -4,30 +4,33 @@ import type { Bytes } from './records.js';
 import type { LedgerSums } from './store.js';
 
 /*
- * What batches add to the sums of a ledger, one entry for each batch, until it is merged into the sums themselves. To
- * change each sum with each batch would cost a read and a write of its record, which is most of what a ledger costs where
- * thousands of keys take turns: each is in many entries before these are merged, and is then changed once. What a large
- * batch adds is spread over parts of the log, each of which is merged by itself: to change a hundred thousand sums in one
- * transaction takes seconds, in which nobody else on the host writes anything.
+ * Log of what batches add to the sums of a ledger. It has one entry for each batch until it is merged into the sums.
+ * Changing each sum with each batch would cost a read and a write of its record. With thousands of active keys, that is
+ * most of the cost of a ledger: each key is in many entries, and merging them changes its record once. The amounts of a
+ * large batch are spread over parts of the log, each of which is merged on its own. Changing a hundred thousand sums in
+ * one transaction would take seconds, in which nothing else on the host could write.
  */
 
-/** What one batch adds. */
+/** The amounts that one batch adds. */
 interface SumLogEntry extends Omit<LedgerSums, 'ttlMs'> {
-  /** Of its sums: Unix milliseconds. */
+  /** Expiry of its sums, in Unix milliseconds. */
   readonly expiresAt: number;
 }
 
-/** What a log adds to one sum. */
+/** The amounts that a log adds to one sum. */
 export interface SumChange {
   readonly id: string;
   readonly expiresAt: number;
   readonly add: ReadonlyMap<string, number>;
 }
 
-/** Parts of a log, and sums of a batch that is spread over them: a smaller one is an entry of the first. */
+/**
+ * Number of parts of a log, and least number of sums of a batch that is spread over them. Smaller batches are entries
+ * of the first part.
+ */
 const parts = 16;
 const leastSpread = 256;
-/** A part is to be merged when it has so many entries, or so many bytes. */
+/** Number of entries, and of bytes, from which a part has to be merged. */
 const mostEntries = 512;
 const mostBytes = 2 ** 21;
 
@@ -36,14 +39,14 @@ const headLengthAt = 8;
 const headAt = 12;
 const double = Float64Array.BYTES_PER_ELEMENT;
 
-/** The parts of the log of a ledger, by their names. That of the first is in every store that is in use. */
+/** Returns the names of the parts of a ledger's log. Existing stores have the name of the first part. */
 export function sumLogParts(ledger: string): readonly string[] {
   return Array.from({ length: parts }, (_, part) => (part === 0 ? ledger : `${ledger}/${part}`));
 }
 
 /**
- * Adds an entry to the log of a ledger. Belongs into a write transaction.
- * @returns a part of the log that it is time to merge, or null
+ * Adds an entry to the log of a ledger. Must be called within a write transaction.
+ * @returns a part of the log that has to be merged, or null
  */
 export function appendToSumLog(log: Bytes, ledger: string, entry: SumLogEntry): string | null {
   if (entry.ids.length < leastSpread) return appendToPart(log, ledger, entry) ? ledger : null;
@@ -65,7 +68,7 @@ function appendToPart(log: Bytes, part: string, entry: SumLogEntry): boolean {
   return place + 1 >= mostEntries || total >= mostBytes;
 }
 
-/** A sum is always in the same part, or in the first. */
+/** Assigns sums to parts. A sum is always in the same part, or in the first. */
 function rowsOfParts(ids: readonly string[]): readonly (readonly number[])[] {
   const rows: number[][] = Array.from({ length: parts }, () => []);
   for (const [row, id] of ids.entries()) {
@@ -88,16 +91,16 @@ export function isSumLogEmpty(log: Bytes, ledger: string): boolean {
   return sumLogParts(ledger).every((part) => lastKey(log, part) === undefined);
 }
 
-/** Of ids by their bytes, `until` excluded; null for all from there on. */
+/** A range of ids by their bytes, excluding `until`. Null for no upper bound. */
 export interface SumRange {
   readonly from: string;
   readonly until: string | null;
 }
 
 /**
- * What the log of a ledger adds to few sums, without emptying it: entries that name none of them are not read.
- * @param most sums of a range
- * @returns for each range what is added to its sums, by the order of the ids; null where it has more sums than `most`
+ * Finds what the log of a ledger adds to few sums, without emptying it. Entries that name none of them are not parsed.
+ * @param most maximum number of sums of a range
+ * @returns for each range the changes of its sums, ordered by id; null if it has more sums than `most`
  */
 export function findInSumLog(
   log: Bytes,
@@ -121,12 +124,12 @@ export function findInSumLog(
   return searches.map(({ found }) => (found.size > most ? null : found.changes()));
 }
 
-/** What a range of ids has in the entries of a log. */
+/** Collects what a range of ids has in the entries of a log. */
 class RangeSearch {
   readonly found = new SumTable();
   readonly #from: Buffer;
   readonly #until: Buffer | null;
-  /** What all ids of the range begin with, and how that stands in the head of an entry. */
+  /** Common prefix of all ids of the range, and its form in the head of an entry. */
   readonly #start: string;
   readonly #startInHead: Buffer;
 
@@ -137,7 +140,7 @@ class RangeSearch {
     this.#startInHead = Buffer.from(`"${this.#start}`);
   }
 
-  /** @param least id of the entry; null where it does not say */
+  /** @param least id of the entry; null if the entry does not have it */
   mayConcern(bytes: Buffer, least: Buffer | null): boolean {
     if (least !== null && this.#until !== null && least.compare(this.#until) >= 0) return false;
     return bytes.subarray(headAt, valuesAtOf(bytes)).includes(this.#startInHead);
@@ -155,7 +158,7 @@ class RangeSearch {
   }
 }
 
-/** As much of what two texts begin with as stands in JSON as it is. */
+/** Returns the common prefix of two texts, up to the first character that JSON escapes. */
 function commonStart(one: string, other: string): string {
   const [plain = ''] = /^[ !#-[\]-~]*/.exec(one) ?? [];
   let length = 0;
@@ -164,8 +167,8 @@ function commonStart(one: string, other: string): string {
 }
 
 /**
- * Empties a part of a log. Belongs into a write transaction.
- * @returns what it held, by the order of the ids
+ * Empties a part of a log. Must be called within a write transaction.
+ * @returns what it held, ordered by id
  */
 export function takeSumLog(log: Bytes, part: string): SumChange[] {
   const total = new SumTable();
@@ -180,15 +183,15 @@ export function takeSumLog(log: Bytes, part: string): SumChange[] {
 }
 
 /**
- * Entries added up: a row for each sum, and a column of numbers for each name. Where thousands of keys take turns, a map of
- * the names for each sum took twice as long.
+ * Adds up entries: a row for each sum, and a column of numbers for each name. With thousands of active keys, a map of
+ * names for each sum took twice as long.
  */
 class SumTable {
   readonly #rows = new Map<string, number>();
   readonly #columns = new Map<string, Float64Array>();
   #expiresAt: Float64Array = new Float64Array(firstRows);
 
-  /** Sums. */
+  /** Number of sums. */
   get size(): number {
     return this.#rows.size;
   }
@@ -206,7 +209,7 @@ class SumTable {
     }
   }
 
-  /** What is not zero, by the order of the ids. */
+  /** Returns the amounts that are not zero, ordered by id. */
   changes(): SumChange[] {
     const columns = [...this.#columns];
     const changes: SumChange[] = [];
@@ -215,7 +218,7 @@ class SumTable {
       for (const [name, column] of columns) if (column[row] !== 0) add.set(name, column[row] as number);
       if (add.size > 0) changes.push({ id, expiresAt: this.#expiresAt[row] as number, add });
     }
-    // Neighbours among the records are then changed one after the other, page by page.
+    // Neighbouring records are then changed one after the other, page by page.
     return changes.sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
@@ -250,8 +253,8 @@ function grown(column: Float64Array): Float64Array {
 }
 
 /**
- * The expiry as a double, the length of the head in four bytes, the head as JSON, the numbers. The head begins with the
- * least of the ids by their bytes, which those do not that older revisions have written.
+ * Encodes an entry: the expiry as a double, the length of the head in four bytes, the head as JSON, the numbers. The
+ * head begins with the least of the ids by their bytes. Entries of older revisions lack it.
  */
 function writeEntry({ expiresAt, ids, names, values }: SumLogEntry): Buffer {
   const head = `${leastBegin}${JSON.stringify(leastOf(ids))}${leastEnd}${JSON.stringify(ids)},"names":${JSON.stringify(names)}}`;
@@ -265,10 +268,10 @@ function writeEntry({ expiresAt, ids, names, values }: SumLogEntry): Buffer {
 }
 
 const leastBegin = '{"least":';
-/** A quotation mark within an id has a backslash before it. */
+/** Unambiguous, since quotation marks within an id are escaped. */
 const leastEnd = ',"ids":';
 
-/** The least of ids by their bytes, which is not the order of texts where these have characters beyond two bytes. */
+/** Returns the least of ids by their bytes. The order of texts differs for characters beyond the basic plane. */
 function leastOf(ids: readonly string[]): string {
   let least = Buffer.from(ids[0] ?? '');
   for (const id of ids) {
@@ -278,7 +281,7 @@ function leastOf(ids: readonly string[]): string {
   return least.toString();
 }
 
-/** The bytes of the least id of an entry; null where it does not say. */
+/** Returns the bytes of the least id of an entry; null if the entry does not have it. */
 function leastIdOf(bytes: Buffer): Buffer | null {
   const at = headAt + leastBegin.length;
   if (bytes.toString('latin1', headAt, at) !== leastBegin) return null;
@@ -307,7 +310,10 @@ function lastKey(log: Bytes, part: string): Buffer | undefined {
   return last;
 }
 
-/** Key of an entry: part, place, and the bytes of the part up to its end, which tell how long that is. */
+/**
+ * Returns the key of an entry: part, position, and the number of bytes of the part up to the entry's end, from which
+ * the part's size is known.
+ */
 function entryKey(part: string, place: number, bytes: number): Buffer {
   return Buffer.concat([collectionKey(part), timeBytes(place), timeBytes(bytes)]);
 }
@@ -317,7 +323,7 @@ function readEntryKey(key: Buffer): { readonly place: number; readonly bytes: nu
   return { place: key.readDoubleBE(bytesAt - double), bytes: key.readDoubleBE(bytesAt) };
 }
 
-/** Keys before and behind all entries of a part. */
+/** Returns keys before and after all entries of a part. */
 function boundsOf(part: string): { readonly first: Buffer; readonly behind: Buffer } {
   return { first: entryKey(part, 0, 0), behind: entryKey(part, Number.POSITIVE_INFINITY, 0) };
 }

@@ -6,18 +6,23 @@ import type { Ledger, Store } from './store.js';
 export interface WholeStore extends Store, Ledger {
   readonly owned: OwnedRecords;
   readonly accounts: BudgetAccounts;
-  /** Null where changes are only to be looked for. */
+  /** Null if changes can only be found by polling. */
   readonly changes: ChangeFeed | null;
-  /** @returns a sentence for each setting by which a crash may lose what was told to be kept, without a full stop */
+  /**
+   * @returns a sentence for each setting by which a crash may lose what was confirmed as stored, without a full stop
+   */
   risks(): Promise<readonly string[]>;
 }
 
-/** Tells at once of changes by other processes and hosts, as far as it can: whoever has to know of each looks as well. */
+/**
+ * Notifies immediately of changes by other processes and hosts, but may miss some. A listener that needs all of them
+ * has to poll as well.
+ */
 export interface ChangeFeed {
   /**
    * Begins to listen.
-   * @param onChange is told the collection of each change, and null when some may have been missed
-   * @returns what ends it
+   * @param onChange called with the collection of each change, and with null if some may have been missed
+   * @returns a function that stops listening
    */
   listen(onChange: (collection: string | null) => void): () => void;
   close(): Promise<void>;

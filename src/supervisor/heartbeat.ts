@@ -1,32 +1,36 @@
 import { statOf } from '../store/process-mark.js';
 
-/** Between two heartbeats of a worker, and between two looks at who has given none. */
+/** Interval of a worker's heartbeats, and of the checks for missing ones. */
 export const heartbeatMs = 1000;
-/** A worker that is silent for so many looks in a row hangs: no work of ours blocks its event loop for that long. */
+/**
+ * A worker silent for more than this many checks in a row hangs. No work of the gateway blocks an event loop for that
+ * long.
+ */
 const mostMissed = 10;
-/** So many looks in a row, where the system does work for it all the while. */
+/** Most of the silent checks that are excused because the kernel works for the process meanwhile. */
 const mostBusy = 20;
-/** Work of the system for a process, from one look to the next, that endless work of its own does not come with. */
+/** Kernel time between two checks that an endless loop in JavaScript does not reach. */
 const busyMs = 30;
-/** A tick of `/proc/PID/stat`. */
+/** Duration of a tick in `/proc/PID/stat`. */
 const clockTickMs = 10;
-/** Field 15, of those from the third on. */
+/** Index of field 15 in an array that begins with field 3. */
 const kernelTicks = 12;
 
-/** Of one process, since its last heartbeat. */
+/** Silence of one process since its last heartbeat. */
 interface Silence {
   looks: number;
   busyLooks: number;
-  /** Its kernel time at the last look; null where that is not known. */
+  /** Kernel time at the last check. Null if unknown. */
   kernelMs: number | null;
 }
 
 /**
- * Watches processes that tell, once every `heartbeatMs`, that their event loop still turns. Looks are counted, not time: after a moment in which the whole host stood still nobody has missed more than one. A
- * worker whose sockets all have much to read gives no heartbeat before it has read it, and yet it serves; an endless
- * loop asks nothing of the system.
- * @param onSilent is called once for a process that has been silent for too long; it is watched no more
- * @param kernelMsOf how long the system has worked for a process, or null where it does not say
+ * Watches processes that send a heartbeat every `heartbeatMs` while their event loop turns. Checks are counted, not
+ * time: after a moment in which the whole host stood still, no process has missed more than one. A worker whose sockets
+ * all have much to read sends no heartbeat before it has read everything, but it does serve. An endless loop needs
+ * almost no kernel time.
+ * @param onSilent called once for a process that has been silent for too long, which is then no longer watched
+ * @param kernelMsOf kernel time of a process, or null if the system does not report it
  */
 export function watchHeartbeats<Process>(
   onSilent: (process: Process) => void,
@@ -41,7 +45,7 @@ export function watchHeartbeats<Process>(
   };
 
   return {
-    /** A process gave a heartbeat: it is watched from the first one on. */
+    /** Records a heartbeat. A process is watched from its first one. */
     beat(process: Process): void {
       const silence = silences.get(process);
       if (silence === undefined) silences.set(process, { looks: 0, busyLooks: 0, kernelMs: null });
@@ -51,11 +55,11 @@ export function watchHeartbeats<Process>(
         silence.kernelMs = null;
       }
     },
-    /** A process has ended. */
+    /** Stops watching a process that has ended. */
     forget(process: Process): void {
       silences.delete(process);
     },
-    /** Counts for every process whether it was silent since the last look: call it every `heartbeatMs`. */
+    /** Counts every process that was silent since the last check. Call it every `heartbeatMs`. */
     look(): void {
       for (const [process, silence] of silences) {
         if (isBusy(process, silence) && silence.busyLooks < mostBusy) silence.busyLooks++;
@@ -68,7 +72,7 @@ export function watchHeartbeats<Process>(
   };
 }
 
-/** How long the system has worked for a process so far; null where nobody tells (`/proc/PID/stat` of Linux). */
+/** Kernel time of a process so far. Null if the system does not report it (`/proc/PID/stat` of Linux). */
 export function kernelMs(pid: number | undefined): number | null {
   const ticks = Number(statOf(pid)[kernelTicks]);
   return Number.isFinite(ticks) ? ticks * clockTickMs : null;

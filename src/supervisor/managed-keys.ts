@@ -16,49 +16,54 @@ import { told } from './keep.js';
 import type { WorkerOrder } from './messages.js';
 import { Rounds } from './rounds.js';
 
-/** Longest wait of a start for the keys of the store; after it, it goes on with those of the config. */
+/** Longest wait of a start for the keys of the store. After it, the gateway starts with the config's keys. */
 const firstLookMs = 3000;
-/** Longest wait until the primary itself has seen a change that it has just made. */
+/** Longest wait until the primary itself has read a change that it has just made. */
 const ownLookMs = 1000;
-/** Longest wait for a worker: one that is stuck must not hold up the operator who revokes a key. */
+/** Longest wait for a worker. A stuck one must not delay the operator who revokes a key. */
 const confirmMs = 1000;
-/** How often keys are looked at where the store tells of changes itself. */
+/** Polling interval for keys if the store reports changes itself. */
 const heardEveryMs = 500;
-/** A revocation that the store does not take is told again after so long. */
+/** Time until a revocation that the store did not accept is retried. */
 const againMs = 1000;
 
 interface ManagedKeysOptions {
   readonly store: Store & Pick<WholeStore, 'changes'>;
-  /** The config in force at this moment. */
+  /** The config in force now. */
   config(): ResolvedConfig;
-  /** Tells every worker. @returns to whom it was told */
+  /**
+   * Sends an order to every worker.
+   * @returns the workers it was sent to
+   */
   tellAll(order: WorkerOrder): readonly ChildProcess[];
-  /** Hears of each change before the workers do. */
+  /** Called with each change before the workers receive it. */
   onChange(change: KeyChange): void;
   readonly log: Logger;
 }
 
-/** The keys that operators make at run time: the primary follows those of the store, and its workers follow it. */
+/**
+ * The keys that operators make at run time. The primary follows those of the store, and the workers follow the primary.
+ */
 export interface ManagedKeys {
   readonly desk: KeyDesk;
-  /** Keys that are not revoked, as far as they are known. */
+  /** Number of known keys that are not revoked. */
   count(): number;
-  /** Resolves once the keys of the store are known, or cannot be had for now. */
+  /** Resolves once the keys of the store are known, or are not available for now. */
   looked(): Promise<void>;
   /**
-   * Tells a worker all of them, which it knows once this resolves: what changes meanwhile, too. While they are not known, it
-   * is told nothing, and with all others then.
+   * Sends a worker all keys. When this resolves, all have been sent, with the changes made meanwhile. If the keys are
+   * not known yet, sends nothing: the worker receives them later, with all others.
    */
   greet(child: ChildProcess): Promise<void>;
-  /** A worker has in force what it was told before it was asked under this number. */
+  /** Called when a worker has put in force what it was sent before the request with this number. */
   onConfirmed(child: ChildProcess, number: number): void;
   onGone(child: ChildProcess): void;
   stop(): void;
 }
 
 /**
- * Keeps the managed keys of the store in force on every worker, whoever changes them: this process, whose operators are
- * answered only then, or that of another host.
+ * Keeps the managed keys of the store in force on every worker, for changes made by this process or by another host.
+ * Operators of this process get their answer only then.
  */
 export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
   const { log, config, store } = options;
@@ -70,12 +75,12 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
   const book = new KeyBook(store, {
     taken: async (id) => (await configured([id])).has(id),
   });
-  /** The store has gone back to before a revocation: hosts that start from now on would not know of it. */
+  /** Repeats a revocation that the store has lost, because hosts that start later would not know of it. */
   const revokeAgain = (id: string): void => {
     book.revoke(id).then(
       () => log.warn({ key: id }, 'the store had lost the revocation of a key: it is restored'),
       (error: unknown) => {
-        // Nothing is left to be revoked of a key that is gone.
+        // A key that no longer exists needs no revocation.
         if (error instanceof GatewayError && error.kind === 'not_found') return;
         if (!isStopped) setTimeout(() => revokeAgain(id), againMs).unref();
       },
@@ -100,7 +105,7 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
   });
   const firstLook = succeeds(watch.refresh(), firstLookMs);
 
-  /** @returns true when every worker has in force what was changed before the call */
+  /** @returns true if every worker has put in force all changes made before the call */
   const isInForce = async (): Promise<boolean> => {
     const isSeen = await succeeds(watch.refresh(), ownLookMs);
     const ask = (number: number) => options.tellAll({ type: 'confirm-keys', number });
@@ -150,7 +155,7 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
   };
 }
 
-/** Keys of one message: it is written and read at once. */
+/** Keys in one message, which is written and read in one turn of the event loop. */
 const keysOfPart = 128;
 
 async function tellWhole(
@@ -159,9 +164,9 @@ async function tellWhole(
 ): Promise<void> {
   const ids = watch.ids();
   for (let from = 0; from === 0 || from < ids.length; from += keysOfPart) {
-    // As they are now: who was told of a change must not be told of the key before it.
+    // Their current state: a worker that has received a change must not receive the older key.
     const put = ids.slice(from, from + keysOfPart).flatMap((id) => watch.find(id) ?? []);
-    // What the watch itself has still to tell at the start comes to all workers.
+    // What the watch has not reported yet at the start is sent to all workers.
     const more = from + keysOfPart < ids.length || !watch.isWhole;
     const keys = toWire({ whole: from === 0, put, removed: [], more });
     await told(child, { type: 'keys', keys } satisfies WorkerOrder);
@@ -170,7 +175,9 @@ async function tellWhole(
   }
 }
 
-/** Finds keys of the config in force by their ids: with 100,000, to look at all of them for each one takes 20 ms. */
+/**
+ * Finds keys of the config in force by id, with an index. With 100,000 keys, a linear search takes 20 ms for each id.
+ */
 function createLookup(config: () => ResolvedConfig) {
   let indexed: {
     readonly keys: readonly ResolvedKey[];
@@ -198,7 +205,7 @@ function* byIdSteps(keys: readonly ResolvedKey[]): Steps<WideMap<ResolvedKey>> {
   return byId;
 }
 
-/** @returns false when it fails, or takes longer */
+/** @returns false if it fails or takes longer */
 function succeeds(work: Promise<void>, mostMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(false), mostMs);

@@ -5,25 +5,25 @@ import type { Inspection } from '../metrics/inspection.js';
 import type { MetricsSnapshot } from '../metrics/snapshot.js';
 
 /**
- * What a gateway that has taken the port over sends to the primary before it, or to workers whose primary has died: to
- * stop to listen, and to drain.
+ * Signal that a gateway sends when it has taken over the port: to the previous primary, or to workers whose primary has
+ * died. They then stop listening and drain.
  */
 export const replacedSignal = 'SIGUSR2';
 
 /**
- * Stands among the arguments of a worker, with the process id of its primary behind it: so that it is told from any
- * other program that listens on the port, and whether its primary lives from who its parent is.
+ * Argument of every worker, followed by the process id of its primary. It distinguishes a worker from any other program
+ * that listens on the port. A worker whose parent is another process has lost its primary.
  */
 export const workerMark = 'worker-of-model-gateway';
 
-/** How long what comes on idle connections is still served: to the end of a gateway, and where there is another worker. */
+/** How long requests on idle connections are still served: when a gateway ends, and when there is another worker. */
 export const graceMs = { atEnd: 300, replaced: 5000 } as const;
 
-/** What the primary tells a worker. */
+/** Messages from the primary to a worker. */
 export type WorkerOrder =
   /**
-   * What makes its config of the one that it was told last, whether it could put that in force or not; of none before the
-   * start. All parts come before the order that they belong to.
+   * A part of the change from the config that the worker was last sent, whether or not it applied that one. Before the
+   * start, it is a change from no config. All parts precede the order that they belong to.
    */
   | { readonly type: 'config-part'; readonly part: ConfigPart }
   | {
@@ -37,82 +37,85 @@ export type WorkerOrder =
       readonly number: number;
       readonly simulatorUrl: string | null;
     }
-  /** It is to take no more connections, and serves on those that it has. */
+  /** Accept no more connections, and continue to serve the existing ones. */
   | { readonly type: 'stop-listening'; readonly number: number }
-  /** `graceMs`: for so long what still comes on idle connections is served. */
+  /** End when all calls have ended. `graceMs`: how long requests on idle connections are still served. */
   | { readonly type: 'drain'; readonly graceMs: number }
-  /** It is to end at once. */
+  /** End immediately. */
   | { readonly type: 'cut' }
-  /** How the managed keys have changed; the first one, which comes before the start, holds all of them. */
+  /** Changes of the managed keys. The first message, sent before the start, contains all of them. */
   | { readonly type: 'keys'; readonly keys: WireKeys }
-  /** It is to say that the keys which it was told of are in force. */
+  /** Confirm when the keys sent so far are in force. */
   | { readonly type: 'confirm-keys'; readonly number: number }
-  /** It is to tell what it has counted. */
+  /** Report the metrics. */
   | { readonly type: 'collect'; readonly id: number }
-  /** It is to tell what somebody who looks sees of it. */
+  /** Report the state that operators inspect. */
   | { readonly type: 'inspect'; readonly id: number }
   | OwnerMessage;
 
 /** An order by its type. */
 export type OrderOf<Type extends WorkerOrder['type']> = Extract<WorkerOrder, { readonly type: Type }>;
 
-/** What a worker tells the primary. */
+/** Messages from a worker to the primary. */
 export type WorkerReport =
-  /** Its code is loaded and it takes orders. */
+  /** The code is loaded, and the worker accepts orders. */
   | { readonly type: 'ready' }
   | { readonly type: 'listening' }
-  /** It takes no more connections, as it was told. */
+  /** The worker accepts no more connections, as ordered. */
   | { readonly type: 'stopped-listening'; readonly number: number }
-  /** Its event loop turns: told every `heartbeatMs` while it serves. */
+  /** Heartbeat of the event loop, sent every `heartbeatMs` while the worker serves. */
   | { readonly type: 'alive' }
   | { readonly type: 'reloaded'; readonly number: number; readonly problem: string | null }
-  /** It leaves of its own accord: it was signalled directly. */
+  /** The worker drains on its own, because it received a signal itself. */
   | { readonly type: 'draining' }
-  /** It cannot start, and ends. */
+  /** The worker cannot start, and exits. */
   | { readonly type: 'failed'; readonly reason: string }
   | WorkerNews;
 
-/** What a worker tells while it serves. */
+/** Messages of a worker that do not concern its lifecycle. */
 export type WorkerNews = Collected | Inspected | KeysConfirmed | HolderMessage;
 
-/** What a worker has counted. */
+/** Metrics of a worker. */
 export interface Collected {
   readonly type: 'collected';
   readonly id: number;
   readonly snapshot: MetricsSnapshot;
 }
 
-/** What somebody who looks sees of a worker. */
+/** State of a worker that operators inspect. */
 export interface Inspected {
   readonly type: 'inspected';
   readonly id: number;
   readonly inspection: Inspection;
 }
 
-/** From now on no call begins that the keys refuse which the worker was sent before `confirm-keys`. */
+/**
+ * Sent when the keys that the worker received before `confirm-keys` are in force: no call that they refuse begins any
+ * more.
+ */
 interface KeysConfirmed {
   readonly type: 'keys-confirmed';
   readonly number: number;
 }
 
-/** What the simulator's process tells the primary. */
+/** Message from the simulator to the primary. */
 export interface SimulatorReport {
   readonly type: 'listening';
   readonly port: number;
 }
 
-/** What the primary tells a process that started it with an IPC channel: a process manager, or a test. */
+/** Message from the primary to the process that started it with an IPC channel, such as a process manager or a test. */
 export interface GatewayReport {
   readonly type: 'listening';
   readonly url: string;
   readonly port: number;
-  /** Process ids of the workers that serve at this moment. */
+  /** Process ids of the workers that serve now. */
   readonly workers: readonly number[];
 }
 
 /**
- * Whether what came over IPC is a message of the other process: Node's own and strangers' are passed over. What is in it
- * is not checked.
+ * Checks whether an IPC message is one of the other process, unlike those of Node itself and of other programs. Its
+ * content is not checked.
  */
 export function isMessage<Message extends { readonly type: string }>(message: unknown): message is Message {
   return typeof message === 'object' && message !== null && typeof Reflect.get(message, 'type') === 'string';

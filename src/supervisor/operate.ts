@@ -29,30 +29,30 @@ import { PortInUseError, portError, type SocketError } from './port.js';
 import type { Reloader } from './reload.js';
 import { Rounds } from './rounds.js';
 
-/** What the primary process knows that operators ask for. */
+/** The primary's state and functions that the operators' listener uses. */
 interface OperatedGateway {
   readonly version: string;
   readonly url: string;
-  /** Workers that there should be. */
+  /** Number of workers wanted. */
   workers(): number;
-  /** Absolute; null for the demo. */
+  /** Absolute path. Null for the demo. */
   readonly configPath: string | null;
   readonly reloader: Reloader;
-  /** That of the workers, which the primary opens when it first needs it. */
+  /** The store of the workers. The primary opens it on first use. */
   readonly store: Store & Ledger;
   readonly keys: Pick<ManagedKeys, 'desk' | 'count'>;
-  /** Process ids of the workers that serve at this moment. */
+  /** Process ids of the workers that serve now. */
   serving(): readonly number[];
   isStopping(): boolean;
-  /** The limits of which workers have other units than their slices, and those of these names. */
+  /** The limits with these names, and those of which workers have other units than their slices. */
   limits(names: Iterable<string>): Promise<readonly OwnedUnits[]>;
-  /** What parts of the primary tell of the moment. */
+  /** Current gauges of parts of the primary. */
   gauges(): readonly PrimaryGauge[];
   tellAll(order: WorkerOrder): readonly ChildProcess[];
   readonly log: Logger;
 }
 
-/** How long a worker may take to answer: one that is stuck must not hold up the page of all others. */
+/** Longest wait for a worker's answer. A stuck worker must not delay what the others report. */
 const answerMs = 1000;
 
 /** The operators' side of a gateway. */
@@ -61,15 +61,15 @@ export class Operations {
   readonly #gateway: OperatedGateway;
   readonly #startedAt = Date.now();
   readonly #totals = createTotals();
-  /** What workers have told is added up in its order, in slices: over when all of it is. */
+  /** Resolves when all snapshots received so far are added. They are added in order, in slices. */
   #adding: Promise<void> = Promise.resolve();
   readonly #faults = new Map<FaultPlace, number>();
-  /** What each has counted is in `#totals` when it has answered. */
+  /** When a worker has answered, its counts are in `#totals`. */
   readonly #counts = new Rounds<ChildProcess, null>();
   readonly #inspections = new Rounds<ChildProcess, Inspection>();
   readonly #history = createHistory();
   readonly #stream: LiveStream;
-  /** Runs while the last hour is remembered. */
+  /** Runs while the last hour is recorded. */
   #timer: NodeJS.Timeout | null = null;
   #restarts = 0;
 
@@ -86,7 +86,7 @@ export class Operations {
     this.sources = this.#createSources();
   }
 
-  /** There are operators: begins to remember the last hour for them. */
+  /** Starts recording the last hour. Called when the operators' listener opens. */
   start(): void {
     if (this.#timer !== null) return;
     this.#history.add(this.#totals.merged(), Date.now());
@@ -97,14 +97,14 @@ export class Operations {
     }, historyStepMs).unref();
   }
 
-  /** Remembers nothing more, and ends what the console is told. */
+  /** Stops recording, and ends the console's streams. */
   stop(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#timer = null;
     this.#stream.close();
   }
 
-  /** Counts and logs a mistake of ours in this process. */
+  /** Counts and logs an internal error of this process. */
   reportFault(where: FaultPlace, fault: unknown): void {
     this.#faults.set(where, (this.#faults.get(where) ?? 0) + 1);
     this.#gateway.log.error({ where, err: fault }, 'internal error');
@@ -127,20 +127,20 @@ export class Operations {
     this.#inspections.onAnswer(child, id, inspection);
   }
 
-  /** @param isPlanned it was to end */
+  /** @param isPlanned the worker was to end */
   onGone(child: ChildProcess, isPlanned: boolean): void {
     if (!isPlanned) this.#restarts += 1;
     this.#counts.onGone(child);
     this.#inspections.onGone(child);
     const { pid } = child;
     if (pid === undefined) return;
-    // Its last words may still be on their way.
+    // Its last messages may still be in the channel.
     const retire = (): void => this.#add(async () => this.#totals.retire(pid));
     if (child.connected) child.once('disconnect', retire);
     else retire();
   }
 
-  /** The limits that are in use. */
+  /** Reads the limits in use. */
   async #limits(): Promise<readonly LimitInUse[]> {
     const used = await inSlices(usedSteps(await this.#inspect()));
     return inSlices(inUseSteps(await this.#gateway.limits(used.keys()), used));
@@ -243,7 +243,7 @@ export class Operations {
   }
 }
 
-/** What workers use of limits, by the names of these. */
+/** Adds up what workers use of each limit, by name. */
 function* usedSteps(inspections: readonly Inspection[]): Steps<ReadonlyMap<string, number>> {
   const used = new Map<string, number>();
   for (const { limits } of inspections) {
@@ -268,7 +268,7 @@ function* inUseSteps(
 }
 
 async function openApiOf({ version, url, reloader }: OperatedGateway): Promise<object> {
-  // Loaded only here: the schemas of all bodies would hold up the start.
+  // Imported here because the schemas of all bodies would delay the start.
   const { createOpenApi } = await import('../openapi/document.js');
   const { listen, vendors } = reloader.running;
   return createOpenApi({ version, publicUrl: listen.publicUrl ?? url, words: vendors });
@@ -283,17 +283,17 @@ function countsOf(config: ResolvedConfig) {
   };
 }
 
-/** Where operators sign in, and with what. */
+/** The URL and token with which operators sign in. */
 export interface AdminAccess {
   readonly url: string;
   readonly token: string;
 }
 
 /**
- * Opens the operators' listener: that of the config, or, for the demo, one beside the gateway's port with a token made
- * up for this start.
- * @throws PortInUseError when somebody listens on the address of the config
- * @throws Error that says in plain words why it cannot be had otherwise
+ * Opens the operators' listener: the config's, or for the demo one on the port after the gateway's, with a random
+ * token.
+ * @throws PortInUseError if another process listens on the config's address
+ * @throws Error that says in plain words why the address is otherwise not available
  */
 export async function openAdmin(
   config: ResolvedConfig,
@@ -306,7 +306,7 @@ export async function openAdmin(
   if (settings.port === port && isOneAddress(settings.host, config.listen.host))
     throw new Error(`admin.port is ${port}, where the gateway itself listens; name another`);
   const routes = adminRoutes(operations.sources);
-  // Those of the demo are in no config.
+  // The demo's settings are in no config.
   const tokens = () => operations.sources.config.running().admin ?? settings;
   const start = (at: AdminSettings): Promise<AdminListener> =>
     startAdmin(at, tokens, routes, log, (where, fault) => operations.reportFault(where, fault));
@@ -328,14 +328,14 @@ export async function openAdmin(
   };
 }
 
-/** How often an address is tried that the gateway before this one is about to give up. */
+/** Retry interval for an address that the previous gateway is about to free. */
 const retryMs = 50;
 const patienceMs = 10_000;
 
 /**
- * Opens a listener as soon as its address is free, however long that takes: the gateway serves meanwhile.
- * @returns null when it was wanted no more before that
- * @throws Error when it cannot be opened for any other reason than a `PortInUseError`
+ * Opens a listener as soon as its address is free, however long that takes. The gateway serves meanwhile.
+ * @returns null if it is no longer wanted before that
+ * @throws Error if it cannot be opened for another reason than a `PortInUseError`
  */
 export async function untilFree<Opened>(
   open: () => Promise<Opened>,

@@ -2,28 +2,31 @@ import { lookup } from 'node:dns/promises';
 import { connect, createServer } from 'node:net';
 import { formatAuthority } from '../wire/authority.js';
 
-/** Ports from which a free one is picked: Linux gives those above to clients, one of which may be taken at any moment. */
+/**
+ * Range of ports from which a free one is picked. Linux assigns those above to clients, so one may be taken at any
+ * moment.
+ */
 const lowestFree = 10_240;
 const highestFree = 32_767;
 const mostPicks = 100;
 
-/** Somebody listens on the port. */
+/** Another process listens on the port. */
 export class PortInUseError extends Error {}
 
-/** What Node's errors of sockets have. */
+/** Node's socket errors. */
 export interface SocketError extends Error {
   readonly code?: string;
   readonly syscall?: string;
 }
 
 /**
- * Makes sure that nobody listens on a port yet. Workers share theirs through SO_REUSEPORT, so a second gateway would
- * be let in as well, without a word, and take half of the connections.
- * @param port 0 picks a free one, which no other process picks as long as this one lives. The workers cannot do it: uWS
- * sets SO_REUSEPORT only for a port that is given.
+ * Ensures that nothing listens on a port yet. Workers share their port through SO_REUSEPORT, so a second gateway could
+ * bind it without an error and would receive half of the connections.
+ * @param port 0 picks a free port, which no other gateway picks while this process lives. The workers cannot pick one:
+ * uWS sets SO_REUSEPORT only for a given port.
  * @returns the port
- * @throws PortInUseError when somebody does
- * @throws Error that says in plain words why the port cannot be had otherwise
+ * @throws PortInUseError if another process listens on it
+ * @throws Error that says in plain words why the port is otherwise not available
  */
 export async function claimPort(host: string, port: number): Promise<number> {
   if (port !== 0) {
@@ -43,9 +46,10 @@ export async function claimPort(host: string, port: number): Promise<number> {
 }
 
 /**
- * Two processes that pick a port at once may both find it free, for until their workers listen nobody does. So a pick is
- * held by a name in the kernel's abstract namespace (unix(7)), which goes with its process; other systems have none.
- * @returns false when another process, or this one, has picked it before
+ * Reserves a picked port. Two processes that pick concurrently may both find it free, as nothing listens on it until
+ * their workers do. The reservation is a name in the kernel's abstract namespace (unix(7)), which ends with its
+ * process. Other systems have no such names.
+ * @returns false if another process, or this one, has already picked the port
  */
 function holdPick(port: number): Promise<boolean> {
   const holder = createServer((socket) => socket.destroy());
@@ -58,15 +62,18 @@ function holdPick(port: number): Promise<boolean> {
   });
 }
 
-/** Where another process has the port. */
+/** Appended to the error if another process has the port. */
 const advice = 'choose another --port, or --take-over from a gateway';
 
-/** Where no TCP connection can go: systems refuse to open one there before anything is sent (RFC 9293, MUST-46). */
+/**
+ * Addresses to which no TCP connection is possible. Systems refuse to open one there before anything is sent (RFC 9293,
+ * MUST-46).
+ */
 const multicast = { v4: '224.0.0.1', v6: 'ff02::1' } as const;
 
 /**
- * Binds a socket to the port and opens it to nobody. One that listened, however shortly, would take the connections of
- * clients that try until the gateway is there, and reset them.
+ * Binds a socket to the port without listening. A listening socket, however briefly open, would accept and reset
+ * connections of clients that try until the gateway is up.
  */
 async function probePort(host: string, port: number): Promise<void> {
   const { address, family } = await lookup(host).catch((error: SocketError) => {
@@ -88,8 +95,8 @@ async function probePort(host: string, port: number): Promise<void> {
 }
 
 /**
- * Says in plain words why a port cannot be had.
- * @param advice what to do where another process has it
+ * Describes in plain words why a port is not available.
+ * @param advice what to do if another process has it
  */
 export function portError(error: SocketError, host: string, port: number, advice: string): Error {
   const authority = formatAuthority(host, port);

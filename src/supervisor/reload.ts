@@ -8,31 +8,37 @@ interface ReloadOptions {
   readonly config: ResolvedConfig;
   /**
    * Reads the config again.
-   * @throws ConfigError when it cannot be used
+   * @throws ConfigError if it cannot be used
    */
   read(): ResolvedConfig | Promise<ResolvedConfig>;
   /**
-   * @returns what of it could not be put in force yet, or null
-   * @throws Error when none of it could: what was in force before still is
+   * @returns which part of it could not be put in force yet, or null
+   * @throws Error if none of it could. The previous config is then still in force.
    */
   apply(config: ResolvedConfig): Promise<string | null>;
   readonly log: Logger;
 }
 
 export interface Reloader {
-  /** In force at this moment. */
+  /** The config in force now. */
   readonly running: ResolvedConfig;
-  /** How many configs have been in force. */
+  /** Number of configs that have been in force. */
   readonly generation: number;
-  /** The last reload was refused, or is in force in part. */
+  /** The last reload was refused, or is in force only in part. */
   readonly hasFailed: boolean;
-  /** Reads the config again and puts it in force. @returns what is wrong with it; nothing when it is in force */
+  /**
+   * Reads the config again and puts it in force.
+   * @returns its problems, empty if it is in force
+   */
   reload(): Promise<readonly string[]>;
-  /** Reads the config again and puts nothing in force. @returns what is wrong with it */
+  /**
+   * Reads the config again without putting it in force.
+   * @returns its problems
+   */
   check(): Promise<readonly string[]>;
 }
 
-/** One reload at a time; whoever asks during one gets the outcome of a later one, which reads the file again. */
+/** Reloads one at a time. A request during a reload gets the outcome of a later one, which reads the file again. */
 export function createReloader({ config, read, apply, log }: ReloadOptions): Reloader {
   let running = config;
   let generation = 1;
@@ -101,9 +107,10 @@ function reasonsOf(error: unknown): readonly string[] {
 }
 
 /**
- * A model that was known before the reload keeps its date, and a secret that was made up stays. So does the store: a
+ * Keeps what a reload must not change. A known model keeps its date, and a generated secret stays. So does the store: a
  * worker that starts later must not look for its records elsewhere than the others. The operators' listener stays open
- * where the file has none any more, by the tokens that were in force last: older ones may be known to whom they must not.
+ * if the new file has none, with the tokens that were last in force. Older tokens may be known to people who must not
+ * have them.
  */
 function* keepFromBefore(next: ResolvedConfig, running: ResolvedConfig): Steps<ResolvedConfig> {
   const { listen } = running;
@@ -133,7 +140,7 @@ function* keepFromBefore(next: ResolvedConfig, running: ResolvedConfig): Steps<R
   };
 }
 
-/** Settings that differ and that a running gateway cannot change. */
+/** Lists changed settings that a running gateway cannot apply. */
 function needRestart(running: ResolvedConfig, next: ResolvedConfig): string[] {
   const read = (config: ResolvedConfig): [string, string][] => [
     ['listen', JSON.stringify([config.listen.host, config.listen.port, config.listen.tls === null])],

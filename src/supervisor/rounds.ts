@@ -1,29 +1,29 @@
-/** What came of a round. */
+/** Outcome of a round. */
 interface RoundOutcome<Child, Answer> {
   readonly number: number;
-  /** In the order in which they came. */
+  /** In the order of arrival. */
   readonly answers: readonly Answer[];
-  /** Those that have not answered in time. */
+  /** Processes that did not answer in time. */
   readonly missing: readonly Child[];
 }
 
 interface OpenRound<Child, Answer> {
   readonly number: number;
   readonly answers: Answer[];
-  /** Those that have not answered yet. */
+  /** Processes that have not answered yet. */
   readonly missing: Set<Child>;
   readonly end: () => void;
 }
 
-/** Something that several processes are told or asked, and answer one by one. Each answers in the order in which it was asked. */
+/** Requests to several processes, each of which answers them in order. */
 export class Rounds<Child, Answer> {
   #last = 0;
   readonly #open = new Set<OpenRound<Child, Answer>>();
 
   /**
-   * @param ask tells them, under a number with which they answer. @returns whom it has told
-   * @param mostMs how long answers are waited for; until the last one unless given
-   * @returns resolves when all have answered or are gone, or when the time is over
+   * @param ask sends the request, with the number to answer with, and returns the processes it was sent to
+   * @param mostMs longest wait for answers. Without it, the round waits for the last one.
+   * @returns resolves when all have answered or exited, or when the time is over
    */
   begin(
     ask: (number: number) => readonly Child[],
@@ -46,7 +46,7 @@ export class Rounds<Child, Answer> {
     });
   }
 
-  /** A process has answered the round of this number: those before it are answered with it. */
+  /** Records a process's answer to a round. It also answers earlier rounds. */
   onAnswer(child: Child, number: number, answer: Answer): void {
     for (const round of [...this.#open]) {
       if (round.number > number || !round.missing.delete(child)) continue;
@@ -55,7 +55,7 @@ export class Rounds<Child, Answer> {
     }
   }
 
-  /** A process is gone: nobody waits for it any more. */
+  /** Called when a process has exited. No round waits for it any longer. */
   onGone(child: Child): void {
     for (const round of [...this.#open])
       if (round.missing.delete(child) && round.missing.size === 0) round.end();

@@ -6,24 +6,26 @@ import { isMessage, type SimulatorReport } from './messages.js';
 
 const module = fileURLToPath(new URL('../simulator/main.js', import.meta.url));
 
-/** How long the simulator may take to end once nobody needs it. */
+/** Longest wait for the simulator to exit. */
 const endMs = 1000;
 
 export interface SimulatorProcess {
   /**
    * Starts the simulator unless it runs.
    * @returns its URL, once it listens
-   * @throws Error when it does not start
+   * @throws Error if it does not start
    */
   ensure(): Promise<string>;
-  /** Ends it and waits for that. */
+  /** Ends it and waits until it has exited. */
   stop(): Promise<void>;
   kill(): void;
-  /** Lets it go on without this process, for as long as workers use it that do. */
+  /** Lets it continue without this process, as long as workers that still serve use it. */
   orphan(): void;
 }
 
-/** The built-in upstream: a process of its own on a loopback port that it picks once and keeps over restarts. */
+/**
+ * Creates the built-in upstream: a separate process on a loopback port, which it picks once and keeps over restarts.
+ */
 export function createSimulatorProcess(log: Logger): SimulatorProcess {
   let kept: KeptProcess | null = null;
   let listening: Promise<string> | null = null;

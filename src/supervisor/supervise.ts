@@ -20,15 +20,15 @@ import { createSimulatorProcess, type SimulatorProcess } from './simulator.js';
 import { type Claim, claimPlace, type Predecessor } from './take-over.js';
 import { WorkerPool } from './workers.js';
 
-/** So often the store is asked what it may lose, and one that cannot be reached is asked again. */
+/** Interval at which the store is asked for its risks, and at which an unreachable store is asked again. */
 const risksMs = 10_000;
-/** The same risk may be told with another number each time. */
+/** The text of a risk may contain a number that changes. */
 const numbers = /\d+/g;
 
 /**
- * Tells in the log, as soon as it can be known, how stored data may be lost: each risk once.
- * @param store is asked for them; its `risks` never rejects
- * @returns what ends it
+ * Logs how stored data may be lost, as soon as that is known. Each risk is logged once.
+ * @param store its `risks` must never reject
+ * @returns a function that stops it
  */
 export function tellRisks(
   store: Pick<WholeStore, 'risks'>,
@@ -54,37 +54,40 @@ export function tellRisks(
 
 interface SuperviseOptions {
   readonly config: ResolvedConfig;
-  /** Where that was read, an absolute path; null for the demo. */
+  /** Absolute path of the config's file. Null for the demo. */
   readonly configPath: string | null;
-  /** A gateway that serves on the port already is to be replaced. */
+  /** Whether to replace a gateway that already serves on the port. */
   readonly takeOver: boolean;
-  /** Of the gateway. */
+  /** Version of the gateway. */
   readonly version: string;
   /**
    * Reads the config again.
-   * @throws ConfigError when it cannot be used
+   * @throws ConfigError if it cannot be used
    */
   reload(): ResolvedConfig | Promise<ResolvedConfig>;
-  /** The gateway hears the signal itself from now on. @returns whether it has come since the config was to be read */
+  /**
+   * Leaves SIGHUP to the supervisor from now on.
+   * @returns whether one has arrived since reading of the config began
+   */
   releaseReloads(): boolean;
   readonly log: Log;
-  /** Every worker listens, for the first time. */
+  /** Called once, when every worker listens. */
   onListening(url: string, admin: AdminAccess | null): void;
 }
 
 /**
- * One press of Ctrl-C may come twice: from the terminal, which signals the whole group, and from `npm`, which hands
- * it on. Only what comes later is a second wish.
+ * One press of Ctrl-C may arrive as two signals: from the terminal, which signals the whole process group, and from
+ * `npm`, which forwards it. Only a later signal counts as a second one.
  */
 const samePressMs = 500;
-/** A worker that takes longer to stop to listen hangs: see `heartbeat.ts`. */
+/** A worker that takes longer to stop listening hangs: see `heartbeat.ts`. */
 const deafMs = 30_000;
 
 /**
- * Runs the gateway from its start to its end: the simulator where it is needed, the workers, reload on SIGHUP, drain
- * on SIGTERM and SIGINT, or once another gateway has taken its place.
+ * Runs the gateway from its start to its end: the simulator if needed, the workers, reload on SIGHUP, and drain.
+ * SIGTERM, SIGINT or another gateway that takes the port over starts the drain.
  * @returns the exit code of the process, when everything that was started has ended
- * @throws Error when a port cannot be had
+ * @throws Error if a port is not available
  */
 export async function supervise(options: SuperviseOptions): Promise<number> {
   const { host, port } = options.config.listen;
@@ -112,14 +115,14 @@ class Supervisor {
     ['SIGHUP', () => void this.#reload()],
     [replacedSignal, () => this.#leave()],
   ];
-  /** Over when the configs that were to be put in force before are, or cannot be: one must not overtake another. */
+  /** Resolves when all earlier configs have been applied or refused. A config must not overtake another. */
   #applied: Promise<unknown> = Promise.resolve();
   #hasAnnounced = false;
   #hasSucceeded = false;
   #hasEnded = false;
-  /** The operators' listener is open, where there is to be one. */
+  /** Set when the operators' listener is open, or none is wanted. */
   #isOpen = false;
-  /** `isReplaced`: another gateway has the port, and nobody has asked this one to end yet. */
+  /** `isReplaced`: another gateway has the port, and no signal to stop has arrived yet. */
   #stopping: { readonly at: number; readonly isReplaced: boolean } | null = null;
   #serving: readonly number[] = [];
   #admin: Awaited<ReturnType<typeof openAdmin>> = null;
@@ -162,7 +165,7 @@ class Supervisor {
   async #risks(): Promise<readonly string[]> {
     const { videos } = this.#reloader.running;
     const found = videos === null ? [] : folderRisks(videos.folder, 'videos.folder');
-    // That the store cannot be reached is told by those who need it.
+    // An unreachable store is logged by the parts that need it.
     return [...found, ...(await this.#store.risks().catch(() => []))];
   }
 
@@ -242,11 +245,11 @@ class Supervisor {
     const notes = warningsOf(config);
     const [simulatorUrl] = await Promise.all([
       needsSimulator(config) ? this.#simulator.ensure() : null,
-      // Whoever has a key of the store is not refused because the gateway has just started.
+      // A client with a key of the store must not be refused because the gateway has just started.
       this.#keys.looked(),
       this.#leases.ready,
     ]);
-    // What no worker could build is refused here, before any of them hears of it.
+    // Refuses a config that no worker could build before any worker receives it.
     await inSlices(snapshotSteps(config, { simulatorUrl }));
     const workers = workerCount(config);
     if (this.#stopping !== null) return null;
@@ -283,7 +286,7 @@ class Supervisor {
     return this.#serving.length >= workerCount(this.#reloader.running);
   }
 
-  /** Once every worker serves, the gateway before this one may go. */
+  /** Dismisses the previous gateway once every worker serves. */
   #succeed(): void {
     if (this.#predecessor === null || this.#hasSucceeded || !this.#isServed()) return;
     this.#hasSucceeded = true;
@@ -322,7 +325,7 @@ class Supervisor {
     }
     const { drainMs, unreadyMs } = this.#reloader.running.timeouts;
     this.#logger.info({ signal, limitMs: drainMs }, 'draining');
-    // A second signal does not wait for it.
+    // A second signal does not wait for this.
     if (unreadyMs > 0) await wait(unreadyMs, undefined, { ref: false });
     await this.#finishCalls(false);
   }
@@ -350,8 +353,9 @@ class Supervisor {
   }
 
   /**
-   * An exception that nobody caught. What this process keeps for operators, of keys and of the store it can read again or
-   * is told anew: so it lives on, but for a fault of its start, and where Node says that its own state is broken.
+   * Handles an uncaught exception. What the process holds of keys, of the store and for operators can be read or
+   * received again, so it continues. It exits on a fault during its start, and if Node reports that its own state is
+   * broken.
    */
   readonly #survive = (error: unknown): void => {
     const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : null;
@@ -360,8 +364,9 @@ class Supervisor {
   };
 
   /**
-   * A fault may have left something half changed that nothing puts right again: units of limits would be given twice or
-   * never, or a place be without its worker for good. The next primary begins anew, and the workers serve until then.
+   * Ends this process after a fault that may have left its state inconsistent: units of limits could be granted twice
+   * or never, or a place could stay without a worker. The next primary starts with new state. The workers serve until
+   * then.
    */
   #resign(state: 'limits' | 'workers' | 'process', where: FaultPlace, fault: unknown): void {
     if (!this.#hasAnnounced) {
@@ -377,7 +382,7 @@ class Supervisor {
     this.#end(1, 'orphan');
   }
 
-  /** @param children what becomes of the workers and of the simulator */
+  /** @param children what happens to the workers and the simulator */
   #end(code: number, children: 'kill' | 'orphan' = 'kill'): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;

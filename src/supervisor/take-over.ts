@@ -6,13 +6,13 @@ import { formatAuthority } from '../wire/authority.js';
 import { replacedSignal, workerMark } from './messages.js';
 import { claimPort, PortInUseError } from './port.js';
 
-/** TCP_LISTEN, as `/proc/net/tcp` writes it. */
+/** TCP_LISTEN in `/proc/net/tcp`. */
 const listenState = '0A';
 
 /**
- * Finds the processes that listen on an address: on the address itself, or on all of them.
- * @param address of an interface, IPv4 or IPv6
- * @returns process ids, as far as this user may look at the processes
+ * Finds the processes that listen on an address, or on all addresses.
+ * @param address IPv4 or IPv6 address of an interface
+ * @returns process ids, limited to processes that this user may inspect
  */
 export function listenersOn(address: string, port: number): readonly number[] {
   const own = new BlockList();
@@ -26,12 +26,12 @@ export function listenersOn(address: string, port: number): readonly number[] {
 }
 
 /**
- * Finds the processes that have a socket of a name in the abstract namespace (unix(7)).
- * @returns process ids, as far as this user may look at the processes
+ * Finds the processes that have a socket with this name in the abstract namespace (unix(7)).
+ * @returns process ids, limited to processes that this user may inspect
  */
 export function abstractHolders(name: string): readonly number[] {
-  // `address: references protocol flags type state inode path` (proc_net_unix(5)), with `@` for bytes that are zero: the
-  // first one, and those with which some versions of libuv fill the path up.
+  // `address: references protocol flags type state inode path` (proc_net_unix(5)). `@` stands for a zero byte: the
+  // first one, and those with which some versions of libuv pad the path.
   const lines = readIfAny('/proc/net/unix')
     .split('\n')
     .map((line) => line.trim().split(/\s+/));
@@ -49,23 +49,23 @@ function holdersOf(inodes: readonly string[]): readonly number[] {
     .map(Number);
 }
 
-/** The arguments of a process, its program first; none when it is gone or another user's. */
+/** Arguments of a process, starting with its program. Empty if it has exited or is another user's. */
 export function argumentsOf(pid: number): readonly string[] {
   return readIfAny(`/proc/${pid}/cmdline`).split('\0').slice(0, -1);
 }
 
-/** The process that started another one; 0 when that is gone. */
+/** Process id of a process's parent. 0 if the process has exited. */
 export function parentOf(pid: number): number {
   const [, parent = 0] = statOf(pid);
   return Number(parent);
 }
 
-/** The id of a process in its own namespace, which it knows itself by (pid_namespaces(7)); 0 when it is gone. */
+/** Id of a process in its own namespace (pid_namespaces(7)), which is the id it sees. 0 if it has exited. */
 export function innerPidOf(pid: number): number {
   return Number(/^NSpid:.*\s(\d+)$/m.exec(readIfAny(`/proc/${pid}/status`))?.[1] ?? 0);
 }
 
-/** Whether a process is of the user of this one: who is root sees those of all. */
+/** Whether a process belongs to this process's user. Needed because root can inspect all processes. */
 export function isOwn(pid: number): boolean {
   try {
     return statSync(`/proc/${pid}`).uid === process.geteuid?.();
@@ -92,7 +92,7 @@ function listeningSockets(table: string): ListeningSocket[] {
     });
 }
 
-/** Addresses are written as words of 32 bits in the byte order of the machine, which is little-endian here. */
+/** Parses an address: words of 32 bits in the machine's byte order, which is little-endian here. */
 function addressIn(hex: string): string {
   const bytes = (hex.match(/.{8}/g) ?? []).flatMap((word) => (word.match(/../g) ?? []).reverse());
   if (bytes.length === 4) return bytes.map((byte) => Number.parseInt(byte, 16)).join('.');
@@ -107,7 +107,7 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
   return isIPv6(address) ? 'ipv6' : 'ipv4';
 }
 
-/** What the open files of a process are; none when it is gone or another user's. */
+/** Targets of a process's file descriptors. Empty if it has exited or is another user's. */
 function descriptorsOf(pid: string): string[] {
   try {
     const folder = `/proc/${pid}/fd`;
@@ -135,26 +135,32 @@ function readIfAny(path: string): string {
 
 export interface Claim {
   readonly port: number;
-  /** The gateway whose place is taken, or null when nobody listens on the port. */
+  /** The gateway to replace, or null if nothing listens on the port. */
   readonly predecessor: Predecessor | null;
 }
 
 /** A gateway that serves on the port until another one takes its place. */
 export interface Predecessor {
-  /** Of its primary process; null when that has died, and only workers are left. */
+  /** Id of its primary process. Null if that has died and only workers are left. */
   readonly pid: number | null;
   /** Workers whose primary has died. */
   readonly orphans: readonly number[];
-  /** Tells it that the port is served from now on. @returns to whom it was told */
+  /**
+   * Signals the gateway that the port is served by another one from now on.
+   * @returns the process ids signalled
+   */
   dismiss(): readonly number[];
-  /** Kills the orphans that listen although they were told to leave. @returns their process ids */
+  /**
+   * Kills orphans that still listen although they were signalled.
+   * @returns their process ids
+   */
   killDeaf(): readonly number[];
 }
 
 /**
- * Claims a port. Workers of a gateway that has died may still serve on it, and, where it is to be taken over, another
- * gateway of the same user: they share it with the workers of this one until they are dismissed.
- * @throws Error when somebody else has the port, or when another gateway is about to take it over
+ * Claims a port. Workers of a gateway that has died may still serve on it. If `takeOver` is set, so may another gateway
+ * of the same user. They share the port with the workers of this gateway until they are dismissed.
+ * @throws Error if another process has the port, or another gateway is about to take it over
  */
 export async function claimPlace(host: string, port: number, takeOver: boolean): Promise<Claim> {
   try {
@@ -162,7 +168,7 @@ export async function claimPlace(host: string, port: number, takeOver: boolean):
   } catch (error) {
     if (!(error instanceof PortInUseError)) throw error;
     const { address } = await lookup(host);
-    // Who looked before it had the lock would know nothing of whoever had it until then.
+    // Listeners that are looked up before the lock is held may not include its previous holder.
     const release = await lockTakeOver(formatAuthority(address, port));
     try {
       return { port, predecessor: findPredecessor({ address, port, release }, takeOver, error) };
@@ -173,7 +179,7 @@ export async function claimPlace(host: string, port: number, takeOver: boolean):
   }
 }
 
-/** @param inUse what is thrown when nobody is to be replaced */
+/** @param inUse thrown if there is no gateway to replace */
 function findPredecessor(place: Place, takeOver: boolean, inUse: PortInUseError): Predecessor {
   const { primaries, orphans, strangers } = whoListens(place);
   const isLeft = primaries.length === 0 && orphans.length > 0 && strangers.length === 0;
@@ -187,14 +193,17 @@ function findPredecessor(place: Place, takeOver: boolean, inUse: PortInUseError)
 }
 
 interface Place {
-  /** Of an interface. */
+  /** Address of an interface. */
   readonly address: string;
   readonly port: number;
-  /** Lets others take the place over. */
+  /** Lets other gateways take over the place. */
   readonly release: () => void;
 }
 
-/** Process ids may go to other processes: whoever is signalled is found anew. */
+/**
+ * Creates the functions that end a predecessor. Process ids may be reused, so the listeners are looked up again before
+ * each signal.
+ */
 function createDismissal(place: Place, pid: number | null): Pick<Predecessor, 'dismiss' | 'killDeaf'> {
   let told: readonly number[] = [];
   return {
@@ -213,7 +222,7 @@ function createDismissal(place: Place, pid: number | null): Pick<Predecessor, 'd
   };
 }
 
-/** @returns whether the process was there */
+/** @returns whether the process exists */
 function signal(pid: number, name: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, name);
@@ -222,9 +231,9 @@ function signal(pid: number, name: NodeJS.Signals): boolean {
   }
 }
 
-/** Who listens on an address, except for the workers of this process. */
+/** The processes that listen on an address, except for the workers of this process. */
 interface Listening {
-  /** Primaries of gateways whose workers do. */
+  /** Primaries of gateways whose workers listen. */
   readonly primaries: readonly number[];
   /** Workers whose primary has died. */
   readonly orphans: readonly number[];
@@ -239,7 +248,7 @@ function whoListens({ address, port }: Pick<Place, 'address' | 'port'>): Listeni
     const parent = parentOf(pid);
     const primary = namedPrimaryOf(pid);
     if (primary === null || !isOwn(pid)) strangers.push(pid);
-    // The system gives a process whose parent has died to another one.
+    // The kernel assigns an orphaned process to another parent.
     else if (innerPidOf(parent) === primary) primaries.add(parent);
     else orphans.push(pid);
   }
@@ -247,16 +256,16 @@ function whoListens({ address, port }: Pick<Place, 'address' | 'port'>): Listeni
   return { primaries: [...primaries], orphans, strangers };
 }
 
-/** The process id by which the primary of a worker knows itself; null for what is no worker. */
+/** Process id of a worker's primary, in the primary's own namespace. Null if the process is not a worker. */
 function namedPrimaryOf(pid: number): number | null {
   const [, , mark, primary] = argumentsOf(pid);
   return mark === workerMark ? Number(primary) : null;
 }
 
 /**
- * Lets one process at a time take a place over: of two, each would take the other for the newer one. The name is in the
- * kernel's abstract namespace (unix(7)), so that it goes with its process. Any user may have the name there: who is not
- * ours keeps nobody out.
+ * Lets one process at a time take over a place. Otherwise each of two would treat the other as the newer one. The lock
+ * is a name in the kernel's abstract namespace (unix(7)), so it ends with its process. Any user can bind that name
+ * there, so a holder of another user does not block the lock.
  */
 function lockTakeOver(authority: string): Promise<() => void> {
   const name = `model-gateway/${authority}`;

@@ -22,79 +22,85 @@ import { Rounds } from './rounds.js';
 const module = fileURLToPath(new URL('../worker.js', import.meta.url));
 
 interface WorkersOptions {
-  /** How many workers there are until `apply` says otherwise. */
+  /** Number of workers until the first `apply`. */
   readonly count: number;
   readonly host: string;
   readonly port: number;
-  /** Bytes of a request's head that a worker accepts; uWS reads it from the environment, once. */
+  /** Largest request head that a worker accepts, in bytes. uWS reads it from the environment, once. */
   readonly headerBytes: number;
   readonly log: Logger;
-  /** A worker began or ceased to serve: these process ids do now. */
+  /** Called when a worker starts or stops serving, with the process ids of those that serve now. */
   onChange(serving: readonly number[]): void;
-  /** A worker is about to be told to start: what it is told until this resolves, it knows before it listens. */
+  /**
+   * Called before a worker is sent its start order. Messages sent to it before the promise resolves arrive before that
+   * order.
+   */
   onStart(child: ChildProcess): Promise<void>;
-  /** A worker is gone, with all that it held; `isPlanned` when it was to end, or another has its place. */
+  /** Called when a worker has exited. `isPlanned` if it was draining or the pool is. */
   onGone(child: ChildProcess, isPlanned: boolean): void;
-  /** What a worker tells that is not of its life. */
+  /** Called with messages of a worker that do not concern its lifecycle. */
   onNews(child: ChildProcess, news: WorkerNews): void;
-  /** A mistake of ours: what is noted here of the workers may no longer be true. */
+  /** Called on an internal error. The pool's state may no longer match its workers. */
   onFault(where: FaultPlace, fault: unknown): void;
   onGivenUp(reason: string): void;
 }
 
 /**
- * A worker is killed so long after the limit of its drain: until then it ends by itself, tells its clients, and writes down
- * what these have used.
+ * Time between the limit of a worker's drain and SIGKILL. A worker uses it to end on its own, notify its clients and
+ * record their usage.
  */
 const lastWordsMs = 4000;
-/** Longest wait for a successor. */
+/** Longest wait for a successor to serve. */
 const startMs = 30_000;
-/** Longest wait for workers to cease to listen. */
+/** Longest wait for workers to stop listening. */
 const stopMs = 5000;
-/** Workers of one place that still drain; the oldest is cut when there are more. */
+/** Most draining workers in one place. If there are more, the oldest is ended. */
 const mostLeaving = 4;
 
-/** What a worker's snapshot is built from. */
+/** Input of a worker's snapshot. */
 interface RunningConfig {
   readonly config: ResolvedConfig;
   readonly simulatorUrl: string | null;
 }
 
-/** What is to be done with a config that was told. */
+/** The order that follows the parts of a config. */
 type ConfigOrder = OrderOf<'start' | 'reload'>;
 
-/** Forks the workers at once, while the config or the simulator may still be on their way, and keeps them running. */
+/** Forks the workers immediately, before the config or the simulator is ready, and keeps them running. */
 export class WorkerPool {
   readonly #options: WorkersOptions;
   readonly #log: Logger;
   readonly #waiting = new Set<ChildProcess>();
-  /** The config that each was told last, or is being told. */
+  /** The config last sent to each worker, or being sent. */
   readonly #told = new WeakMap<ChildProcess, ResolvedConfig>();
-  /** Over when each was told all of it. */
+  /** Resolves when everything queued for a worker has been sent. */
   readonly #telling = new WeakMap<ChildProcess, Promise<void>>();
   readonly #started = new Set<ChildProcess>();
   readonly #serving = new Set<ChildProcess>();
-  /** They drain on their own, and others have their places. */
+  /** Workers that drain. Others have taken their places, or the places are gone. */
   readonly #leaving = new Set<ChildProcess>();
   readonly #places: KeptProcess[];
-  /** Places that were given up, since there are to be fewer workers; some worker of theirs may still drain. */
+  /** Places that were closed because fewer workers are wanted. Their last workers may still drain. */
   readonly #closed = new Set<KeptProcess>();
   #current: RunningConfig | null = null;
-  /** What all workers were started with that they cannot change. */
+  /**
+   * The settings that all workers were started with and cannot change. Empty while they differ between workers, null
+   * before the start.
+   */
   #startedWith: string | null = null;
   #headerBytes: number;
-  /** How many workers there are to be. */
+  /** Number of workers wanted. */
   #count: number;
   #isDraining = false;
-  /** While a config is prepared, workers that become ready are not started. */
+  /** Set while a config is prepared: workers that become ready wait. */
   #holdsStarts = false;
   #onAllGone: (() => void) | null = null;
   readonly #conditions = createConditions();
-  /** Each answers why it has not put a config in force, or null. */
+  /** The answer is why a worker did not apply a config, or null. */
   readonly #reloads = new Rounds<ChildProcess, string | null>();
   readonly #stops = new Rounds<ChildProcess, null>();
   #graceMs: number = graceMs.replaced;
-  // A worker that hangs keeps its share of new connections for as long as it has its port, and would answer none of them.
+  // A hanging worker keeps its share of new connections as long as it holds its port, and answers none of them.
   readonly #heartbeats = watchHeartbeats<ChildProcess>(
     (child) => {
       this.#log.error({ worker: child.pid }, 'worker hangs: killing and replacing it');
@@ -113,13 +119,13 @@ export class WorkerPool {
   }
 
   /**
-   * Sets how many workers there are and what they run with, starts those that wait for it, and sends it to those that
-   * run. Where something changes that a worker takes up only when it starts, all are replaced, one after another: the
-   * successor serves before the one before it drains.
-   * @param prepare is done first. A worker that becomes ready meanwhile starts after it: with the config before, it would ask
-   * for limits that the primary does not have any more
-   * @returns resolves when all have it in force, or with the reason why some that were to be replaced were not
-   * @throws Error when a worker cannot put it in force: then all have in force what they had before
+   * Sets the number of workers and their config. Starts the waiting workers and sends the config to the running ones.
+   * If a setting changes that a worker reads only at its start, all workers are replaced, one after another. A
+   * successor serves before its predecessor drains.
+   * @param prepare runs first. A worker that becomes ready meanwhile starts after it. With the previous config it would
+   * request limits that the primary no longer has.
+   * @returns null when all workers have applied it, or the reason why some of them were not replaced
+   * @throws Error if a worker cannot apply it. All workers then have the previous config.
    */
   async apply(
     { config, simulatorUrl }: RunningConfig,
@@ -136,7 +142,7 @@ export class WorkerPool {
     this.#count = count;
     this.#resize(count);
     if (before !== null && next !== before) {
-      // Until all have been replaced, what the workers were started with differs from one to the next.
+      // Until all have been replaced, the start settings differ between workers.
       this.#startedWith = '';
       const problem = await this.#replaceAll();
       if (problem !== null) return problem;
@@ -149,7 +155,10 @@ export class WorkerPool {
     return problems.find((problem) => problem !== null) ?? null;
   }
 
-  /** Tells every worker that serves or drains. @returns to whom it was told */
+  /**
+   * Sends an order to every worker that serves or drains.
+   * @returns the workers it was sent to
+   */
   tellAll(order: WorkerOrder): readonly ChildProcess[] {
     const heard = [...this.#started, ...this.#leaving].filter((child) => child.connected);
     for (const child of heard) tell(child, order);
@@ -157,8 +166,8 @@ export class WorkerPool {
   }
 
   /**
-   * Lets requests in flight end, for at most `limitMs`, and waits until every worker is gone.
-   * @param isReplaced another gateway serves the port, so that there is time for clients to go there
+   * Lets requests in flight end, for at most `limitMs`, and waits until every worker has exited.
+   * @param isReplaced another gateway serves the port, so clients have time to reconnect to it
    */
   async drain(limitMs: number, isReplaced: boolean): Promise<void> {
     this.#isDraining = true;
@@ -170,7 +179,7 @@ export class WorkerPool {
     });
     if (!isReplaced) this.#graceMs = graceMs.atEnd;
     const takers = this.#running().filter((child) => this.#started.has(child) || this.#leaving.has(child));
-    // The others never took a connection, and may not listen to orders yet.
+    // The others never accepted a connection, and may not read orders yet.
     for (const child of this.#running()) if (!takers.includes(child)) child.kill('SIGKILL');
     await this.#drainTogether(takers);
     const timer = setTimeout(() => {
@@ -185,7 +194,7 @@ export class WorkerPool {
     clearInterval(this.#looking);
   }
 
-  /** Gives clients no more time during a drain than at the end of a gateway. */
+  /** Shortens the grace period of a drain to that of a gateway that ends. */
   hasten(): void {
     this.#graceMs = graceMs.atEnd;
     this.#tellToDrain(this.#running());
@@ -196,13 +205,13 @@ export class WorkerPool {
     for (const child of this.#running()) child.kill('SIGKILL');
   }
 
-  /** Lets those that serve or drain go on without this process, which is about to end. */
+  /** Lets workers that serve or drain continue without this process, which is about to exit. */
   orphan(): void {
     clearInterval(this.#looking);
     for (const place of this.#places) place.release();
     for (const child of this.#running()) {
       disown(child);
-      // The end of this process waits for nobody's answer.
+      // The exit of this process does not wait for an answer.
       this.#stops.onGone(child);
     }
     this.#onAllGone?.();
@@ -283,7 +292,10 @@ export class WorkerPool {
     this.#conditions.changed();
   }
 
-  /** A worker that became ready meanwhile starts with the config that follows; where `prepare` fails, at once with the present one. */
+  /**
+   * Runs `prepare`. A worker that becomes ready meanwhile starts with the next config, or with the present one if
+   * `prepare` fails.
+   */
   async #withoutStarts(prepare: () => Promise<void>): Promise<void> {
     this.#holdsStarts = true;
     try {
@@ -317,15 +329,15 @@ export class WorkerPool {
     if (served) this.#changed();
   }
 
-  /** Takes a worker out of its place, as there is another in it or there is to be none: it is to drain. */
+  /** Removes a worker from its place because another has taken it or it is closed. The worker is to drain. */
   #retire(place: KeptProcess, child: ChildProcess): void {
     this.#forget(child);
     this.#leave(place, child);
   }
 
   /**
-   * Clients that are told to leave come back at once, and the system resets those that wait for a listener when it is
-   * closed: so no worker tells its clients before all of these have ceased to listen.
+   * Drains several workers. Clients reconnect immediately when their connection ends, and the kernel resets connections
+   * that wait for a listener when it closes. Therefore all workers stop listening before any of them drains.
    */
   async #drainTogether(children: readonly ChildProcess[]): Promise<void> {
     await this.#stops.begin((number) => {
@@ -375,7 +387,10 @@ export class WorkerPool {
     return place.running().some((child) => this.#serving.has(child));
   }
 
-  /** @returns why no worker came to serve in a place, or null */
+  /**
+   * Waits until a worker serves in a place.
+   * @returns why none does, or null
+   */
   async #awaitServed(place: KeptProcess, condition: () => boolean): Promise<string | null> {
     const isOver = (): boolean => this.#isDraining || this.#closed.has(place) || condition();
     await this.#conditions.until(() => isOver() || place.problem !== null, startMs);
@@ -397,9 +412,9 @@ export class WorkerPool {
   }
 
   /**
-   * Sends a config to the workers that run, and waits until all of them have it in force.
-   * @throws Error when one of them has not: then all have been sent the one before, since two at once would let in
-   * whatever either of them does
+   * Sends a config to the running workers and waits until all of them have applied it.
+   * @throws Error if one of them cannot apply it. All are then sent the previous config: two configs at once would
+   * permit everything that either of them permits.
    */
   async #spread(next: RunningConfig): Promise<void> {
     const before = this.#current;
@@ -417,7 +432,7 @@ export class WorkerPool {
     this.#current = next;
     const { config, simulatorUrl } = next;
     const answered = this.#reloads.begin((number) => {
-      // Nearly always all have been told the same.
+      // Nearly always all workers have the same config.
       const changes = new Map<ResolvedConfig, Promise<ConfigChange>>();
       for (const child of this.#started) {
         const before = this.#told.get(child) ?? config;
@@ -432,7 +447,10 @@ export class WorkerPool {
     return answered;
   }
 
-  /** Tells a worker how its config changes, part by part, and then what to do with it: after all that it was told of configs before. */
+  /**
+   * Sends a worker the parts of a config change and then the order. Queued behind all config changes sent to it
+   * earlier.
+   */
   #tellInTurn(child: ChildProcess, change: Promise<ConfigChange>, order: ConfigOrder): void {
     const before = this.#telling.get(child);
     const work = async (): Promise<void> => {
@@ -450,12 +468,12 @@ function changeFrom(before: ResolvedConfig | null, next: ResolvedConfig): Promis
   return inSlices(configChange(before, next));
 }
 
-/** A worker that does not serve yet keeps nobody waiting: it is sent its config in larger turns. */
+/** Parts for each turn of the event loop. A worker that does not serve yet has no clients, so it can be sent more. */
 const partsOfTurn = { start: 8, reload: 1 } as const;
 
 /**
- * Sends one part or a few in each turn of the event loop, each once the one before has left: a worker reads at once whatever
- * has gathered in the channel.
+ * Sends the parts in several turns of the event loop, each after the previous one has been written. A worker reads
+ * everything that has accumulated in the channel in one turn.
  */
 async function tellChange(child: ChildProcess, change: ConfigChange, order: ConfigOrder): Promise<void> {
   let left = 0;
@@ -468,49 +486,49 @@ async function tellChange(child: ChildProcess, change: ConfigChange, order: Conf
   tell(child, order);
 }
 
-/** What a worker takes up only when it starts, as text that differs when any of it does. */
+/** Serializes the settings that a worker reads only at its start, to compare them. */
 function startSettings({ listen, limits, sockets }: ResolvedConfig): string {
   return JSON.stringify([listen.tls, limits.headerBytes, sockets.idleMs, sockets.messageBytes]);
 }
 
-/** V8 starts so many unless it is told otherwise. */
+/** V8's default. */
 const usualThreads = 4;
 
 /**
- * Threads that collect garbage and compile beside a worker's own, on the cores that all workers share. While a large heap
- * is marked, all of them run for as long as that takes, and each has the same part of a core as the worker: with four on
- * one core the worker had a fifth of it, for half a second with 100,000 keys; with one it has half.
+ * Number of V8 background threads of each worker, for garbage collection and compilation. They share the cores with all
+ * workers. While a large heap is marked, all of them run, each with the same part of a core as the worker. With four
+ * threads on one core, the worker had a fifth of it, for half a second with 100,000 keys. With one thread it has half.
  */
 export function backgroundThreads(cores: number, workers: number): number {
   return Math.max(1, Math.min(usualThreads, Math.floor(cores / workers)));
 }
 
 /**
- * What must be set before a worker's process starts.
- * @param headerBytes of a request's head that it accepts; uWS reads it from the environment, once
+ * Environment of a worker's process.
+ * @param headerBytes largest request head that it accepts. uWS reads it from the environment, once.
  */
 function workerEnvironment(headerBytes: number, workers: number): NodeJS.ProcessEnv {
   const { NODE_OPTIONS: options = '' } = process.env;
   return {
-    // glibc raises this threshold with the first large block that is freed, and then keeps large request bodies in
-    // its heap: a worker stayed at 290 MB after a peak of 310, instead of going back to 70.
+    // glibc raises this threshold when the first large block is freed, and then keeps large request bodies in its heap.
+    // A worker stayed at 290 MB after a peak of 310 MB, instead of returning to 70 MB.
     MALLOC_MMAP_THRESHOLD_: '131072',
     ...process.env,
     UWS_HTTP_MAX_HEADERS_SIZE: String(headerBytes),
-    // Of options that come twice the last one holds.
+    // If an option occurs twice, the last one applies.
     NODE_OPTIONS: `--v8-pool-size=${backgroundThreads(availableParallelism(), workers)} ${options}`.trim(),
   };
 }
 
-/** Lets conditions be waited for that are looked at whenever something changes. */
+/** Lets callers wait for conditions that are checked whenever something changes. */
 export function createConditions() {
   const looks = new Set<() => void>();
   return {
-    /** Something has changed that a condition may look at. */
+    /** Checks all conditions again. */
     changed(): void {
       for (const look of [...looks]) look();
     },
-    /** @returns whether the condition came true, or false when it did not within `ms` */
+    /** @returns true when the condition holds, false if it does not within `ms` */
     until(condition: () => boolean, ms: number): Promise<boolean> {
       if (condition()) return Promise.resolve(true);
       return new Promise((resolve) => {

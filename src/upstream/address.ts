@@ -2,17 +2,17 @@ import { lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 
 /*
- * By hand, since `net.BlockList` knows the mapped form of an IPv4 address alone: 127.0.0.1 by NAT64 or 6to4 passes a list
- * that has 127.0.0.0/8.
+ * Not built on `net.BlockList`, which only knows the mapped form of an IPv4 address: 127.0.0.1 in its NAT64 or 6to4
+ * form passes a list that contains 127.0.0.0/8.
  */
 
-/** First bits of IPv4 addresses that are not public (IANA's registry of special-purpose addresses, and multicast). */
+/** Prefixes of IPv4 addresses that are not public (IANA's registry of special-purpose addresses, and multicast). */
 const closed4: readonly (readonly [string, number])[] = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
   ['100.64.0.0', 10],
   ['127.0.0.0', 8],
-  // Azure's host, on every machine of theirs.
+  // Azure's host, reachable from every machine there.
   ['168.63.129.16', 32],
   ['169.254.0.0', 16],
   ['172.16.0.0', 12],
@@ -26,14 +26,17 @@ const closed4: readonly (readonly [string, number])[] = [
   ['224.0.0.0', 3],
 ];
 
-/** Parts of 2000::/3, the one block of public IPv6 addresses, that are not public: RFC 2928, 3849 and 9637. */
+/** Prefixes within 2000::/3, the only block of public IPv6 addresses, that are not public: RFC 2928, 3849 and 9637. */
 const closed6: readonly (readonly [string, number])[] = [
   ['2001::', 23],
   ['2001:db8::', 32],
   ['3fff::', 20],
 ];
 
-/** Blocks whose addresses hold an IPv4 address, and at which byte (RFC 4291 section 2.5.5.2, RFC 6052, RFC 3056). */
+/**
+ * Blocks whose addresses contain an IPv4 address, and the byte at which it begins (RFC 4291 section 2.5.5.2, RFC 6052,
+ * RFC 3056).
+ */
 const carriers: readonly (readonly [string, number, number])[] = [
   ['::ffff:0:0', 96, 12],
   ['64:ff9b::', 96, 12],
@@ -52,9 +55,9 @@ const moreCarriers = (
 ).map(([address, bits, at]) => ({ bytes: bytes6(address), bits, at }));
 
 /**
- * Whether an address belongs to a host of the public internet: not private, shared (CGNAT), loopback, link-local,
- * multicast, reserved for documentation or tests, nor an IPv6 form of such an IPv4 address.
- * @param address in the notation of a resolver; anything else, and an address with a zone, is not public
+ * Whether an address is on the public internet: not private, shared (CGNAT), loopback, link-local, multicast, reserved
+ * for documentation or tests, nor an IPv6 form of such an IPv4 address.
+ * @param address in a resolver's notation; anything else, and an address with a zone, is not public
  */
 export function isPublicAddress(address: string): boolean {
   switch (isIP(address)) {
@@ -70,32 +73,32 @@ export function isPublicAddress(address: string): boolean {
 const privateEndings = ['.localhost', '.local', '.internal'];
 
 /**
- * Whether a name is of the own host (RFC 6761 section 6.3), the local network (RFC 6762 section 3) or a private one, as
- * far as the name itself tells.
- * @param name lower-case, without a dot at its end
+ * Whether a name by itself denotes this host (RFC 6761 section 6.3), the local network (RFC 6762 section 3) or a
+ * private network.
+ * @param name lower-case, without a trailing dot
  */
 export function isPrivateName(name: string): boolean {
   return !name.includes('.') || privateEndings.some((ending) => name.endsWith(ending));
 }
 
-/** The bytes of an address without a zone: 4 or 16. */
+/** Returns the 4 or 16 bytes of an address without a zone. */
 export function addressBytes(address: string): Uint8Array {
   return isIP(address) === 4 ? bytes4(address) : bytes6(address);
 }
 
 /**
- * The IPv4 address that one of IPv6 stands for, or null: what `carriers` names, the local form of NAT64 (RFC 8215) and
- * the old compatible one (RFC 4291 section 2.5.5.1).
+ * Returns the IPv4 address within an IPv6 address, or null: for the blocks of `carriers`, the local form of NAT64 (RFC
+ * 8215) and the deprecated compatible form (RFC 4291 section 2.5.5.1).
  */
 export function carriedAddress(bytes: Uint8Array): Uint8Array | null {
   const carrier = [...carrierBlocks, ...moreCarriers].find((block) => begins(bytes, block.bytes, block.bits));
   return carrier === undefined ? null : bytes.subarray(carrier.at, carrier.at + 4);
 }
 
-/** Whether an address has the first bits of another of its length. */
+/** Whether an address shares its first bits with another of the same length. */
 export const sharesBits = begins;
 
-/** Why a lookup gave no address: there is none, or one that may not be used. */
+/** Error of a lookup: the name has no address, or one that may not be used. */
 export class LookupError extends Error {}
 
 /** Looks up every address of a name, like `dns.lookup` with `all`. */
@@ -108,12 +111,12 @@ export type Resolver = (
   ) => void,
 ) => void;
 
-/** The system's own, which knows `/etc/hosts`. */
+/** The system's resolver, which reads `/etc/hosts`. */
 export const systemResolver: Resolver = (name, options, done) => systemLookup(name, options, done);
 
 /**
- * Makes a lookup for sockets that refuses a name as soon as one of its addresses may not be used. A socket connects to
- * what its lookup gave, so a name that resolves differently the next moment changes nothing.
+ * Creates a lookup for sockets that refuses a name if any of its addresses may not be used. Since a socket connects to
+ * an address from its own lookup, a name that resolves differently a moment later has no effect.
  */
 export function checkedLookup(resolve: Resolver, allows: (address: string) => boolean): LookupFunction {
   return (name, options, done) => {

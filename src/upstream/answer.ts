@@ -1,8 +1,8 @@
-/** Reads the bytes of one answer: its head, then its body by the framing of RFC 9112 section 6.3. No I/O. */
+/** Parses one answer: its head, then its body by the framing of RFC 9112 section 6.3. No I/O. */
 import { ChunkedState, decodeChunked } from '../wire/chunked.js';
 import { asksToClose, initialOf, isBodyless, maxHeadBytes, textBytes, tokenBytes } from '../wire/head.js';
 
-/** More interim answers (1xx) than this before the answer itself are refused. */
+/** Maximum number of interim answers (1xx) before the final one. */
 const maxInterim = 10;
 
 const tab = 0x09;
@@ -15,7 +15,7 @@ const zero = 0x30;
 type BodyKind = 'length' | 'chunked' | 'close';
 
 export class AnswerReader {
-  /** Offset of the first byte that the last successful `readHead` did not use. */
+  /** Offset of the first byte that the last successful `readHead` did not consume. */
   next = 0;
   /** Offset of the payload that the last `readBody` found. */
   payloadStart = 0;
@@ -39,7 +39,7 @@ export class AnswerReader {
   /**
    * Prepares for the next answer.
    * @param toHead true when the request is a HEAD
-   * @param mayUpgrade true when the request asks for another protocol: 101 is an answer then
+   * @param mayUpgrade true when the request asks for another protocol, so that 101 is a final answer
    */
   begin(toHead: boolean, mayUpgrade = false): void {
     this.next = 0;
@@ -57,8 +57,8 @@ export class AnswerReader {
   }
 
   /**
-   * Reads on in the head, skipping interim answers.
-   * @returns the head once it is complete; null while it is not, or when it is refused (`problem` is set).
+   * Continues to parse the head, skipping interim answers.
+   * @returns the head once it is complete; null until then, or when it is refused (`problem` is set)
    */
   readHead(buffer: Buffer, end: number): ParsedHead | null {
     let at = 0;
@@ -80,15 +80,15 @@ export class AnswerReader {
         return head;
       }
       if (head.status === 101) return this.#refuse('switch of protocols that was not asked for');
-      // HTTP/1.0 knows none, and nothing can follow one that closes.
+      // HTTP/1.0 has no interim answers, and nothing can follow one that closes the connection.
       if (!head.reusable) return this.#refuse('interim answer on a connection that closes');
       if (++this.#interim > maxInterim) return this.#refuse('too many interim answers');
     }
   }
 
   /**
-   * Reads on in the body; chunks are moved together inside the buffer.
-   * @returns the number of payload bytes, which begin at `payloadStart`, or -1 when the body is malformed.
+   * Continues to parse the body. The data of chunks is moved together inside the buffer.
+   * @returns the number of payload bytes, which begin at `payloadStart`, or -1 when the body is malformed
    */
   readBody(buffer: Buffer, start: number, end: number): number {
     const available = end - start;
@@ -119,7 +119,7 @@ export class AnswerReader {
     }
   }
 
-  /** The peer has ended its side. @returns true when that completes the answer. */
+  /** Called when the peer has ended its side. @returns true when that completes the answer */
   endOfStream(): boolean {
     if (this.#kind === 'close') this.done = true;
     return this.done;
@@ -145,13 +145,14 @@ export class AnswerReader {
   }
 
   /**
-   * Adds bytes to a head begun in an earlier read. Its `end` counts from the start of `partial`; the bytes after it
-   * are read from `buffer`, not from here.
+   * Adds bytes to a head that began in an earlier read. Its `end` is an offset in `partial`; the bytes after the head
+   * are read from `buffer`, not from `partial`.
    */
   #continueHead(partial: Buffer, buffer: Buffer, start: number, end: number): ParsedHead | string | null {
     const before = this.#partialLength;
     const length = before + buffer.copy(partial, before, start, end);
-    // Only a new line feed can complete a line: a head that comes byte by byte is not read again for every byte.
+    // Only a line feed can complete a line. This keeps a head that arrives byte by byte from being parsed for every
+    // byte.
     const feed = partial.indexOf(lf, before);
     const worth = (feed !== -1 && feed < length) || length === maxHeadBytes;
     const head = worth ? parseHead(partial, 0, length, this.#toHead) : null;
@@ -165,19 +166,22 @@ export class AnswerReader {
   }
 }
 
-/** A head with more field lines than this is refused. */
+/** Maximum number of field lines in a head. */
 export const maxFields = 100;
 
-/** The head of an answer. Names are lower-case; values have no white space around them. */
+/** The head of an answer. Names are lower-case, and values have no surrounding white space. */
 export class ParsedHead {
   status = 0;
   /** Minor version: 0 or 1. */
   minor = 1;
-  /** Its field lines as they came, until somebody asks for `fields`: most answers have none that anybody wants. */
+  /** The field lines as received. They are parsed when `fields` is first read, which most answers never need. */
   lines = '';
-  /** See `mayHave`; until they are known, those of all names. Fields that govern have members of their own, and count for none. */
+  /**
+   * Initial letters of the field names, for `mayHave`; all letters until the head is parsed. Governing fields have
+   * members of their own and are not included.
+   */
   initials = -1;
-  /** Length of the body where the framing says it (0 for answers that have none), else -1. */
+  /** Length of the body if the framing gives it (0 for answers without a body), else -1. */
   contentLength = -1;
   /** True when the body is chunked. */
   chunked = false;
@@ -185,7 +189,7 @@ export class ParsedHead {
   reusable = true;
   /** `timeout` of the `keep-alive` field in seconds, or -1. */
   keepAliveSeconds = -1;
-  /** Value of the only `content-encoding` field, lower-case, or null; empty when there are several fields. */
+  /** Value of the `content-encoding` field, lower-case, or null; empty when there are several such fields. */
   contentCoding: string | null = null;
   /** First value of `content-type`, or null. */
   contentType: string | null = null;
@@ -199,7 +203,10 @@ export class ParsedHead {
     return this.#fields;
   }
 
-  /** Whether a name of a field that does not govern may begin with one of these letters. @param initials as `initialsOf` gives them */
+  /**
+   * Whether the name of a field that is not governing may begin with one of these letters.
+   * @param initials as returned by `initialsOf`
+   */
   mayHave(initials: number): boolean {
     return (this.initials & initials) !== 0;
   }
@@ -216,7 +223,7 @@ export class ParsedHead {
 
 const protocolName = Buffer.from('HTTP/1.');
 
-/** Cuts field lines that `readFields` has found good. */
+/** Splits field lines that `readFields` has validated. */
 function cutFields(lines: string): string[] {
   const fields: string[] = [];
   for (let at = 0; at < lines.length; ) {
@@ -238,11 +245,11 @@ function isBlank(byte: number | undefined): boolean {
 }
 
 /**
- * Reads a response head from `buffer[start, end)`, where a byte beyond `end` may be anything.
- * Complete lines are checked even while the head is incomplete, so that a peer that speaks another protocol is
- * found out at once.
- * @param toHead true when the request was a HEAD, whose answer has no body whatever its fields say.
- * @returns the head; null when more bytes are needed; or, for a head that is refused, the reason.
+ * Parses a response head from `buffer[start, end)`. Bytes beyond `end` may have any value.
+ * Complete lines are checked even while the head is incomplete, so that a peer that speaks another protocol is detected
+ * immediately.
+ * @param toHead true when the request was a HEAD, whose answer has no body whatever its fields say
+ * @returns the head; null when more bytes are needed; or the reason why the head is refused
  */
 export function parseHead(
   buffer: Buffer,
@@ -251,13 +258,13 @@ export function parseHead(
   toHead: boolean,
 ): ParsedHead | string | null {
   const limit = Math.min(end, start + maxHeadBytes);
-  // A head that is whole ends before any line of its body: it need not be looked for.
+  // The end of the last complete line. It may lie in the body: a complete head ends before it.
   const stop = buffer.lastIndexOf(lf, limit - 1) + 1;
   const unfinished = limit - start === maxHeadBytes ? 'head too large' : null;
   if (limit === start) return unfinished;
 
   let at = start;
-  // Bytes of something else may have no line feed: they are not waited for until there are too many of them.
+  // Another protocol may send no line feed. Checking the first bytes avoids waiting until the head is too large.
   for (let i = 0; i < protocolName.length && at < limit; i++, at++) {
     if (buffer[at] !== protocolName[i]) return 'not an HTTP/1 status line';
   }
@@ -275,7 +282,7 @@ export function parseHead(
   }
   if (status < 100) return 'malformed status code';
   head.status = status;
-  // The space after the code belongs to the grammar, but servers without a reason phrase leave it out.
+  // The grammar requires the space after the code, but servers without a reason phrase omit it.
   if (buffer[at] === space) {
     at++;
     while (textBytes[buffer[at] as number] === 1) at++;
@@ -286,8 +293,8 @@ export function parseHead(
 }
 
 /**
- * Every range that gets here ends with a line feed, which stops all the inner loops: no bounds checks in them. Only the
- * fields that govern the connection and the body are cut out.
+ * Parses field lines. The range always ends with a line feed, which stops the inner loops: they need no bounds checks.
+ * Only the values of governing fields are extracted.
  */
 function readFields(
   head: ParsedHead,
@@ -322,8 +329,8 @@ function readFields(
     const name = governingName(buffer, nameStart, nameEnd);
     if (name === null) initials |= initialOf(buffer[nameStart] as number);
     else {
-      // A tab is white space here as well (RFC 9110 section 5.6.3), but llhttp takes it for a part of these two: what
-      // two parsers frame differently is refused.
+      // A tab is white space here as well (RFC 9110 section 5.6.3), but llhttp treats it as part of the value of these
+      // two fields. An answer that two parsers frame differently is refused.
       if (valueEnd < at && governsFraming(name) && buffer.subarray(valueEnd, at).includes(tab))
         return 'tab after a framing field';
       const problem =
@@ -337,7 +344,7 @@ function readFields(
   return null;
 }
 
-/** Fields that govern the connection and the body, and the type. */
+/** The governing fields: those that determine the connection and the framing, coding and type of the body. */
 const governing = [
   'connection',
   'keep-alive',
@@ -363,7 +370,7 @@ function byLength<Text extends string>(texts: readonly Text[]): readonly (readon
 }
 
 const governingNames = byLength(governing);
-/** Values that come again and again: without a string of its own for each head they are compared in no time. */
+/** Frequent values. Sharing one string for each saves an allocation per head and makes comparisons fast. */
 const usualValues = byLength([
   'close',
   'keep-alive',
@@ -376,14 +383,14 @@ const usualValues = byLength([
 
 const noValues: readonly Spelled[] = [];
 
-/** The name of a field that governs, whatever its case; null for any other. */
+/** Returns the name of a governing field, ignoring case; null for any other field. */
 function governingName(buffer: Buffer, start: number, end: number): GoverningName | null {
   const length = end - start;
   if (length >= governingNames.length) return null;
   const names = governingNames[length] as readonly Spelled<GoverningName>[];
   next: for (let i = 0; i < names.length; i++) {
     const { text, bytes } = names[i] as Spelled<GoverningName>;
-    // Of all bytes of a token only the letters have another that differs from them in this bit.
+    // Among the bytes of a token, only letters have a counterpart that differs in this bit alone.
     for (let j = 0; j < length; j++) if (((buffer[start + j] as number) | 0x20) !== bytes[j]) continue next;
     return text;
   }
@@ -405,7 +412,7 @@ function governsFraming(name: GoverningName): boolean {
   return name === 'content-length' || name === 'transfer-encoding';
 }
 
-/** Takes note of a field that governs. @returns why the head is refused, or null */
+/** Records a governing field. @returns why the head is refused, or null */
 function heed(
   head: ParsedHead,
   name: Exclude<GoverningName, 'content-length'>,
@@ -433,14 +440,14 @@ function heed(
   }
 }
 
-/** The same for the length of the body, -1 where that is none. */
+/** Records the length of the body, where -1 stands for an invalid one. @returns why the head is refused, or null */
 function heedLength(head: ParsedHead, length: number): string | null {
   if (head.contentLength !== -1) return 'repeated content-length';
   head.contentLength = length;
   return length === -1 ? 'malformed content-length' : null;
 }
 
-/** RFC 9112 section 6.3: how the body of this answer ends. */
+/** Determines how the body ends (RFC 9112 section 6.3). */
 function settle(head: ParsedHead, toHead: boolean): ParsedHead | string {
   if (head.chunked && head.contentLength !== -1) return 'transfer-encoding together with content-length';
   if (head.minor === 0) head.reusable = false;
@@ -448,13 +455,13 @@ function settle(head: ParsedHead, toHead: boolean): ParsedHead | string {
     head.contentLength = 0;
     head.chunked = false;
   } else if (!head.chunked && head.contentLength === -1) {
-    // Only the end of the connection ends such a body.
+    // Such a body ends with the connection.
     head.reusable = false;
   }
   return head;
 }
 
-/** The number that decimal digits stand for, or -1 when they are none or not exact as a double. */
+/** Parses decimal digits. Returns -1 for anything else, and for numbers that are not exact as a double. */
 function decimalAt(bytes: Uint8Array, start: number, end: number): number {
   if (start === end) return -1;
   let number = 0;

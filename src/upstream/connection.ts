@@ -1,5 +1,5 @@
 /**
- * One connection to an upstream: one request at a time, any number in turn.
+ * One connection to an upstream. It carries one request at a time, and any number in sequence.
  *
  *   connecting ──► busy ◄──► idle
  *        └──────────┴─────────┴──► closed
@@ -19,14 +19,14 @@ import { Timed, type TimerWheel } from './timers.js';
 import type { RequestSink, RequestWriter } from './write.js';
 
 /**
- * Bytes taken from the kernel by one read of a plain connection. Twice as many make a large file a little faster still,
- * but what a slow client leaves of a read is kept for it.
+ * Bytes per read of a plain connection. Twice the size would transfer a large file slightly faster, but what a slow
+ * client has not taken of a read stays in memory.
  */
 const readBufferBytes = 128 * 1024;
-/** The same for TLS, which gives one record of 16 KB at a time (RFC 8446 section 5.1). */
+/** Bytes per read of a TLS connection, which delivers one record of 16 KB at a time (RFC 8446 section 5.1). */
 const secureReadBufferBytes = 64 * 1024;
 
-/** How all connections of a client are read. */
+/** Creates the read buffers that all connections of a client use. */
 export function createReading(): Reading {
   return { sharedBuffer: Buffer.allocUnsafeSlow(readBufferBytes), ownBytes: secureReadBufferBytes };
 }
@@ -49,47 +49,49 @@ interface ConnectionPool {
   readonly wheel: TimerWheel;
   /** Takes a connection back after a complete answer. */
   release(connection: Connection, keepAliveSeconds: number): void;
-  /** A connection is gone. */
+  /** Called when a connection has closed. */
   lost(connection: Connection): void;
-  /** A connection is closed, and a request gets a fresh one in its place. */
+  /** Replaces a closed connection with a new one for a request. */
   replace(connection: Connection, exchange: ConnectionExchange): void;
 }
 
 export class Connection extends Timed implements RequestSink, RequestBodyOwner, DialListener {
   readonly #pool: ConnectionPool;
   socket!: Socket;
-  /** What is written is encrypted first. */
+  /** True when writes are encrypted before they are sent. */
   readonly secure: boolean;
-  /** While it is idle: until when its upstream keeps it open, by what is known (performance.now). */
+  /** While idle: until when the upstream can be expected to keep the connection open (performance.now). */
   sureUntil = 0;
   readonly #answer = new AnswerReader();
   #exchange: ConnectionExchange | null;
   #connecting = true;
-  /** The way to the origin is there: what fails before `#connecting` ends is the TLS handshake. */
+  /**
+   * True once the origin is connected. A failure between this and the end of `#connecting` is one of the TLS handshake.
+   */
   #transportUp = false;
   #closed = false;
-  /** Requests served before the running one. */
+  /** Number of requests served before the current one. */
   #served = 0;
-  /** The running request is still to be written. */
+  /** True until the current request has been written. */
   #unwritten = false;
-  /** The running request's body, where it has a source. */
+  /** Body of the current request, if it has a source. */
   #body: RequestBody | null = null;
-  /** A byte of the running request's answer has arrived. */
+  /** True once a byte of the current answer has arrived. */
   #answered = false;
-  /** The running request's answer leaves the connection fit for another. */
+  /** True while the current answer leaves the connection fit for another request. */
   #reusable = true;
   #keepAliveSeconds = -1;
   #paused = false;
-  /** The answer is complete, but its end waits for `resume`. */
+  /** True when the answer is complete, but its end waits for `resume`. */
   #ending = false;
-  /** The peer has ended its side. */
+  /** True once the peer has ended its side. */
   #peerEnded = false;
-  /** Reads that came in spite of a pause. Only TLS does that, with what it had already decrypted. */
+  /** Reads that arrived during a pause. Only TLS delivers these: data that it had already decrypted. */
   #held: Buffer[] = [];
-  /** What broke the connection behind these: they may be all of the answer. */
+  /** What broke the connection after the reads in `#held`, which may be the whole answer. */
   #brokenBehind: string | null = null;
 
-  /** Connects, and sends the request once connected. Throws when Node refuses the origin. */
+  /** Connects, and sends the request once connected. Throws if Node refuses the origin. */
   constructor(pool: ConnectionPool, exchange: ConnectionExchange, now: number) {
     super();
     this.#pool = pool;
@@ -101,7 +103,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     pool.wheel.set(this, Math.min(exchange.totalAt, now + exchange.deadlines.connectMs));
   }
 
-  /** Sends a request whose sender waits for `send` to return; throws what cannot be written. */
+  /** Sends a request from within `send`. Throws if the request cannot be written. */
   begin(exchange: ConnectionExchange, now: number): void {
     try {
       this.#begin(exchange, now);
@@ -121,7 +123,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     }
   }
 
-  /** The connection is idle or has just been made. */
+  /** Requires a connection that is idle or new. */
   #begin(exchange: ConnectionExchange, now: number): void {
     const request = exchange.request;
     if (request === null) return;
@@ -129,7 +131,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     this.#answered = false;
     this.#answer.begin(request.method === 'HEAD');
     exchange.connection = this;
-    // Of what is sent again the first time counts.
+    // For a request that is resent, the first time counts.
     if (!exchange.bytesSent) exchange.sentAt = now;
     if (request.source !== null) {
       exchange.bytesSent = true;
@@ -142,7 +144,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     exchange.copied = this.#pool.context.writer.write(this, request);
   }
 
-  /** Closes it, so that a request gets a fresh connection in its place. */
+  /** Closes the connection, and has a new one opened in its place for a request. */
   yieldTo(exchange: ConnectionExchange): void {
     this.#shut();
     this.#pool.replace(this, exchange);
@@ -175,7 +177,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     this.onFault('upstream', fault);
   }
 
-  /** Nobody knows how far it has come: it goes, with the request that it serves. */
+  /** Destroys the connection, whose state is unknown after an exception, and ends the request on it. */
   override onFault(where: FaultPlace, fault: unknown): void {
     const exchange = this.#exchange;
     this.destroy();
@@ -183,7 +185,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     else exchange.onFault(where, fault);
   }
 
-  /** Reads on after a pause; what was held back is delivered before this returns. */
+  /** Resumes reading after a pause. Delivers what was held back before it returns. */
   resume(): void {
     if (!this.#paused || this.#exchange === null) return;
     const exchange = this.#exchange;
@@ -202,14 +204,14 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     else this.socket.resume();
   }
 
-  /** Closes it at once, without a word to the request that it may be serving. */
+  /** Closes the connection immediately, without notifying the request on it. */
   destroy(): void {
     if (this.#closed) return;
     this.#shut();
     this.#pool.lost(this);
   }
 
-  /** Idle for too long, or a deadline of the running request. */
+  /** Called when the connection was idle for too long, or when a deadline of the current request has passed. */
   expire(now: number): void {
     const exchange = this.#exchange;
     if (exchange === null) this.destroy();
@@ -248,7 +250,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     return this.#deliver(buffer, length);
   }
 
-  /** A handler that throws must not leave a half-read answer behind: its connection goes first. */
+  /** Takes bytes. If a handler throws, the connection is destroyed first, so that no half-read answer remains on it. */
   #deliver(buffer: Buffer, length: number): boolean {
     const exchange = this.#exchange;
     try {
@@ -263,7 +265,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
   #take(buffer: Buffer, length: number): boolean {
     const exchange = this.#exchange;
     if (exchange === null) {
-      // Nobody asked: the next request must not get this for its answer.
+      // There is no request: the next one must not take these bytes for its answer.
       this.destroy();
       return false;
     }
@@ -272,7 +274,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
       return true;
     }
     if (this.#unwritten) {
-      // Bytes that were there before the request cannot be its answer: the connection is poisoned.
+      // Bytes that precede the request cannot be its answer. The connection can no longer be trusted.
       this.#fail('reset', 'bytes before the request');
       return false;
     }
@@ -305,12 +307,12 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     }
     this.#paused = true;
     this.#pool.wheel.set(this, exchange.totalAt);
-    // With a complete answer the reading goes on, only to notice what should not come.
+    // After a complete answer, reading continues only to detect unexpected bytes.
     this.#ending = answer.done;
     return answer.done;
   }
 
-  /** @returns true when the head is complete and the request still running. */
+  /** @returns true when the head is complete and the request still in flight */
   #takeHead(exchange: ConnectionExchange, buffer: Buffer, length: number): boolean {
     const head = this.#answer.readHead(buffer, length);
     if (head === null) {
@@ -331,12 +333,12 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     return this.#exchange === exchange;
   }
 
-  /** A part of the request's body is still to be written. */
+  /** True while a part of the request's body remains to be written. */
   get #sending(): boolean {
     return this.#body !== null && !this.#body.isWritten;
   }
 
-  /** Sets the deadline of a request with a source to what it waits for now. */
+  /** Sets the deadline of a request with a source, according to what the request waits for. */
   #watch(exchange: ConnectionExchange): void {
     const { deadlines, totalAt } = exchange;
     let patience = Number.POSITIVE_INFINITY;
@@ -355,7 +357,9 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     this.#pool.wheel.set(this, Math.min(exchange.totalAt, due));
   }
 
-  /** The answer is complete and delivered. The connection goes back first, so that `onEnd` may use it again. */
+  /**
+   * Called when the answer is complete and delivered. Releases the connection first, so that `onEnd` may use it again.
+   */
   #finish(exchange: ConnectionExchange): void {
     this.#exchange = null;
     this.#paused = false;
@@ -371,9 +375,9 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
   }
 
   /**
-   * Goes back to the pool, or is closed where a part of the request is still here: an upstream that answers before it
-   * has the whole request may go on to read or to discard the rest of it. A TLS socket reports as unwritten what has
-   * left in this very turn of the event loop, and corrects that before the turn's immediates run.
+   * Returns the connection to the pool, or closes it if a part of the request is still unsent. An upstream that answers
+   * before it has the whole request may continue to read the rest, or discard it. A TLS socket counts bytes that were
+   * sent in the current turn of the event loop as unwritten, and corrects that before the turn's immediates run.
    */
   settle(): void {
     if (this.#closed) return;
@@ -417,13 +421,13 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     } else this.#fail('reset', 'closed by the upstream');
   }
 
-  /** The upstream may have moved, or its proxy. */
+  /** Drops the cached addresses: the upstream, or its proxy, may have moved. */
   #forgetName(): void {
     const { context, origin } = this.#pool;
     context.dialer.names.forget((origin.proxy ?? origin).host);
   }
 
-  /** True when all that is to come has come, and waits for `resume`. @param words how the connection breaks */
+  /** Returns true if everything has arrived and waits for `resume`. @param words how the connection broke */
   #endsLater(words: string): boolean {
     this.#reusable = false;
     if (!this.#paused) return false;
@@ -433,7 +437,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
 
   #fail(reason: UpstreamFailureReason, detail: string): void {
     const exchange = this.#exchange;
-    // Upstreams close idle connections when they like: a request that met such a close was never looked at.
+    // Upstreams may close idle connections at any time. They never processed a request that met such a close.
     if (exchange !== null && this.#served > 0 && !this.#answered && exchange.mayResend()) {
       exchange.retried = true;
       exchange.connection = null;

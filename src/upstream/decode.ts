@@ -1,4 +1,4 @@
-/** Answers that come compressed although nobody asked: decoded under backpressure, off the hot path. */
+/** Decodes answers that are compressed although the request did not ask for it. Applies backpressure. */
 
 import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
@@ -30,26 +30,26 @@ function codingOf(value: string | null): Coding | null {
   }
 }
 
-/** Gives the decoder for an answer, or null where its coding is not known and its bytes pass as they are. */
+/** Returns the decoder for an answer, or null if its coding is unknown and its bytes are passed on unchanged. */
 export function decodeContent(exchange: DecodedExchange, head: ParsedHead): ContentDecoder | null {
   const coding = codingOf(head.contentCoding);
   return coding === null ? null : new ContentDecoder(exchange, coding);
 }
 
 /**
- * Stands between a connection and the handler. One read is inside at a time: the connection stays paused until zlib
- * has taken it in and the handler wants more, and zlib itself stops while its output is not taken, so that a small
- * body that unpacks to gigabytes costs no memory.
+ * Decodes between a connection and the handler, one read at a time. The connection stays paused until zlib has consumed
+ * the read and the handler accepts more. zlib itself stops while its output is not taken, so that a small body that
+ * expands to gigabytes costs no memory.
  */
 export class ContentDecoder {
   readonly #exchange: DecodedExchange;
   readonly #coding: Coding;
   #stream: Transform | null = null;
-  /** The handler has paused. */
+  /** True while the handler has paused. */
   #paused = false;
-  /** zlib has not taken in the last read yet. */
+  /** True until zlib has consumed the last read. */
   #writing = false;
-  /** The coded stream is complete; the padding that may follow it in the body is ignored. */
+  /** True once the compressed stream is complete. Padding that may follow it in the body is ignored. */
   #decoded = false;
   #wireEnded = false;
 
@@ -58,7 +58,7 @@ export class ContentDecoder {
     this.#coding = coding;
   }
 
-  /** Passes the head on without the fields that were true of the coded body only. */
+  /** Passes the head on without the fields that describe only the compressed body. */
   onHead(head: ResponseHead): void {
     const plain = new ParsedHead();
     plain.status = head.status;
@@ -85,7 +85,7 @@ export class ContentDecoder {
     return false;
   }
 
-  /** The body's last byte has been read. */
+  /** Called when the last byte of the body has been read. */
   onEnd(): void {
     this.#wireEnded = true;
     if (this.#stream === null || this.#decoded) this.#exchange.complete();
@@ -118,7 +118,7 @@ export class ContentDecoder {
     };
     stream.on('data', guard('upstream', this.#exchange, onData));
     stream.on('end', guard('upstream', this.#exchange, onEnd));
-    // To fail a request never throws.
+    // Needs no `guard`, since `fail` never throws.
     stream.on('error', (error: NodeJS.ErrnoException) => {
       this.#exchange.fail('malformed_answer', `broken ${this.#coding} body: ${error.code ?? error.message}`);
     });
@@ -133,6 +133,7 @@ export class ContentDecoder {
 function createStream(coding: Coding, first: Buffer): Transform {
   if (coding === 'gzip') return createGunzip();
   if (coding === 'br') return createBrotliDecompress();
-  // RFC 9110 section 8.4.1.2 means the zlib format, but some servers send the bare one: its first byte tells.
+  // RFC 9110 section 8.4.1.2 means the zlib format, but some servers send raw deflate. The first byte distinguishes
+  // them.
   return ((first[0] ?? 0) & 0x0f) === 8 ? createInflate() : createInflateRaw();
 }

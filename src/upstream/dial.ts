@@ -1,4 +1,4 @@
-/** How a connection to an origin comes about: directly or through a proxy, plain or in TLS. */
+/** Opens connections to origins: direct or through a proxy, plain or over TLS. */
 import { connect, type OnReadOpts, type Socket } from 'node:net';
 import { type Guarded, guard, handFault } from '../errors.js';
 import type { Resolver } from './address.js';
@@ -7,29 +7,35 @@ import type { Origin } from './origin.js';
 import { connectSecure, createSecureProfiles, type SecureProfiles, secureTunnel } from './secure.js';
 import { lateTunnel, openTunnel } from './tunnel.js';
 
-/** How the bytes of a direct connection are read. Those of a tunnel are read as a stream. */
+/** Read buffers of direct connections. Tunnels are read as streams. */
 export interface Reading {
-  /** For plain connections, which share it: what one read brings is dealt with before the next. */
+  /** Buffer that all plain connections share, since each read is processed before the next. */
   readonly sharedBuffer: Buffer;
   /**
-   * Size of a TLS connection's own buffer: decrypted data may come while another connection's read is being dealt with.
-   * 0 to read it as a stream.
+   * Size of a TLS connection's own buffer, or 0 to read the connection as a stream. The buffer cannot be shared:
+   * decrypted data may arrive while another connection's read is being processed.
    */
   readonly ownBytes: number;
 }
 
-/** What hears of a connection. Nothing but `onSocket` is called before `dial` has returned. */
+/** Receives the events of a connection. Only `onSocket` is called before `dial` has returned. */
 export interface DialListener extends Guarded {
-  /** The connection, or what takes its place: a tunnel is first a connection to the proxy. It is to be destroyed at the end. */
+  /**
+   * Called with the socket of the connection, and again if another takes its place: a tunnel starts as a connection to
+   * the proxy. The listener has to destroy the last one at the end.
+   */
   onSocket(socket: Socket): void;
-  /** The origin has accepted a connection of TCP, or the proxy says so: what fails until `onReady` is the TLS handshake. */
+  /**
+   * Called when the origin has accepted a TCP connection, or when the proxy reports that. A failure between this and
+   * `onReady` is one of the TLS handshake.
+   */
   onTransport(): void;
-  /** What is written from now on goes to the origin and to nobody else. */
+  /** Called when the connection is ready: everything written from now on goes to the origin only. */
   onReady(): void;
-  /** There is no tunnel through the proxy: nothing else follows. @param detail for the log */
+  /** Called when there is no tunnel through the proxy, as the last event. @param detail for the log */
   onNoTunnel(reason: NoConnection, detail: string): void;
   /**
-   * The first `length` bytes are what one read brought. They are valid until this returns.
+   * Called with the bytes of one read: the first `length` bytes, valid until this returns.
    * @returns false to stop reading
    */
   onRead(bytes: Buffer, length: number): boolean;
@@ -38,7 +44,7 @@ export interface DialListener extends Guarded {
   onSocketClose(): void;
 }
 
-/** Opens a connection. Throws when Node refuses the address or a PEM text. */
+/** Opens a connection. Throws if Node refuses the address or a PEM text. */
 export function dial(origin: Origin, dialer: Dialer, reading: Reading, listener: DialListener): void {
   if (origin.proxy !== null) {
     dialThrough(origin, origin.proxy, dialer, listener);
@@ -48,7 +54,7 @@ export function dial(origin: Origin, dialer: Dialer, reading: Reading, listener:
   const onread: OnReadOpts | undefined = isBuffered
     ? {
         buffer: origin.secure ? Buffer.allocUnsafeSlow(reading.ownBytes) : reading.sharedBuffer,
-        // As `guard` has it, but with no call between: it runs for each read.
+        // Inlines `guard`, which would cost one more call per read.
         callback: (length, buffer) => {
           try {
             return listener.onRead(buffer as Buffer, length);
@@ -72,15 +78,15 @@ export function dial(origin: Origin, dialer: Dialer, reading: Reading, listener:
   hear(socket, origin.secure ? 'secureConnect' : 'connect', listener);
 }
 
-/** Of the system, where it has no descriptor or memory left for one more connection of this host. */
+/** Error codes of the system when this host has no descriptor or memory left for another connection. */
 const ownShortages: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
 
 type NoConnection = 'connect_failed' | 'proxy_failed' | 'queue_full';
 
 /**
- * Why there is no connection: what this host has none left of is no failure of the upstream's, or of the proxy's before it,
+ * Returns why there is no connection. A shortage at this host does not count as a failure of the upstream or its proxy,
  * which other calls still reach.
- * @param otherwise what it is else
+ * @param otherwise the reason if there is no such shortage
  */
 export function unconnectedReason(
   error: NodeJS.ErrnoException | null,
@@ -89,7 +95,7 @@ export function unconnectedReason(
   return ownShortages.has(error?.code ?? '') ? 'queue_full' : otherwise;
 }
 
-/** Why there is no connection in time. @param isTransportUp `onTransport` has been called */
+/** Describes why there was no connection in time. @param isTransportUp whether `onTransport` has been called */
 export function lateDetail({ proxy }: Origin, isTransportUp: boolean): string {
   return proxy === null || isTransportUp ? 'no connection in time' : lateTunnel(proxy);
 }
@@ -100,7 +106,7 @@ function dialThrough(
   dialer: Dialer,
   listener: DialListener,
 ): void {
-  // What is wrong with its PEM texts is told before anything is sent.
+  // Throws for a broken PEM text before anything is sent.
   if (origin.secure) dialer.secureProfiles(origin);
   const connection = openTunnel(proxy, origin, dialer, {
     onTunnel(tunnel) {
@@ -124,7 +130,7 @@ function dialThrough(
   listener.onSocket(connection);
 }
 
-/** @param ready the event at which it is ready; null where it is */
+/** Subscribes to the events of a socket. @param ready the event after which it is ready, or null if it is already */
 function hear(socket: Socket, ready: 'connect' | 'secureConnect' | null, listener: DialListener): void {
   if (ready !== null)
     socket.on(
@@ -148,7 +154,7 @@ function readAsStream(socket: Socket, listener: DialListener): void {
     if (!listener.onRead(bytes, bytes.length)) socket.pause();
   };
   const onData = guard('upstream', listener, read);
-  // What a paused stream still holds would be lost with it.
+  // After an error, data that a paused stream still holds would be lost.
   const readRest = (): void => {
     socket.off('data', onData);
     for (let rest = socket.read() as Buffer | null; rest !== null; rest = socket.read() as Buffer | null)
@@ -156,17 +162,17 @@ function readAsStream(socket: Socket, listener: DialListener): void {
   };
   socket.on('data', onData);
   socket.on('error', guard('upstream', listener, readRest));
-  // A tunnel was paused for whoever reads it now.
+  // A tunnel is handed over paused.
   socket.resume();
 }
 
-/** What all new connections of a worker to its upstreams share: the addresses of names, and the settings of TLS. */
+/** State that all connections of a worker to its upstreams share: addresses of names, and TLS settings. */
 export interface Dialer {
   readonly names: NameCache;
   readonly secureProfiles: SecureProfiles;
 }
 
-/** @param resolve in place of the system's resolver */
+/** @param resolve replaces the system's resolver */
 export function createDialer(resolve?: Resolver, staleNames?: StaleNames): Dialer {
   return { names: createNameCache(resolve, staleNames), secureProfiles: createSecureProfiles() };
 }

@@ -19,29 +19,29 @@ import { connectSecure, createSecureProfiles, secureTunnel } from './secure.js';
 import { openTunnel } from './tunnel.js';
 
 const maxRedirects = 3;
-/** Memory for what comes is taken in steps of so many bytes. */
+/** Memory for the file is reserved in steps of this many bytes. */
 const holdStep = 64 * 1024;
 const lookEveryMs = 1000;
 
 export interface DownloadOptions extends RemoteOptions {
   /** Larger files are refused. */
   readonly maxBytes: number;
-  /** For everything together: names, redirects, the last byte. */
+  /** Time limit for the whole download, from the lookup of names through redirects to the last byte. */
   readonly timeoutMs: number;
-  /** For what it is fetched: a fault of ours ends that, and `done` is not called. */
+  /** The owner of the download. An exception is reported to it, and `done` is not called. */
   readonly owner: Guarded;
-  /** One that comes more slowly is given up. */
+  /** The slowest transfer that is accepted. A slower one is given up. */
   readonly rate: RateBound;
   /**
-   * The file is about to take up so many bytes of memory in all.
-   * @throws {GatewayError} when there is no room for them: that ends it
+   * Called before the file takes up this many bytes of memory in total.
+   * @throws {GatewayError} when there is no room for them, which ends the download
    */
   readonly hold: (bytes: number) => void;
-  /** Of the worker, for connections to proxies. */
+  /** The worker's dialer, for connections to proxies. */
   readonly dialer: Dialer;
 }
 
-/** A connection is made for one file, and closed. */
+/** Each file gets a connection of its own, which is closed afterwards. */
 const caps = { maxConnections: 1, maxWaiting: 0 };
 
 type Connected = (error: Error | null, socket: Socket) => void;
@@ -53,11 +53,11 @@ export interface Downloaded {
 }
 
 /**
- * Fetches a file that a caller named by its URL. The connection goes to the very address that was checked, and each
- * redirect (3 at most) is checked anew. Messages of errors are made for the caller: they tell a name that does not
- * resolve from one that leads into a private network as little as they tell addresses.
- * @param done hears once, never before this returns; the error is `invalid_value` without a `param`
- * @returns a function that gives up; `done` is not called after it
+ * Fetches a file from a URL that a caller gave. The connection goes to the exact address that was checked, and each
+ * redirect (at most 3) is checked again. Error messages are written for the caller: they contain no address, and do not
+ * distinguish a name that does not resolve from one that leads into a private network.
+ * @param done called once, never before this returns; the error is `invalid_value` without a `param`
+ * @returns a function that cancels the download; `done` is not called after it
  */
 export function download(
   url: string,
@@ -80,10 +80,10 @@ class Transfer implements Guarded {
   #tunnel: Socket | null = null;
   #redirects = 0;
   #over = false;
-  /** Bytes that have come. */
+  /** Bytes received. */
   #size = 0;
   readonly #looks: NodeJS.Timeout;
-  /** From the head of its answer on. */
+  /** Set once the head of the final answer has arrived. */
   #rate: LeastRate | null = null;
 
   constructor(url: string, options: DownloadOptions, done: (result: Downloaded | GatewayError) => void) {
@@ -100,7 +100,7 @@ class Transfer implements Guarded {
     );
   }
 
-  /** Not before the next turn of the event loop, so that no failure is told too early. */
+  /** Starts in the next turn of the event loop, so that no failure is reported before `download` returns. */
   start(): void {
     this.#immediate = setImmediate(
       this.#guard(() => {
@@ -119,7 +119,7 @@ class Transfer implements Guarded {
     return guard('upstream', this, callback);
   }
 
-  /** Frees everything; nothing is told any more. */
+  /** Frees everything. Nothing is reported after this. */
   end(): void {
     this.#over = true;
     clearTimeout(this.#timer);
@@ -128,7 +128,7 @@ class Transfer implements Guarded {
     this.#drop();
   }
 
-  /** Gives up the request, and its way there. */
+  /** Destroys the request and its tunnel. */
   #drop(): void {
     this.#request?.destroy();
     this.#request = null;
@@ -140,7 +140,7 @@ class Transfer implements Guarded {
     try {
       const request = this.#open(url);
       this.#request = request;
-      // A request that was left for a redirect may still fail: that is nobody's concern.
+      // A request that was dropped for a redirect may still fail, which no longer matters.
       const isCurrent = (): boolean => this.#request === request;
       const onError = (error: Error): void => {
         if (isCurrent()) this.#fail(error);
@@ -171,10 +171,10 @@ class Transfer implements Guarded {
     });
   }
 
-  /** @returns the connection, or nothing where `connected` gets it later */
+  /** @returns the connection, or undefined if `connected` receives it later */
   #connect(origin: Origin, lookup: RemoteHost['lookup'], connected: Connected): Socket | undefined {
     const { host, port, proxy, secure } = origin;
-    // Names that clients choose are no reason to forget the tickets of upstreams.
+    // A separate store: names that clients choose must not displace the session tickets of upstreams.
     const secureProfiles = createSecureProfiles();
     if (proxy === null) {
       return secure
@@ -184,7 +184,7 @@ class Transfer implements Guarded {
     this.#tunnel = openTunnel(proxy, origin, this.#options.dialer, {
       onTunnel(tunnel) {
         connected(null, secure ? secureTunnel(tunnel, origin, secureProfiles) : tunnel);
-        // It was paused for whoever reads it now.
+        // A tunnel is handed over paused.
         if (!secure) tunnel.resume();
       },
       onTunnelFailed: (detail) => this.#fail(new Error(detail)),
@@ -236,7 +236,7 @@ class Transfer implements Guarded {
       blocks.add(piece);
     };
     const onEnd = (): void => {
-      // The blocks are there until they have been put together.
+      // Twice the size: the blocks stay in memory until they have been concatenated.
       if (!response.complete || this.#over || !this.#hold(2 * this.#size)) return;
       this.#settle({ bytes: Buffer.concat(blocks.pieces(), this.#size), mediaType: mediaTypeOf(response) });
     };
@@ -248,7 +248,7 @@ class Transfer implements Guarded {
     response.on('end', this.#guard(onEnd));
   }
 
-  /** @returns false when there is no room: then it is over */
+  /** @returns false when there is no room, which has ended the download */
   #hold(bytes: number): boolean {
     if (this.#over) return false;
     try {
@@ -261,7 +261,7 @@ class Transfer implements Guarded {
     }
   }
 
-  /** About once a second. */
+  /** Checks the rate, about once a second. */
   #look(): void {
     if (this.#rate?.isTooSlow(performance.now(), this.#size, this.#options.rate))
       this.#fail(new Refusal('it comes too slowly'));

@@ -21,32 +21,34 @@ interface ExchangePool {
   forget(exchange: ConnectionExchange): void;
 }
 
-/** A request that a connection of our HTTP/1.1 client serves, or will. */
+/** A request that a connection of the HTTP/1.1 client serves, or that waits for one. */
 export class ConnectionExchange extends Timed implements UpstreamExchange {
   readonly pool: ExchangePool;
-  /** Null once the answer's head is there, when it can no longer be sent again: the body may be freed. */
+  /** Null once the head of the answer has arrived: the request can no longer be resent, so its body may be freed. */
   request: UpstreamRequest | null;
-  /** Its body is still arriving: it cannot be sent twice, and so needs a connection that has not been used before. */
+  /**
+   * True when the body is still arriving: it cannot be sent twice, and therefore needs a connection never used before.
+   */
   readonly streamed: boolean;
   readonly deadlines: Deadlines;
   readonly handler: UpstreamHandler;
-  /** When the whole request is late (performance.now). */
+  /** Deadline of the whole request (performance.now). */
   readonly totalAt: number;
   sentAt = 0;
-  /** When all of the request, its body included, had first been handed to a socket (performance.now), or 0. */
+  /** When the whole request, including its body, was first handed to a socket (performance.now), or 0. */
   wholeSentAt = 0;
-  /** The connection that serves it, or null while it waits and after its end on the wire. */
+  /** The connection that serves the request. Null while the request waits, and after its end on the wire. */
   connection: { resume(): void; destroy(): void } | null = null;
-  /** Stands between the connection and the handler when the body came compressed. */
+  /** Decodes a compressed body between the connection and the handler. */
   decoder: ContentDecoder | null = null;
   bytesSent = false;
-  /** No part of it is read from its own buffers any more. */
+  /** True when no part of the request is read from its own buffers any more. */
   copied = false;
   bodyReleased = false;
   headSeen = false;
   /** True once the request was sent again because a reused connection had gone stale. */
   retried = false;
-  /** True after `onEnd`, `onFailure` or `cancel`: nothing is called any more. */
+  /** True after `onEnd`, `onFailure` or `cancel`: no further callback follows. */
   over = false;
   /** True while the request is in the pool's queue. */
   waiting = false;
@@ -83,7 +85,7 @@ export class ConnectionExchange extends Timed implements UpstreamExchange {
     this.#detach();
   }
 
-  /** The total deadline, while no connection watches over it: in the queue, or in the tail of a decoder. */
+  /** Called at the total deadline while no connection enforces it: in the queue, or while a decoder finishes. */
   expire(): void {
     this.fail('total_timeout', 'the whole request took too long');
   }
@@ -99,7 +101,7 @@ export class ConnectionExchange extends Timed implements UpstreamExchange {
     this.complete();
   }
 
-  /** The handler has got everything. */
+  /** Called when the handler has received everything. */
   complete(): void {
     if (this.over) return;
     this.over = true;
@@ -112,7 +114,7 @@ export class ConnectionExchange extends Timed implements UpstreamExchange {
     }
   }
 
-  /** Ends it with a failure, whatever state it is in; its connection, if any, is destroyed first. */
+  /** Ends the request with a failure, in any state. Destroys its connection first, if it has one. */
   fail(reason: UpstreamFailureReason, detail: string): void {
     if (this.over) return;
     this.over = true;
@@ -131,12 +133,12 @@ export class ConnectionExchange extends Timed implements UpstreamExchange {
     }
   }
 
-  /** Fails after `send` has returned, so that its owner holds the exchange by then. */
+  /** Fails after `send` has returned, so that the owner has the exchange by then. */
   failLater(reason: UpstreamFailureReason, detail: string): void {
     process.nextTick(() => this.fail(reason, detail));
   }
 
-  /** Cancels it, and tells its owner. Never throws, since it is called from the middle of what serves others, too. */
+  /** Cancels the request and notifies its owner. Never throws, since its callers also serve other requests. */
   override onFault(where: FaultPlace, fault: unknown): void {
     this.cancel();
     const { handler } = this;
@@ -149,7 +151,7 @@ export class ConnectionExchange extends Timed implements UpstreamExchange {
     }
   }
 
-  /** Whether it may be sent again after its connection has ended without a byte of an answer. */
+  /** Whether the request may be resent after its connection has ended without a byte of an answer. */
   mayResend(): boolean {
     const { request } = this;
     if (request === null || this.streamed || this.retried) return false;

@@ -1,43 +1,45 @@
-/** A process that was busy, and not its peer, is to blame for what goes beyond this between two looks. */
+/**
+ * Longest interval between two checks that is counted, in milliseconds. A longer one means that this process was busy.
+ */
 const longestLookMs = 2000;
 
 export interface RateBound {
-  /** Bytes a second; 0 for no bound. */
+  /** Bytes per second, or 0 for no bound. */
   readonly bytesPerSecond: number;
-  /** How long it may be slower. */
+  /** How long the body may be slower, in milliseconds. */
   readonly graceMs: number;
 }
 
 /**
- * Whether a body comes fast enough: in every stretch as long as the grace of time in which it was awaited, it has to
- * bring what its bound says. Time in which nobody reads it does not count. Times are those of `performance.now()`.
+ * Checks whether a body arrives fast enough. Its rate is measured over stretches of at least `graceMs`, and must reach
+ * the bound in each. Time during which reading is paused does not count. Times are those of `performance.now()`.
  */
 export class LeastRate {
   #since: number;
   #awaited = true;
   #awaitedMs = 0;
-  /** What had come when the stretch began. */
+  /** Bytes received before the current stretch began. */
   #bytesBefore = 0;
 
   constructor(now: number) {
     this.#since = now;
   }
 
-  /** Nobody reads it for a while. */
+  /** Called when reading pauses. */
   stop(now: number): void {
     if (!this.#awaited) return;
     this.#count(now);
     this.#awaited = false;
   }
 
-  /** It is read again. */
+  /** Called when reading resumes. */
   go(now: number): void {
     if (this.#awaited) return;
     this.#awaited = true;
     this.#since = now;
   }
 
-  /** To be asked about once a second. @param bytes that have come in all */
+  /** To be called about once a second. @param bytes received in total */
   isTooSlow(now: number, bytes: number, { bytesPerSecond, graceMs }: RateBound): boolean {
     if (this.#awaited) this.#count(now);
     if (this.#awaitedMs < graceMs) return false;

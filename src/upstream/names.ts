@@ -1,7 +1,7 @@
 /**
- * Addresses of upstreams' names. The system's resolver answers two questions at a time (libuv runs it on half of its
- * threads) and asks the network for each: a burst of new connections would wait for one another past their deadline,
- * and one name whose servers say nothing would keep all others from being looked up.
+ * Caches the addresses of upstreams' names. The system's resolver runs two lookups at a time (libuv uses half of its
+ * threads for them), and queries the network for each. Without a cache, the connections of a burst would wait for each
+ * other past their deadlines. A single name whose servers do not respond would block the lookups of all other names.
  */
 
 import { ADDRCONFIG } from 'node:dns';
@@ -10,17 +10,20 @@ import { performance } from 'node:perf_hooks';
 import { errorCode } from '../errors.js';
 import { type Resolver, systemResolver } from './address.js';
 
-/** How long an answer is used: the resolver does not tell its time to live, and services that move give 30 s or more. */
+/**
+ * How long an answer is used, in milliseconds. The resolver does not report the time to live; services that move use 30
+ * s or more.
+ */
 const keepMs = 15_000;
-/** A question that has been open for longer is not waited for any more: another is asked beside it. */
+/** Age of an open query, in milliseconds, beyond which new callers do not wait for it: a second query is started. */
 const joinMs = 5000;
-/** Questions of one name that may be open: each keeps a thread of the resolver. */
+/** Maximum number of open queries for one name. Each occupies a thread of the resolver. */
 const mostOpen = 2;
-/** A question has so long where the name had addresses before, which are used again then (RFC 8767 section 5). */
+/** Milliseconds after which an open query's callers get the name's earlier addresses, if any (RFC 8767 section 5). */
 const patienceMs = 500;
-/** For how long after they were given. */
+/** How long after they were resolved earlier addresses may be used, in milliseconds. */
 const staleMs = 24 * 60 * 60 * 1000;
-/** Names remembered at most; the one asked for longest ago goes first. */
+/** Maximum number of names in the cache. The one queried longest ago is dropped first. */
 const maxNames = 1024;
 
 type Done = Parameters<LookupFunction>[2];
@@ -28,17 +31,18 @@ type Address = Parameters<Parameters<Resolver>[2]>[1][number];
 
 export interface NameCache {
   /**
-   * For `connect`. Never calls back before it returns. A name that cannot be resolved any more has the addresses that it
-   * had, unless the answer is that there is no such name; other failures are told to all that wait, and not remembered.
+   * Lookup for `connect`. Never calls back before it returns. A name that no longer resolves keeps its earlier
+   * addresses, unless the resolver reports that the name does not exist. Other failures go to all waiting callers, and
+   * are not cached.
    */
   readonly lookup: LookupFunction;
-  /** No connection came about: the next one asks for the name's addresses anew. */
+  /** Called when a connection has failed. The next lookup of the name starts a new query. */
   forget(name: string): void;
 }
 
-/** Hears of names that have the addresses of an earlier answer: once when that begins, and once when it is over. */
+/** Notified of names for which earlier addresses are used: once when that begins, and once when it ends. */
 export interface StaleNames {
-  /** @param code why there are no others: that of the resolver's error, or `ETIMEDOUT` where it has not answered in time */
+  /** @param code code of the resolver's error, or `ETIMEDOUT` if it did not answer in time */
   onStale(name: string, code: string): void;
   onResolved(name: string): void;
 }
@@ -49,32 +53,32 @@ interface Addresses {
 }
 
 interface Question {
-  /** By performance.now, as all times here. */
+  /** By performance.now, like all times in this file. */
   readonly askedAt: number;
   waiting: { readonly all: boolean; readonly done: Done }[];
-  /** Until those that wait are given what the name had before. */
+  /** Fires when the waiting callers are given the name's earlier addresses. */
   patience: NodeJS.Timeout | null;
 }
 
 interface Entry {
   readonly name: string;
-  /** Of the last good answer. */
+  /** Addresses of the last successful answer. */
   addresses: Addresses | null;
   answeredAt: number;
-  /** Until then nothing is asked. */
+  /** Until when the addresses are used without a new query. */
   freshUntil: number;
-  /** How often they have been used. */
+  /** How often the addresses have been used. */
   uses: number;
-  /** The last one, while it is open. */
+  /** The newest query, while it is open. */
   question: Question | null;
   open: number;
-  /** Addresses of an earlier answer are given at once, until there is another. */
+  /** True while earlier addresses are returned without waiting, until there is a new answer. */
   isStale: boolean;
 }
 
 const nobody: StaleNames = { onStale() {}, onResolved() {} };
 
-/** @param resolve in place of the system's resolver, which knows `/etc/hosts` */
+/** @param resolve replaces the system's resolver, which reads `/etc/hosts` */
 export function createNameCache(
   resolve: Resolver = systemResolver,
   listener: StaleNames = nobody,
@@ -98,7 +102,7 @@ export function createNameCache(
     entries.set(name, entry);
     entry.question = question;
     entry.open++;
-    // As `connect` itself would ask.
+    // The same hints that `connect` uses.
     resolve(name, { all: true, hints: ADDRCONFIG }, (error, found) => {
       entry.open--;
       if (entry.question === question) entry.question = null;
@@ -122,7 +126,7 @@ export function createNameCache(
     entry.isStale = false;
   }
 
-  /** Without an error the answer is that the name has no address. */
+  /** Handles a failed query. A null error means that the name has no address. */
   function refuse(entry: Entry, question: Question, error: Error | null): void {
     const cause = error ?? Object.assign(new Error('the name has no address'), { code: 'ENOTFOUND' });
     if (errorCode(cause) !== 'ENOTFOUND' && isUsable(entry)) {
@@ -176,7 +180,7 @@ export function createNameCache(
   };
 }
 
-/** Whether the name has addresses that may take the place of those that the resolver does not tell. */
+/** Whether the name has earlier addresses that may be used while the resolver fails. */
 function isUsable({ addresses, answeredAt }: Entry): boolean {
   return addresses !== null && performance.now() - answeredAt < staleMs;
 }
@@ -187,7 +191,7 @@ function giveAll(entry: Entry, addresses: Addresses, question: Question): void {
   for (const { all, done } of waiting) give(entry, addresses, all, done);
 }
 
-/** Each use begins with another address, as each question's answer did; the family that comes first stays first. */
+/** Rotates the addresses with each use, as resolvers do with each answer. The preferred family stays first. */
 function give(entry: Entry, { first, others }: Addresses, all: boolean, done: Done): void {
   const turn = entry.uses++ % first.length;
   const chosen = first[turn];

@@ -1,15 +1,15 @@
-/** What is shown to a server that asks for a certificate (RFC 8446 section 4.4.2), as PEM texts. */
+/** The certificate for servers that request one (RFC 8446 section 4.4.2), as PEM texts. */
 export interface ClientCertificate {
   /** The certificate and its chain. */
   readonly cert: string;
   readonly key: string;
 }
 
-/** A proxy that opens tunnels: CONNECT, RFC 9110 section 9.3.6. */
+/** A proxy that opens tunnels with CONNECT (RFC 9110 section 9.3.6). */
 export interface EgressProxy {
-  /** Equal for two proxies exactly when a tunnel of one may serve the other. Holds no credential in clear. */
+  /** Equal for two proxies exactly when a tunnel of one may serve the other. Contains no credential in plain text. */
   readonly identity: string;
-  /** The proxy itself is spoken to over TLS. */
+  /** True when the connection to the proxy itself uses TLS. */
   readonly secure: boolean;
   readonly host: string;
   readonly port: number;
@@ -19,7 +19,7 @@ export interface EgressProxy {
   readonly authorization: string | null;
 }
 
-/** What makes two upstreams the same for the reuse of a connection: all of these fields, through `identity`. */
+/** Where and how an upstream is reached. Upstreams whose `identity` is equal share connections. */
 export interface Origin {
   /** Equal for two origins exactly when a connection of one may serve the other. */
   readonly identity: string;
@@ -27,20 +27,20 @@ export interface Origin {
   /** Name or address to connect to. */
   readonly host: string;
   readonly port: number;
-  /** Value of the `host` header: with the port unless it is the scheme's default. */
+  /** Value of the `host` header, with the port unless it is the scheme's default. */
   readonly authority: string;
   /** Name for SNI and for the certificate check; null for plain origins. */
   readonly serverName: string | null;
   /** PEM text of a certificate authority to trust instead of the system's, or null. */
   readonly ca: string | null;
-  /** Shown to the origin where it asks for one, or null. */
+  /** Certificate to present if the origin requests one, or null. */
   readonly clientCertificate: ClientCertificate | null;
-  /** Through which it is reached, or null where it is reached directly. */
+  /** Proxy through which the origin is reached, or null for a direct connection. */
   readonly proxy: EgressProxy | null;
-  /** False only when the config says so for this upstream. */
+  /** Whether the certificate is verified. False only if the config says so for this upstream. */
   readonly verify: boolean;
-  /** Most connections to this origin from one worker. */
+  /** Maximum number of connections from one worker to this origin. */
   readonly maxConnections: number;
-  /** Most requests that wait for a connection of this origin in one worker. */
+  /** Maximum number of requests in one worker that wait for a connection to this origin. */
   readonly maxWaiting: number;
 }

@@ -1,4 +1,4 @@
-/** What holds for every URL that somebody else has named and that is fetched from here. */
+/** Rules for every URL that a caller or an upstream supplied and that the gateway fetches. */
 import { createHash } from 'node:crypto';
 import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
@@ -18,52 +18,52 @@ import type { EgressProxy, Origin } from './origin.js';
 import type { ResponseHead } from './types.js';
 
 export interface RemoteOptions {
-  /** Hosts that are not on the public internet may be asked too. */
+  /** Whether hosts that are not on the public internet are allowed as well. */
   readonly allowPrivate: boolean;
-  /** An origin such as `https://host:8443` that may be asked wherever it is; redirects to it included. */
+  /** An origin such as `https://host:8443` that is allowed at any address, also for redirects. */
   readonly privateOrigin?: string | null;
-  /** How that origin is reached and trusted: as its upstream is. Like any other unless given. */
+  /** How `privateOrigin` is reached and verified: like its upstream. Default: like any other origin. */
   readonly ownRoute?: Route;
   /**
-   * Through which all else is reached, directly unless given. It looks the names up, so that nothing is known of their
-   * addresses: those that are private by themselves are refused.
+   * Proxy for all other origins. Default: direct connections. The proxy resolves names, so that their addresses are
+   * unknown here: only names that are private by themselves are refused.
    */
   readonly proxy?: EgressProxy | null;
-  /** PEM text of a certificate authority to trust instead of the system's; not where there is a route of its own. */
+  /** PEM text of a certificate authority to trust instead of the system's. Not used for `ownRoute`. */
   readonly ca?: string | null;
-  /** What the operator allows and denies; nothing beyond the other members unless given. */
+  /** Further rules of the operator. Default: none. */
   readonly rules?: FetchRules;
-  /** In place of the system's resolver. */
+  /** Replaces the system's resolver. */
   readonly resolve?: Resolver;
-  /** In place of `isPublicAddress`. */
+  /** Replaces `isPublicAddress`. */
   readonly isPublic?: (address: string) => boolean;
 }
 
-/** The way to an origin, and who is believed to be there. */
+/** How an origin is reached and verified. */
 type Route = Pick<Origin, 'identity' | 'serverName' | 'ca' | 'clientCertificate' | 'proxy' | 'verify'>;
 
-/** Where a URL leads, before its name has been looked up. */
+/** The target of a URL, before its name has been resolved. */
 export interface RemoteHost {
   readonly secure: boolean;
-  /** Name or address; an IPv6 address is without its brackets. */
+  /** Name or address; an IPv6 address has no brackets. */
   readonly host: string;
   /** Whether `host` is an address, which has been checked. */
   readonly isAddress: boolean;
-  /** Gives addresses that have all been checked, or a `LookupError`. Not for what is behind a proxy. */
+  /** Yields addresses that have all been checked, or a `LookupError`. Not to be used with a proxy. */
   readonly lookup: LookupFunction;
   readonly route: Route;
 }
 
-/** Why a URL is not fetched, in words for those who named it. */
+/** Why a URL is not fetched, with a message for whoever supplied the URL. */
 export class Refusal extends Error {}
 
 const unreachable = 'it has no address that may be fetched from';
-/** Of a name in text form with a dot at its end (RFC 1035 section 3.1). */
+/** Maximum length of a name as text, with a trailing dot (RFC 1035 section 3.1). */
 const longestHost = 254;
 
 /**
- * Checks all of a URL that can be checked without a lookup.
- * @throws {Refusal} for another scheme, credentials, or a name, port or address that may not be asked
+ * Checks everything about a URL that can be checked without a lookup.
+ * @throws {Refusal} for another scheme, credentials, or a name, port or address that is not allowed
  */
 export function checkRemote(url: URL, options: RemoteOptions): RemoteHost {
   const { allowPrivate, rules, resolve = systemResolver, isPublic = isPublicAddress } = options;
@@ -75,7 +75,7 @@ export function checkRemote(url: URL, options: RemoteOptions): RemoteHost {
     throw new Refusal('only http and https URLs are fetched');
   }
   if (url.username !== '' || url.password !== '') throw new Refusal('the URL holds credentials');
-  // URL keeps the brackets of an IPv6 address; sockets want it without. No lookup is made for an address.
+  // `URL` keeps the brackets of an IPv6 address; sockets expect none. No lookup happens for an address.
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   if (host.length > longestHost) throw new Refusal(unreachable);
   const isAddress = isIP(host) !== 0;
@@ -104,9 +104,9 @@ function routeOf({ ownRoute, proxy = null, ca = null }: RemoteOptions, isOwn: bo
 }
 
 /**
- * The origin of a URL that was checked. It shares a connection with no upstream of the config and no other name.
- * @param address that was checked, or the URL's host where the proxy looks it up
- * @param caps most connections from one worker, and most requests that wait for one
+ * Returns the origin of a checked URL. It shares no connection with upstreams of the config or with other names.
+ * @param address the checked address, or the URL's host if a proxy resolves it
+ * @param caps maximum number of connections from one worker, and of requests that wait for one
  */
 export function remoteOrigin(
   url: URL,
@@ -122,7 +122,7 @@ export function remoteOrigin(
     host: address,
     port,
     authority,
-    // RFC 6066 section 3: without the dot that a name may end with.
+    // RFC 6066 section 3: without a trailing dot.
     serverName: secure ? (route.serverName ?? host.replace(/\.$/, '')) : null,
     ca: secure ? route.ca : null,
     clientCertificate: secure ? route.clientCertificate : null,
@@ -137,7 +137,7 @@ function portOf({ port, protocol }: URL): number {
   return protocol === 'https:' ? 443 : 80;
 }
 
-/** Says why a fetch failed. A name that does not resolve sounds like one that leads into a private network. */
+/** Describes why a fetch failed. The text is the same for names that do not resolve and names of a private network. */
 export function refusalReason(error: unknown): string {
   if (error instanceof Refusal) return error.message;
   if (error instanceof LookupError) return unreachable;
@@ -146,7 +146,7 @@ export function refusalReason(error: unknown): string {
   return 'the connection to it failed';
 }
 
-/** Whether an answer of this status leads elsewhere, where it has a location (RFC 9110 section 15.4). */
+/** Whether an answer with this status is a redirect if it has a location (RFC 9110 section 15.4). */
 export function isRedirect(status: number): boolean {
   switch (status) {
     case 301:
@@ -160,22 +160,22 @@ export function isRedirect(status: number): boolean {
   }
 }
 
-/** An operator's own rules for what is fetched by URL, beside those of `isPublicAddress`. */
+/** An operator's rules for fetching URLs, in addition to `isPublicAddress`. */
 export interface FetchRules {
-  /** First and last port of each range that may be asked. */
+  /** First and last port of each allowed range. */
   readonly ports: readonly (readonly [number, number])[];
-  /** Addresses that are never asked: those that share their first bits with one. */
+  /** Denied networks: an address is denied if it shares the first `prefix` bits. */
   readonly denyNetworks: readonly { readonly address: string; readonly prefix: number }[];
-  /** Names as URLs have them, without a dot at their end; `*.name` for all below a name. */
+  /** Denied names, as in URLs and without a trailing dot; `*.name` for all names below a name. */
   readonly denyHosts: readonly string[];
 }
 
-/** Whether a port may be asked. */
+/** Whether a port is allowed. */
 export function allowsPort({ ports }: FetchRules, port: number): boolean {
   return ports.some(([first, last]) => port >= first && port <= last);
 }
 
-/** Whether a name is denied. @param host as `URL` gives it: lower-case, in ASCII, perhaps with dots at its end */
+/** Whether a name is denied. @param host as in `URL`: lower-case, in ASCII, perhaps with trailing dots */
 export function deniesHost({ denyHosts }: FetchRules, host: string): boolean {
   const name = withoutEndDots(host);
   return denyHosts.some((denied) =>
@@ -183,7 +183,9 @@ export function deniesHost({ denyHosts }: FetchRules, host: string): boolean {
   );
 }
 
-/** A host may be as long as a client likes, and an expression for its end would look through it from each of its dots. */
+/**
+ * Removes trailing dots. A regular expression would scan a host, whose length clients choose, from each of its dots.
+ */
 function withoutEndDots(host: string): string {
   let end = host.length;
   while (host[end - 1] === '.') end--;
@@ -191,9 +193,9 @@ function withoutEndDots(host: string): string {
 }
 
 /**
- * Whether an address is denied, or an IPv4 address that it carries: mapped, by NAT64 or 6to4. A network of IPv6 that
- * lies within the mapped addresses counts for those of IPv4 as well.
- * @param address in the notation of a resolver, perhaps with a zone
+ * Whether an address is denied, or an IPv4 address within it (mapped, NAT64 or 6to4). An IPv6 network within the mapped
+ * addresses also applies to IPv4 addresses.
+ * @param address in a resolver's notation, perhaps with a zone
  */
 export function deniesAddress({ denyNetworks }: FetchRules, address: string): boolean {
   if (denyNetworks.length === 0) return false;
@@ -211,36 +213,35 @@ export function deniesAddress({ denyNetworks }: FetchRules, address: string): bo
   });
 }
 
-/** Bits before the IPv4 address in one that is mapped or translated (RFC 4291 section 2.5.5.2, RFC 6052). */
+/** Number of bits before the IPv4 address in a mapped or translated address (RFC 4291 section 2.5.5.2, RFC 6052). */
 const mappedBits = 96;
 
-/** Most connections to an origin from one worker, and most requests that wait for one. */
+/** Maximum number of connections to an origin from one worker, and of requests that wait for one. */
 const caps = { maxConnections: 1024, maxWaiting: 1024 };
 
-/** Of a name with more addresses these are asked, one after the other. */
+/** Maximum number of addresses of a name that are tried, one after the other. */
 const mostAddresses = 4;
 
-/** Where a file can be had with the upstream client. */
+/** Where the upstream client can fetch a file. */
 export interface Reached {
   /**
-   * Its `host` is the address that was checked, or behind a proxy the URL's; its `authority` and `serverName` are of
-   * the URL, but for the route of an upstream.
+   * `host` is the checked address, or the URL's host with a proxy. `authority` is from the URL, and `serverName` as
+   * well, unless the route of an upstream sets it.
    */
   readonly origin: Origin;
-  /** The same at other addresses of the name, for when there is no connection to that one. */
+  /** The same origin at other addresses of the name, to try if `origin` cannot be connected. */
   readonly others: readonly Origin[];
   /** Target of the request line: path and query. */
   readonly path: string;
 }
 
 /**
- * Finds where a file is that an upstream has named by its URL, with the rules of `download`: http or https, no
- * credentials, and every address of its name on the public internet. The name is looked up once, and the connection
- * goes to an address that was checked; a proxy looks it up by itself. It never shares a connection with an upstream of
- * the config or another name.
- * @param done hears once, never before this returns; the error is `upstream_error`, says nothing of the URL, and tells
- *   a name that does not resolve from one that leads into a private network only in its `cause`
- * @returns a function that gives up; `done` is not called after it. The lookup has no deadline but the resolver's own.
+ * Resolves a file's URL that an upstream supplied, by the rules of `download`: http or https, no credentials, and every
+ * address of its name on the public internet. The name is looked up once, and the connection goes to a checked address.
+ * A proxy does its own lookup. The file never shares a connection with an upstream of the config or another name.
+ * @param done called once, never before this returns; the error is `upstream_error`, and says nothing about the URL.
+ *   Only its `cause` distinguishes a name that does not resolve from one that leads into a private network
+ * @returns a function that cancels; `done` is not called after it. The lookup has no deadline other than the resolver's
  */
 export function reachUrl(
   url: string,
@@ -273,7 +274,7 @@ export function reachUrl(
 }
 
 /**
- * Gives the URL that an answer redirects to, or null where it is no redirect or leads to nothing that is a URL.
+ * Returns the URL that an answer redirects to, or null if it is no redirect or has no valid location.
  * @param from URL of the request
  */
 export function redirectTarget(from: string, head: ResponseHead): string | null {
@@ -297,7 +298,7 @@ function targetOf(text: string, options: RemoteOptions): Target | GatewayError {
   }
 }
 
-/** Addresses of the two families in turn (RFC 8305 section 4), since a host may have no way out for one of them. */
+/** Alternates between the two address families (RFC 8305 section 4), since a host may lack connectivity for one. */
 function inTurn(addresses: readonly LookupAddress[]): readonly string[] {
   const [first] = addresses;
   const own = addresses.filter(({ family }) => family === first?.family);

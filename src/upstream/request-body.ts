@@ -1,11 +1,11 @@
-/** A request body that is written while it still arrives: its framing, its copies, and its upstream's backpressure. */
+/** Writes a request body while it is still arriving: framing, copies, and backpressure of the upstream. */
 import { writeSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { HeadLines } from '../wire/head.js';
 import { headText } from '../wire/head.js';
 import type { RequestBodySink, RequestBodySource, UpstreamRequest } from './types.js';
 
-/** What is copied at once has at least room for so many bytes, and at most: what comes in one piece leaves in one. */
+/** Bounds on the size of the staging buffer, so that data that arrives in one piece is sent in one piece. */
 const leastStaged = 64 * 1024;
 const mostCopied = 512 * 1024;
 /** Room for the size of a chunk and the line ends around its data. */
@@ -17,42 +17,44 @@ const lastChunk = '0\r\n\r\n';
 /** The connection that a body is written to. */
 export interface RequestBodyOwner {
   readonly socket: Socket;
-  /** What is written to the socket is encrypted first. */
+  /** True when writes are encrypted before they are sent. */
   readonly secure: boolean;
-  /** What the body waits for may have changed. */
+  /** Called when what the body waits for may have changed. */
   onBodyProgress(): void;
-  /** The source does not keep to the rules: what it wrote last was not sent. */
+  /** Called when the source has broken the rules of `RequestBodySink`. Its last write was not sent. */
   onBodyMistake(detail: string): void;
-  /** The source has thrown. */
+  /** Called when the source has thrown. */
   onBodyThrown(fault: unknown): void;
 }
 
 type WriteDone = (error?: Error | null) => void;
 
-/** `pieces` (what was there before) -> `open` (the source writes) -> `ended` -> `closed` */
+/** States: `pieces` (initial pieces are written) -> `open` (the source writes) -> `ended` -> `closed` */
 export class RequestBody implements RequestBodySink {
-  /** The upstream has not taken what was written: nothing more may be, but for one write that was on its way. */
+  /**
+   * True while the upstream has not accepted what was written. One more write is allowed, which was already on its way.
+   */
   isBlocked = false;
   readonly #owner: RequestBodyOwner;
   readonly #socket: Socket;
-  /** The socket's descriptor, where what is written reaches the system as it is; else -1. */
+  /** The socket's descriptor if the body is written to the system unchanged; else -1. */
   readonly #fd: number;
   readonly #source: RequestBodySource;
   readonly #head: HeadLines;
   readonly #pieces: readonly Buffer[];
   readonly #chunked: boolean;
-  /** Bytes of the announced length that are still to come. */
+  /** Bytes of the announced length that have not been written. */
   #remaining: number;
   #state: 'pieces' | 'open' | 'ended' | 'closed' = 'pieces';
   #nextPiece = 0;
-  /** One write has come since the body is blocked. */
+  /** True when one write has followed since the body was blocked. */
   #overrun = false;
-  /** A write has failed: nothing more is sent, but an answer may still be read. */
+  /** True once a write has failed: nothing more is sent, but an answer may still be read. */
   #failed = false;
   #staging: Buffer | null = null;
-  /** Bytes of the staging buffer that the socket may still read from. */
+  /** Number of bytes of the staging buffer that the socket may still read from. */
   #staged = 0;
-  /** What of the staging buffer the system did not take, and the socket has not been handed yet. */
+  /** The part of the staging buffer that the system has not accepted and that the socket has not been given yet. */
   #unsent: Buffer | null = null;
   #handsOver = false;
   #writeDone: WriteDone | null = null;
@@ -69,17 +71,17 @@ export class RequestBody implements RequestBodySink {
     this.#remaining = this.#chunked ? Number.POSITIVE_INFINITY : length;
   }
 
-  /** All of it was written, and the socket keeps up. */
+  /** True when the whole body was written, and the socket keeps up. */
   get isWritten(): boolean {
     return this.#state === 'ended' && !this.isBlocked;
   }
 
-  /** All of it was handed to the socket, which may not have written it yet. */
+  /** True when the whole body was handed to the socket, which may not have written it yet. */
   get isHandedOver(): boolean {
     return this.#state === 'ended' && !this.#failed;
   }
 
-  /** Writes the head with its framing, then what is there of the body. The connection must not have been used before. */
+  /** Writes the head with its framing, then the initial pieces. The connection must not have been used before. */
   start(): void {
     this.#outliveWriteFailures();
     this.#socket.on('drain', this.#onDrain);
@@ -120,7 +122,7 @@ export class RequestBody implements RequestBodySink {
     this.#owner.onBodyProgress();
   }
 
-  /** The exchange is over: nothing is called or sent any more, and the socket is as it was. */
+  /** Called at the end of the exchange. Nothing is called or sent after this, and the socket's methods are restored. */
   close(): void {
     this.#state = 'closed';
     this.#staging = null;
@@ -137,7 +139,7 @@ export class RequestBody implements RequestBodySink {
     this.#goOn();
   };
 
-  /** Writes the pieces that were there before, then asks the source. */
+  /** Writes the initial pieces, then has the source continue. */
   #goOn(): void {
     try {
       if (this.#state === 'pieces') this.#writePieces();
@@ -161,7 +163,7 @@ export class RequestBody implements RequestBodySink {
     this.#source.onOpen(this);
   }
 
-  /** Counts bytes in. @returns false when there should be none, and the exchange has been failed for it */
+  /** Counts bytes. @returns false when they exceed the announced length, for which the exchange has failed */
   #isExpected(chunk: Buffer): boolean {
     if (this.#state === 'ended' || chunk.length > this.#remaining) {
       this.#refuse('the request body is longer than announced');
@@ -193,8 +195,8 @@ export class RequestBody implements RequestBodySink {
   }
 
   /**
-   * Keeps what the system did not take to the end of the turn: it may take it when more comes in the same turn, and what
-   * the socket has been handed can only leave in a later one.
+   * Holds what the system did not accept until the end of the turn. The system may accept it when more arrives in the
+   * same turn, whereas data that was handed to the socket is sent in a later turn.
    */
   #hold(rest: Buffer): void {
     const staging = this.#room(rest.length);
@@ -210,11 +212,11 @@ export class RequestBody implements RequestBodySink {
     this.#handsOver = false;
     if (this.#state === 'closed') return;
     this.#handOver();
-    // The socket did not ask to be waited for: no `drain` will come.
+    // The socket did not signal backpressure, so no `drain` will follow.
     if (!this.#socket.writableNeedDrain) this.#onDrain();
   };
 
-  /** Leaves to the socket what was kept. */
+  /** Hands to the socket what was held. */
   #handOver(): void {
     const unsent = this.#unsent;
     if (unsent === null || this.#failed) return;
@@ -222,16 +224,16 @@ export class RequestBody implements RequestBodySink {
     this.#send(unsent);
   }
 
-  /** What is written next may reach the system as it is. */
+  /** Whether the next write may go to the system directly. */
   #isDirect(): boolean {
     return this.#fd >= 0 && this.#socket.writableLength === 0 && this.#socket.writable;
   }
 
   /**
-   * Hands to the system what it takes at once, without a copy: must be called only where `#isDirect`. A stream's own write
-   * may keep a part of what it is given, which here is memory of uWS (measured in two pairs of runs: 26 % of the CPU time
-   * of one upload, 9 % where there are eight at once).
-   * @returns how many bytes of it
+   * Writes to the system without a copy as much as it accepts immediately. Requires `#isDirect`. A stream's own `write`
+   * may retain a part of the chunk, which is memory of uWS here and would have to be copied. Measured in two pairs of
+   * runs, that costs 26 % of the CPU time of one upload, and 9 % with eight concurrent ones.
+   * @returns the number of bytes written
    */
   #writeThrough(chunk: Buffer): number {
     try {
@@ -253,7 +255,7 @@ export class RequestBody implements RequestBodySink {
     this.#send(staging.subarray(from, at));
   }
 
-  /** Gives a buffer with room after `#staged`: the last one, where the socket does not read from that room. */
+  /** Returns a buffer with room after `#staged`: the last one, if the socket does not read from that part. */
   #room(bytes: number): Buffer {
     if (this.#socket.writableLength === 0) this.#staged = 0;
     const last = this.#staging;
@@ -269,7 +271,7 @@ export class RequestBody implements RequestBodySink {
 
   #send(bytes: Buffer | string): void {
     const socket = this.#socket;
-    // The upstream has ended its side, and the socket therefore its own.
+    // Not writable: the upstream has ended its side, and the socket therefore its own.
     if (!socket.writable) this.#fail();
     else if (!socket.write(bytes, 'latin1')) this.isBlocked = true;
   }
@@ -280,9 +282,10 @@ export class RequestBody implements RequestBodySink {
   }
 
   /**
-   * An upstream that refuses a body answers, and closes while it is still being sent. The first write that fails would
-   * make the socket destroy itself, and the answer that waits to be read with it. So a failed write is never reported
-   * to the stream: it stays unfinished, and the reading goes on until the upstream's end.
+   * Keeps the socket readable after a failed write. An upstream that refuses a body answers, and closes while the body
+   * is still being sent. On the first failed write, the socket would destroy itself together with the unread answer.
+   * Therefore a failed write is never reported to the stream: it stays unfinished, and reading continues until the
+   * upstream's end.
    */
   #outliveWriteFailures(): void {
     const socket = this.#socket;
@@ -309,13 +312,13 @@ export class RequestBody implements RequestBodySink {
   };
 }
 
-/** @returns the descriptor of a connected socket, or -1 where the system has none */
+/** @returns the descriptor of a connected socket, or -1 on systems without one */
 function descriptorOf(socket: Socket): number {
   const handle: unknown = Reflect.get(socket, '_handle');
   if (typeof handle !== 'object' || handle === null || !('fd' in handle)) return -1;
   return typeof handle.fd === 'number' ? handle.fd : -1;
 }
 
-/** The system takes no more for now. */
+/** Whether the system accepts no more for now. */
 const isFull = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'EAGAIN';

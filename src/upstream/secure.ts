@@ -1,4 +1,4 @@
-/** TLS toward upstreams: contexts and session tickets kept per origin identity, and failures in plain words. */
+/** TLS toward upstreams: contexts and session tickets per origin identity, and descriptions of failures. */
 import { isIP, type OnReadOpts, type Socket } from 'node:net';
 import {
   type ConnectionOptions,
@@ -11,16 +11,16 @@ import {
 import type { NameCache } from './names.js';
 import type { Origin } from './origin.js';
 
-/** Who is spoken to over TLS: an origin, or the proxy before it. */
+/** The peer of a TLS connection: an origin, or the proxy before it. */
 export type SecurePeer = Pick<
   Origin,
   'identity' | 'host' | 'port' | 'serverName' | 'ca' | 'clientCertificate' | 'verify'
 >;
 
-/** Identities remembered at most; the one remembered longest ago goes first. */
+/** Maximum number of stored profiles. The oldest is dropped first. */
 const maxProfiles = 256;
 
-/** What is worth keeping between two connections of one identity. */
+/** State that the connections of one identity share. */
 interface SecureProfile {
   readonly context: SecureContext;
   /** The newest session ticket, or null. */
@@ -29,7 +29,7 @@ interface SecureProfile {
 
 export type SecureProfiles = (peer: SecurePeer) => SecureProfile;
 
-/** Makes the store of profiles of one client. The function it gives throws when a PEM text is none. */
+/** Creates a store of profiles. The returned function throws for an invalid PEM text. */
 export function createSecureProfiles(): SecureProfiles {
   const profiles = new Map<string, SecureProfile>();
   return (peer) => {
@@ -51,7 +51,7 @@ export function createSecureProfiles(): SecureProfiles {
   };
 }
 
-/** What Node's own `connect` calls, and its types leave out. */
+/** A method that Node's own `connect` calls, and that its types omit. */
 interface WithSession {
   setSession(session: Buffer): void;
 }
@@ -63,7 +63,7 @@ interface Means {
 
 /**
  * Opens a TLS connection. The certificate is checked against the peer's server name unless `verify` is off.
- * @param onread takes what is read; without it the connection is read as a stream
+ * @param onread receives the data; without it the connection is read as a stream
  */
 export function connectSecure(
   peer: SecurePeer,
@@ -80,8 +80,8 @@ export function connectSecure(
   };
   const socket = connect(options) as TLSSocket & WithSession;
   socket.setNoDelay(true);
-  // Where a name has several addresses, Node makes the TLS part anew for the one that it takes, which knows of neither
-  // the ticket nor who listens for the next one.
+  // If a name has several addresses, Node creates the TLS part again for the address that it uses, without the ticket
+  // and the listener for the next one.
   socket.prependOnceListener('connect', () => {
     const { session } = options;
     if (session !== undefined) socket.setSession(session);
@@ -91,9 +91,8 @@ export function connectSecure(
 }
 
 /**
- * The same inside a connection that is there already: a tunnel, which ends together with what is given back. It is read
- * as a stream.
- * @param tunnel nobody else reads it
+ * Opens a TLS connection inside a tunnel, which ends together with the returned socket. It is read as a stream.
+ * @param tunnel must have no other reader
  */
 export function secureTunnel(tunnel: Socket, peer: SecurePeer, secureProfiles: SecureProfiles): TLSSocket {
   const profile = secureProfiles(peer);
@@ -105,7 +104,7 @@ export function secureTunnel(tunnel: Socket, peer: SecurePeer, secureProfiles: S
 function handshakeOptions(peer: SecurePeer, profile: SecureProfile): ConnectionOptions {
   const name = peer.serverName ?? peer.host;
   return {
-    // RFC 6066 section 3: an address is no server name.
+    // RFC 6066 section 3: an address must not be sent as server name.
     servername: isIP(name) === 0 ? name : '',
     secureContext: profile.context,
     session: profile.session ?? undefined,
@@ -121,7 +120,7 @@ function keepTickets(socket: TLSSocket, profile: SecureProfile): void {
   });
 }
 
-/** Says why a handshake failed. */
+/** Describes why a handshake failed. */
 export function tlsFailureDetail(error: NodeJS.ErrnoException): string {
   switch (error.code) {
     case 'CERT_HAS_EXPIRED':

@@ -1,4 +1,6 @@
-/** Calls over a WebSocket of an upstream, one after the other: each is a message, and its answer a run of messages. */
+/**
+ * Sends calls over an upstream's WebSocket, one at a time. A call is a message, and its answer a series of messages.
+ */
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, guard, surfaceFault, type UpstreamFailureReason } from '../errors.js';
 import { closeCode } from '../wire/close-code.js';
@@ -16,15 +18,15 @@ import {
   type UpstreamRequest,
 } from './types.js';
 
-/** What the messages of an answer mean. */
+/** Interprets the messages of an answer. */
 interface SocketStreamRules {
-  /** The answer goes on after it, ends with it, or is an error. */
+  /** Whether the answer continues after the message, ends with it, or is an error. */
   judge(message: Buffer): 'more' | 'last' | 'error';
-  /** An error that came in place of an answer, as the HTTP answer that says the same; its body is JSON. */
+  /** Converts an error that arrived instead of an answer to the equivalent HTTP answer, whose body is JSON. */
   refusal(message: Buffer): { readonly status: number; readonly body: Buffer };
 }
 
-/** Who has the calls made. */
+/** The owner of the calls. */
 export interface SocketOwner extends SocketStreamRules {
   /** As in `SocketListener`. */
   hold(bytes: number): boolean;
@@ -37,8 +39,8 @@ const lf = 0x0a;
 const cr = 0x0d;
 
 /**
- * The socket is opened with the first call, and opened again where it has been closed since. The answer of a call is
- * told as a stream of server-sent events would be, each of which has the data of one message.
+ * The socket is opened with the first call, and opened again if it has been closed since. The answer of a call is
+ * passed to its handler as a stream of server-sent events, each with the data of one message.
  */
 export class SocketCalls implements SocketListener {
   readonly #request: SocketRequest;
@@ -46,7 +48,7 @@ export class SocketCalls implements SocketListener {
   readonly #owner: SocketOwner;
   #socket: UpstreamSocket | null = null;
   #isOpen = false;
-  /** Calls answered on the open socket. */
+  /** Number of calls answered on the open socket. */
   #served = 0;
   #exchange: SocketExchange | null = null;
 
@@ -61,9 +63,9 @@ export class SocketCalls implements SocketListener {
   }
 
   /**
-   * Sends a call; the one before has ended. Nothing of the handler is called before this returns.
-   * @param hasEffects as in `UpstreamRequest`, of the message
-   * @param onNoSocket is called in place of the handler when the upstream knows no WebSocket there
+   * Sends a call. The previous one must have ended. The handler is not called before this returns.
+   * @param hasEffects as in `UpstreamRequest`, for the message
+   * @param onNoSocket called instead of the handler if the upstream offers no WebSocket at this path
    */
   send(
     message: Buffer,
@@ -79,24 +81,24 @@ export class SocketCalls implements SocketListener {
     return exchange;
   }
 
-  /** Gives up what is under way, and the connection. */
+  /** Drops the call in flight, and closes the connection. */
   close(): void {
     this.#exchange?.end();
     this.#exchange = null;
-    // A close frame would stand behind what the upstream has not taken of a call that nobody wants any more.
+    // A close frame would wait behind bytes of a dropped call that the upstream has not accepted.
     if ((this.#socket?.waitingBytes ?? 0) > 0) this.#socket?.terminate();
     else this.#socket?.close(closeCode.normal, '');
     this.#gone();
   }
 
-  /** The answer under way is not wanted any more: an upstream has no other way to hear of it. */
+  /** Drops the answer in flight. Closing the connection is the only way to notify the upstream. */
   abandon(): void {
     this.#exchange = null;
     this.#socket?.terminate();
     this.#gone();
   }
 
-  /** The same, unless the answer under way is another exchange's by now. */
+  /** Does the same if the answer in flight still belongs to this exchange. */
   abandonIf(exchange: SocketExchange): void {
     if (this.#exchange === exchange) this.abandon();
   }
@@ -116,7 +118,7 @@ export class SocketCalls implements SocketListener {
 
   onMessage(data: Buffer, isBinary: boolean): void {
     const exchange = this.#exchange;
-    // What comes between two answers belongs to none.
+    // A message between two answers belongs to neither.
     if (exchange === null) return;
     if (isBinary) {
       this.fail('malformed_answer', 'a binary message');
@@ -152,7 +154,7 @@ export class SocketCalls implements SocketListener {
     this.#gone();
     if (exchange === null) return;
     if (!knowsNone(head.status)) exchange.answer(head, body);
-    // It knew one before, and has had the call.
+    // The upstream offered a WebSocket before, and has received the call.
     else if (exchange.sentAt > 0) exchange.break('reset', 'no socket any more');
     else exchange.giveBack();
   }
@@ -161,11 +163,11 @@ export class SocketCalls implements SocketListener {
     const exchange = this.#exchange;
     this.#exchange = null;
     this.#gone();
-    // What has been sent is the message, not the upgrade.
+    // `bytesSent` refers to the message here, not to the upgrade.
     exchange?.break(failure.reason, failure.detail);
   }
 
-  /** What its handler throws an exchange hears of itself: this is about the socket. */
+  /** Handles exceptions of the socket's own code. Those of a handler are reported to its exchange. */
   onFault(where: FaultPlace, fault: unknown): void {
     const exchange = this.#exchange;
     this.abandon();
@@ -181,7 +183,7 @@ export class SocketCalls implements SocketListener {
     this.#gone();
     if (exchange === null) return;
     if (isStale) {
-      // Closed when the call was on its way: it was never looked at.
+      // The socket closed while the call was on its way: the call was never processed.
       exchange.retried = true;
       this.#connect();
       return;
@@ -206,7 +208,7 @@ export class SocketCalls implements SocketListener {
     exchange.sent();
   }
 
-  /** The answer is there: the next call may come. */
+  /** Called when the answer is complete, and the next call may be sent. */
   #release(): void {
     this.#exchange = null;
     this.#served++;
@@ -219,7 +221,7 @@ export class SocketCalls implements SocketListener {
   }
 }
 
-/** One call on its way. */
+/** One call in flight. */
 class SocketExchange extends Timed implements UpstreamExchange {
   sentAt = 0;
   bodyReleased = true;
@@ -234,9 +236,9 @@ class SocketExchange extends Timed implements UpstreamExchange {
   readonly #onNoSocket: () => void;
   #over = false;
   #paused = false;
-  /** What the running read has brought. */
+  /** Events of the current read. */
   #gathered: Buffer[] = [];
-  /** All of the answer has come, and its end waits for `resume`. */
+  /** True when the answer has arrived completely, but its end waits for `resume`. */
   #ending = false;
 
   constructor(
@@ -263,7 +265,7 @@ class SocketExchange extends Timed implements UpstreamExchange {
     this.#wait(this.#deadlines.firstByteMs);
   }
 
-  /** A message of the answer, which stays valid until `flush`. */
+  /** Takes a message of the answer, which must stay valid until `flush`. */
   take(message: Buffer): void {
     if (this.#over) return;
     if (!this.headSeen) {
@@ -288,12 +290,12 @@ class SocketExchange extends Timed implements UpstreamExchange {
     this.flush();
     if (this.#paused) {
       this.#ending = true;
-      // For what follows the answer; this call holds nothing up any more.
+      // The socket continues to read for the next answer: this call no longer delays it.
       this.#owner.resume();
     } else if (this.end()) this.#handler.onEnd();
   }
 
-  /** An answer that is no stream. */
+  /** Takes an answer that is not a stream. */
   answer(head: ResponseHead, body: Buffer): void {
     if (this.#over) return;
     this.headSeen = true;
@@ -308,7 +310,7 @@ class SocketExchange extends Timed implements UpstreamExchange {
     if (this.end()) this.#onNoSocket();
   }
 
-  /** Whether it may be sent again after its socket has closed without a message of an answer. */
+  /** Whether the call may be resent after its socket has closed without a message of an answer. */
   mayResend(): boolean {
     return !this.retried && this.#sentMs() < resendableMs && !this.#hasEffects([this.message]);
   }
@@ -323,7 +325,7 @@ class SocketExchange extends Timed implements UpstreamExchange {
     return this.sentAt === 0 ? 0 : performance.now() - this.sentAt;
   }
 
-  /** @returns false when it had ended before */
+  /** @returns false if the exchange had already ended */
   end(): boolean {
     if (this.#over) return false;
     this.#over = true;
@@ -365,7 +367,7 @@ class SocketExchange extends Timed implements UpstreamExchange {
   }
 }
 
-/** A handler whose exceptions end its own exchange, and not the one that is served at that moment. */
+/** Wraps a handler so that its exceptions end its own exchange, not the one that is in flight at that moment. */
 function guardHandler(handler: UpstreamHandler, owner: SocketExchange): UpstreamHandler {
   return {
     onHead: guard('upstream', owner, (head: ResponseHead) => handler.onHead(head)),
@@ -403,14 +405,14 @@ class MessageHead implements ResponseHead {
 
 const streamHead = new MessageHead(200, 'text/event-stream', -1);
 
-/** What servers say that know no WebSocket at a path: to be asked by POST. */
+/** Whether a status means that the server offers no WebSocket at the path, so that the call is sent by POST. */
 function knowsNone(status: number): boolean {
   return (
     status < 400 || status === 400 || status === 404 || status === 405 || status === 426 || status === 501
   );
 }
 
-/** A line break would end the event: in JSON it is white space, as a line of its own is in an event's data. */
+/** Replaces line breaks, which would end the event's line, by spaces: both are white space in JSON. */
 function withoutBreaks(message: Buffer): Buffer {
   if (!message.includes(lf) && !message.includes(cr)) return message;
   const text = message.toString('utf8').replace(/[\r\n]/g, ' ');

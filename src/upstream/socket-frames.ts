@@ -1,30 +1,30 @@
-/** Frames on their way to upstreams (RFC 6455 section 5.2): those of data in batches, those of control one by one. */
+/** Writes frames to upstreams (RFC 6455 section 5.2): data frames in batches, control frames one by one. */
 import { randomFillSync } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { type Guarded, handFault } from '../errors.js';
 
-/** Where frames go. */
+/** The connection that frames are written to. */
 export interface FrameSink extends Guarded {
   readonly raw: Socket;
   /** False once the socket closes: no data frame may follow a close frame. */
   readonly takesFrames: boolean;
-  /** Bytes of this sink in the batch. */
+  /** Number of bytes of this sink in the batch. */
   batched: number;
 }
 
 interface FrameWriter {
-  /** Copies a message into a frame, which leaves now or at the end of the turn. */
+  /** Copies a message into a frame, which is sent now or at the end of the turn. */
   write(sink: FrameSink, data: Uint8Array, isBinary: boolean): void;
-  /** Writes out what waits. */
+  /** Sends the frames that wait. */
   flush(): void;
 }
 
-/** Room for the small frames of one turn of the event loop; what does not fit ends the turn's batch early. */
+/** Size of the buffer for the small frames of one turn of the event loop. When it is full, the batch is sent early. */
 const batchBytes = 64 * 1024;
-/** A larger message gets a buffer of its own: the gain of a shared write is small by then. */
+/** Messages above this size get a buffer of their own, since a shared write would gain little. */
 const shareLimit = 16 * 1024;
 const maxHeadBytes = 14;
-/** Below this the words' set-up costs more than the bytes. */
+/** Below this length, masking by words costs more than masking by bytes. */
 const minWordBytes = 16;
 const textHead = 0x81;
 const binaryHead = 0x82;
@@ -32,8 +32,8 @@ const controlHeads = { close: 0x88, ping: 0x89, pong: 0x8a };
 const masked = 0x80;
 
 /**
- * Frames of a turn leave together, one write for each run of one socket's. At the end of the turn, not in the next
- * tick: each message of a client comes in a callback of its own, after which the ticks run.
+ * Creates a writer that sends the frames of a turn together, with one write for each run of frames of the same socket.
+ * This happens at the end of the turn, not in the next tick: ticks run after the callback of each message of a client.
  */
 export function createFrameWriter(): FrameWriter {
   const sinks: FrameSink[] = [];
@@ -41,7 +41,9 @@ export function createFrameWriter(): FrameWriter {
   let batch = Buffer.allocUnsafeSlow(batchBytes);
   let words = new Int32Array(batch.buffer);
   let used = 0;
-  /** A socket that the system did not take all from may still read from the batch: none of it is used again. */
+  /**
+   * True when a socket whose data the system has not fully accepted may still read from the batch, which is not reused.
+   */
   let kept = false;
   let armed = false;
 
@@ -104,7 +106,7 @@ export function createFrameWriter(): FrameWriter {
 }
 
 /**
- * Makes a control frame.
+ * Creates a control frame.
  * @param payload at most 125 bytes
  */
 export function controlFrame(kind: 'close' | 'ping' | 'pong', payload: Uint8Array): Buffer {
@@ -114,14 +116,14 @@ export function controlFrame(kind: 'close' | 'ping' | 'pong', payload: Uint8Arra
 
 const maskPool = Buffer.alloc(8 * 1024);
 let maskAt = maskPool.length;
-/** The running frame's mask, turned so that it begins where a word begins. */
+/** The mask of the current frame, rotated to be aligned with words. */
 const turned = Buffer.allocUnsafeSlow(4);
 const turnedWord = new Int32Array(turned.buffer);
 
 /**
  * Writes a whole frame.
- * @param words the same memory, which must start where its buffer starts
- * @returns where it ends
+ * @param words the same memory, which must start at offset 0 of its `ArrayBuffer`
+ * @returns the offset of the frame's end
  */
 function putFrame(target: Buffer, words: Int32Array, start: number, head: number, data: Uint8Array): number {
   const length = data.length;
@@ -138,7 +140,7 @@ function putFrame(target: Buffer, words: Int32Array, start: number, head: number
     target[at++] = 0;
     at = target.writeUIntBE(length, at, 6);
   }
-  // Not to be foreseen by whoever writes the message (RFC 6455 section 10.3).
+  // The author of the message must not be able to predict the mask (RFC 6455 section 10.3).
   if (maskAt === maskPool.length) {
     randomFillSync(maskPool);
     maskAt = 0;

@@ -1,10 +1,10 @@
-/** The opening handshake with an upstream (RFC 6455 section 4.1): what is sent, and what is made of the answer. */
+/** The opening handshake with an upstream (RFC 6455 section 4.1): the request, and the evaluation of the answer. */
 import { createHash, randomBytes } from 'node:crypto';
 import { type HeadLines, headerLine, joinLines, requestLine } from '../wire/head.js';
 import { AnswerReader, type ParsedHead } from './answer.js';
 import type { SocketRequest } from './socket-types.js';
 
-/** Fields that the handshake itself is made of, or that would give it a body. */
+/** Fields that belong to the handshake itself, or that would give it a body. */
 const ownFields = new Set([
   'connection',
   'content-length',
@@ -27,13 +27,13 @@ const acceptSalt = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 export interface Handshake {
   /** The whole request. */
   readonly text: string;
-  /** What `sec-websocket-accept` has to say. */
+  /** Required value of `sec-websocket-accept`. */
   readonly accept: string;
 }
 
 /**
- * Puts the request together.
- * @throws {GatewayError} `internal_error` when the target or a header cannot be written
+ * Builds the request.
+ * @throws {GatewayError} `internal_error` if the target or a header cannot be written
  */
 export function handshakeOf(request: SocketRequest): Handshake {
   const key = randomBytes(16).toString('base64');
@@ -54,19 +54,19 @@ export function handshakeOf(request: SocketRequest): Handshake {
   return { text: `${lines}\r\n`, accept };
 }
 
-/** The most of a refusal's body that is kept. */
+/** Maximum number of bytes kept of a refusal's body. */
 const maxRefusalBytes = 64 * 1024;
 
-/** What an answer has come to: `declined` until its body is complete, then `over`. */
+/** State of an answer. A refusal is `declined` until its body is complete, then `over`. */
 type Answered = 'more' | 'open' | 'malformed' | 'declined' | 'over';
 
-/** Reads the answer to an upgrade: one that accepts it, or another with the beginning of its body. No I/O. */
+/** Parses the answer to an upgrade: an acceptance, or another answer with the start of its body. No I/O. */
 export class UpgradeAnswer {
-  /** Of an answer that refuses. */
+  /** Head of an answer that refuses. */
   head: ParsedHead | null = null;
-  /** What is wrong with a malformed one. */
+  /** What is wrong with a malformed answer. */
   problem = '';
-  /** Where the bytes behind the head of an answer that accepts begin. */
+  /** Offset of the first byte after the head of an answer that accepts. */
   next = 0;
   readonly #accept: string;
   readonly #reader = new AnswerReader();
@@ -78,7 +78,7 @@ export class UpgradeAnswer {
     this.#reader.begin(false, true);
   }
 
-  /** Takes what one read brought. */
+  /** Parses the bytes of one read. */
   read(bytes: Buffer, length: number): Answered {
     if (this.head !== null) return this.#readBody(bytes, 0, length);
     const reader = this.#reader;
@@ -90,7 +90,7 @@ export class UpgradeAnswer {
     return this.#readBody(bytes, reader.next, length);
   }
 
-  /** What has come so far of the body of a refusal. */
+  /** Returns the part of a refusal's body that has arrived. */
   body(): Buffer {
     return Buffer.concat(this.#pieces);
   }
@@ -103,7 +103,7 @@ export class UpgradeAnswer {
     if (head.get('sec-websocket-extensions') !== null) {
       return this.#refuse('an extension that was not offered');
     }
-    // RFC 6455 section 4.2.2 lets a server choose none but by an empty line.
+    // RFC 6455 section 4.2.2: without a subprotocol, the header is absent; an empty value is tolerated.
     if (head.get('sec-websocket-protocol')) return this.#refuse('a subprotocol that was not offered');
     return 'open';
   }
@@ -117,7 +117,7 @@ export class UpgradeAnswer {
       this.#pieces.push(Buffer.from(bytes.subarray(from, from + more)));
       this.#size += more;
     }
-    // Malformed or cut: its status says enough.
+    // A malformed or truncated body ends the answer as well: the status is sufficient.
     return size === -1 || reader.done || this.#size === maxRefusalBytes ? 'over' : 'declined';
   }
 

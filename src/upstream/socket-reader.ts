@@ -16,14 +16,16 @@ const pong = 10;
 const fin = 0x80;
 const reserved = 0x70;
 const masked = 0x80;
-/** Of a frame that is not masked. */
+/** Maximum length of the head of an unmasked frame. */
 const maxHeadBytes = 10;
-/** What a control frame may hold (RFC 6455 section 5.5). */
+/** Maximum payload of a control frame (RFC 6455 section 5.5). */
 const maxControlBytes = 125;
-/** What a message that did not come in one read gets to begin with: a length that is announced costs nothing yet. */
+/**
+ * Initial buffer for a message that did not arrive in one read. Memory is not allocated for an announced length alone.
+ */
 const firstBytes = 16 * 1024;
 
-/** Why what was read cannot be taken, with the close code that says so. */
+/** Why data cannot be accepted, with the close code to send. */
 interface Unreadable extends SocketFault {
   readonly code: number;
 }
@@ -33,7 +35,7 @@ const invalid: Unreadable = {
   reason: 'malformed_answer',
   detail: 'a frame against RFC 6455',
 };
-/** Of a text (RFC 6455 section 8.1): a client would take the gateway for who has sent it. */
+/** A text that is not UTF-8 (RFC 6455 section 8.1). If it were passed on, clients would blame the gateway. */
 const notUtf8: Unreadable = {
   code: closeCode.notUtf8,
   reason: 'malformed_answer',
@@ -44,7 +46,7 @@ const tooLarge: Unreadable = {
   reason: 'answer_too_large',
   detail: 'a message that is too large',
 };
-/** There is no room for it now. */
+/** There is no room for a message at present. */
 export const noRoom: Unreadable = {
   code: closeCode.tryLater,
   reason: 'no_room',
@@ -53,63 +55,66 @@ export const noRoom: Unreadable = {
 const nothing = Buffer.alloc(0);
 
 /**
- * The bytes of one read after the other are given to `begin`, and `next` tells what is in them until it says `more`.
- * A message that came in one read and one frame is a view of that read; another has memory of its own.
+ * The bytes of each read are passed to `begin`, after which `next` returns what it finds until it returns `more`. A
+ * message that arrived in one read and one frame is a view of that read; any other has its own memory.
  */
 export class FrameReader {
-  /** The message, or what a control frame holds (without the code, for `close`). */
+  /** The message, or the payload of a control frame (without the code, for `close`). */
   payload: Buffer = nothing;
   isBinary = false;
-  /** The code of a close frame, 1005 for none; or the one that says what is wrong, for `fault`. */
+  /** For `close`, the code of the close frame, or 1005 if it has none. For `fault`, the code to send. */
   code = 0;
-  /** For `fault`. */
+  /** Set for `fault`. */
   fault: SocketFault | null = null;
-  /** Where the bytes begin that have not been looked at. */
+  /** Offset of the first unprocessed byte. */
   at = 0;
-  /** Memory that a message has whose end has not come. */
+  /** Memory of an incomplete message, in bytes. */
   keptBytes = 0;
 
   readonly #maxMessageBytes: number;
   readonly #hasRoom: (bytes: number) => boolean;
   #bytes: Buffer = nothing;
   #end = 0;
-  /** Head of a frame that did not come in one read. */
+  /** Head of a frame that did not arrive in one read. */
   readonly #head = Buffer.allocUnsafe(maxHeadBytes);
   #headLength = 0;
-  /** The running frame: -1 between two of them. */
+  /** Opcode of the current frame, or -1 between frames. */
   #opcode = -1;
   #isLast = false;
-  /** Bytes of its payload that are still to come. */
+  /** Bytes of the current frame's payload that have not arrived. */
   #left = 0;
-  /** The running message's first opcode, or 0. */
+  /** First opcode of the current message, or 0. */
   #kind = 0;
-  /** What there is of a message in several frames or reads. */
+  /** The part received so far of a message in several frames or reads. */
   #message: Buffer | null = null;
   #messageLength = 0;
   #discards = false;
   #control: Buffer | null = null;
   #controlLength = 0;
 
-  /** @param hasRoom is asked before `keptBytes` grows, and told when it is 0 again; `false` makes the fault `noRoom` */
+  /**
+   * @param hasRoom called before `keptBytes` grows, where false causes the fault `noRoom`, and when `keptBytes` is 0
+   *   again
+   */
   constructor(maxMessageBytes: number, hasRoom: (bytes: number) => boolean) {
     this.#maxMessageBytes = maxMessageBytes;
     this.#hasRoom = hasRoom;
   }
 
-  /** From here on nothing is kept of messages: only what control frames hold is wanted. */
+  /** Discards messages from now on: only control frames are read. */
   discard(): void {
     this.#discards = true;
     this.#letGo();
   }
 
-  /** Gives it the bytes `[start, end)` of a read. */
+  /** Sets the bytes to read: `[start, end)` of a read. */
   begin(bytes: Buffer, start: number, end: number): void {
     this.#bytes = bytes;
     this.at = start;
     this.#end = end;
   }
 
-  /** Nothing is to be asked for after `close` and `fault`. */
+  /** Returns what follows. Must not be called after `close` or `fault`. */
   next(): Found {
     for (;;) {
       if (this.#opcode === -1) {
@@ -143,7 +148,7 @@ export class FrameReader {
     this.isBinary = this.#kind === binary;
     this.#kind = 0;
     this.#letGo();
-    // Of a message that is not kept the payload is a part.
+    // When messages are discarded, the payload is only a part of the message.
     const isWhole = this.isBinary || this.#discards || isUtf8(this.payload);
     return isWhole ? 'message' : this.#refuse(notUtf8);
   }
@@ -188,7 +193,7 @@ export class FrameReader {
   #enter(first: number, second: number, length: number): Found | null {
     const opcode = first & 0x0f;
     this.#isLast = (first & fin) !== 0;
-    // Masked by a server, or with the bits of an extension.
+    // Servers must not mask, and no extension was negotiated.
     if ((second & masked) !== 0 || (first & reserved) !== 0) return this.#refuse(invalid);
     switch (opcode) {
       case continuation:
@@ -239,7 +244,7 @@ export class FrameReader {
     return 'close';
   }
 
-  /** @returns false when there is no room for it */
+  /** @returns false when there is no room for the bytes */
   #append(start: number, size: number): boolean {
     const used = this.#messageLength;
     const needed = used + size;
@@ -250,7 +255,7 @@ export class FrameReader {
         Math.max(2 * (message?.length ?? 0), needed, firstBytes),
         Math.max(this.#maxMessageBytes, needed),
       );
-      // What comes after this frame is not known; that it is the last one is.
+      // For the last frame of a message, the remaining size is known.
       const bytes = this.#isLast ? Math.min(room, most) : room;
       if (!this.#hasRoom(bytes)) return false;
       this.keptBytes = bytes;
@@ -271,7 +276,7 @@ export class FrameReader {
   }
 }
 
-/** @returns the length of the head that begins there, as far as it is known yet */
+/** @returns the length of the head that begins at `at`, as far as it can be determined */
 function headSize(bytes: Buffer, at: number, end: number): number {
   if (end - at < 2) return 2;
   const length = (bytes[at + 1] as number) & ~masked;
@@ -279,13 +284,16 @@ function headSize(bytes: Buffer, at: number, end: number): number {
   return length === 127 ? maxHeadBytes : 2;
 }
 
-/** A control frame holds 125 bytes (RFC 6455 section 5.5), two of which are the code. */
+/**
+ * Maximum length of a close reason: a control frame holds 125 bytes (RFC 6455 section 5.5), of which two are the code.
+ */
 const maxReasonBytes = 123;
 
 /**
- * What a close frame holds that says how the other side of a relay ended. 1005 says that its close frame had no code, so ours has none
- * either. 1006 and 1015 say that it had no close frame at all, and the rest is not defined or out of range: the peer is
- * to know that this was no orderly end, which 1011 says. A reason that is too long is cut between two characters.
+ * Returns the payload of a close frame that reports how the other side of a relay ended. For 1005, a close frame
+ * without a code, the payload is empty as well. All other codes that may not be sent are replaced by 1011, since the
+ * end was not orderly: 1006 and 1015 stand for an end without a close frame, and the rest are undefined or out of
+ * range. A reason that is too long is cut between two characters.
  */
 export function closePayload(code: number, reason: string | Buffer): Buffer {
   if (code === closeCode.noCode) return nothing;
@@ -296,7 +304,7 @@ export function closePayload(code: number, reason: string | Buffer): Buffer {
   return payload;
 }
 
-/** Whether a close frame may hold a code (RFC 6455 section 7.4). */
+/** Whether a close frame may contain the code (RFC 6455 section 7.4). */
 function maySend(code: number): boolean {
   if (code >= 3000) return code <= 4999;
   return code >= 1000 && code <= 1014 && code !== 1004 && code !== 1005 && code !== 1006;

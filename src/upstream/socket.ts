@@ -18,22 +18,22 @@ import { closePayload, FrameReader, noRoom } from './socket-reader.js';
 import type { SocketFault, SocketListener, SocketRequest, UpstreamSocket } from './socket-types.js';
 import { Timed, TimerWheel } from './timers.js';
 
-/** With more than this waiting `send` says false: about what a connection has on its way to a far upstream. */
+/** `send` returns false above this: about the amount of data in transit to a distant upstream. */
 const maxWaitingBytes = 64 * 1024;
-/** Messages of one read that are told before others get their turn: some milliseconds of work. */
+/** Messages of one read that are delivered before the event loop continues: a few milliseconds of work. */
 const mostMessages = 1000;
-/** How long the other side may take to end its part of a closing. */
+/** How long the other side may take to complete a closing handshake, in milliseconds. */
 const closeMs = 1000;
-/** How long the body of a refusal is waited for. */
+/** How long to wait for the body of a refusal, in milliseconds. */
 const refusalMs = 2000;
 
 const wheel = new TimerWheel();
 const frames = createFrameWriter();
 const nothing = Buffer.alloc(0);
-/** A buffer for each of thousands of sessions over TLS would be idle most of the time. */
+/** TLS connections are read as streams: a buffer for each of thousands of sessions would be idle most of the time. */
 const reading: Reading = { sharedBuffer: Buffer.allocUnsafeSlow(128 * 1024), ownBytes: 0 };
 
-/** Opens a WebSocket. What goes wrong comes through the listener. */
+/** Opens a WebSocket. Failures are reported to the listener. */
 export function openSocket(request: SocketRequest, dialer: Dialer, listener: SocketListener): UpstreamSocket {
   const socket = new SocketConnection(request, dialer, listener);
   socket.start();
@@ -47,26 +47,26 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
   readonly #dialer: Dialer;
   readonly #listener: SocketListener;
   #state: 'connecting' | 'asked' | 'declined' | 'open' | 'closing' | 'over' = 'connecting';
-  /** The way to the origin is there: what fails before the request is sent is the TLS handshake. */
+  /** True once the origin is connected. A failure between this and the request is one of the TLS handshake. */
   #transportUp = false;
   #handshake: Handshake | null = null;
-  /** From the request sent to the answer read. */
+  /** Set from sending the request until the answer has been read. */
   #answer: UpgradeAnswer | null = null;
   #reader!: FrameReader;
   #paused = false;
-  /** Bytes of the read in which reading was paused that have not been looked at. */
+  /** Unprocessed bytes of the read in which reading was paused. */
   #held: Buffer | null = null;
-  /** Others get their turn before more of what was read is told. */
+  /** True while delivery is suspended so that the event loop can continue. */
   #resting = false;
-  /** The connection has ended while bytes were held. */
+  /** True when the connection has ended while bytes were held. */
   #ended = false;
-  /** What is known of the end of the open connection. */
+  /** Reason for the end of the open connection, as far as it is known. */
   #brokenBy = 'closed without a close frame';
-  /** `send` has said false. */
+  /** True after `send` has returned false. */
   #behind = false;
-  /** What the newest ping held that is still to be answered (RFC 6455 section 5.5.3: the newest is enough). */
+  /** Payload of the newest unanswered ping (RFC 6455 section 5.5.3: answering the newest is sufficient). */
   #owedPong: Buffer | null = null;
-  /** Bytes read when silence was last looked for, or when the request was sent. */
+  /** `bytesRead` at the last check for silence, or when the request was sent. */
   #bytesRead = 0;
   #heardAt = 0;
   #pinged = false;
@@ -85,7 +85,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
       dial(origin, this.#dialer, reading, this);
       wheel.set(this, performance.now() + connectMs);
     } catch (error) {
-      // Node refuses a port out of range and a broken PEM text with an exception, and what cannot be written is.
+      // Node throws for a port out of range and for a broken PEM text, `handshakeOf` for a header that cannot be sent.
       const said = error instanceof GatewayError ? error.cause : error;
       const detail = said instanceof Error ? said.message : String(said);
       process.nextTick(this.#guard(() => this.#fail('connect_failed', detail)));
@@ -105,7 +105,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
       throw new Error('the socket is not open yet');
     if (!this.takesFrames) return false;
     frames.write(this, data, isBinary);
-    // Without the batch, which no 'drain' would follow.
+    // The batch is not included: no 'drain' would follow it.
     if (this.raw.writableLength <= maxWaitingBytes) return true;
     this.#behind = true;
     return false;
@@ -123,7 +123,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     if (!this.#resting) this.#readOn();
   }
 
-  /** After very many messages in one read. */
+  /** Suspends delivery until the next turn of the event loop. Called after very many messages in one read. */
   #rest(): void {
     this.#resting = true;
     setImmediate(
@@ -145,7 +145,8 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     this.#reader.discard();
     this.#writeControl('close', closePayload(code, reason));
     wheel.set(this, performance.now() + closeMs);
-    // Or the answer to the close frame would not be read. Later, since the listener expects no call yet.
+    // Reading must continue, or the answer to the close frame would not be read. Deferred, since the listener expects
+    // no call before this returns.
     this.#paused = false;
     this.#resting = false;
     process.nextTick(this.#guard(() => this.#readOn()));
@@ -156,7 +157,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     this.raw?.destroy();
   }
 
-  /** A deadline, or the time to look for silence. */
+  /** Called at a deadline, and for each check for silence. */
   expire(now: number): void {
     switch (this.#state) {
       case 'connecting':
@@ -210,7 +211,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     const handshake = this.#handshake;
     if (this.#state !== 'connecting' || handshake === null) return;
     this.#state = 'asked';
-    // What came before is the proxy's.
+    // Earlier bytes are the proxy's.
     this.#bytesRead = this.raw.bytesRead;
     this.#handshake = null;
     this.#answer = new UpgradeAnswer(handshake);
@@ -241,7 +242,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
         break;
       case 'open':
         this.#open();
-        // What came together with the answer.
+        // Bytes that arrived together with the answer.
         if (this.#state === 'open') this.#take(bytes, answer.next, length);
         break;
       case 'declined':
@@ -262,7 +263,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     this.#listener.onOpen();
   }
 
-  /** With what has come of the body so far: the status says enough. */
+  /** Reports a refusal, with the part of the body that has arrived: the status is sufficient. */
   #refuse(): void {
     const answer = this.#answer;
     if (answer === null || answer.head === null) return;
@@ -270,7 +271,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     this.#listener.onDeclined(answer.head, answer.body());
   }
 
-  /** Reads frames. A listener that throws must not leave a half-read connection behind. */
+  /** Reads frames. If the listener throws, the connection is terminated, so that it is not left half read. */
   #take(bytes: Buffer, start: number, end: number): void {
     try {
       this.#takeFrames(bytes, start, end);
@@ -301,7 +302,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
         told = true;
         if (++messages === mostMessages) this.#rest();
         listener.onMessage(reader.payload, reader.isBinary);
-        // By the listener.
+        // The listener may have ended the socket.
         if (this.#isOver) return;
       } else if (found === 'ping') {
         this.#owedPong = Buffer.from(reader.payload);
@@ -314,13 +315,13 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     if (told && this.#state === 'open') listener.onReadEnd();
   }
 
-  /** @param told messages of the read that ends here were told */
+  /** Ends the socket with a close frame. @param told whether messages of this read have been delivered */
   #stop(told: boolean, code: number, reason: Buffer, fault: SocketFault | null): void {
     if (told && this.#state === 'open') this.#listener.onReadEnd();
     if (!this.#isOver) this.#endWith(code, reason, fault);
   }
 
-  /** Nothing more of what was read may be told. */
+  /** True while nothing of what was read may be delivered. */
   get #isStopped(): boolean {
     return this.#paused || this.#resting;
   }
@@ -329,14 +330,14 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     return this.#state === 'over';
   }
 
-  /** Keeps what is left of a read until reading goes on. @returns false when there is no room for it */
+  /** Holds the rest of a read until reading resumes. @returns false when there is no room for it */
   #hold(rest: Buffer): boolean {
     if (!this.#listener.hold(this.#reader.keptBytes + rest.length)) return false;
     this.#held = Buffer.from(rest);
     return true;
   }
 
-  /** After a pause, or before the end. */
+  /** Continues after a pause, or before the end. */
   #readOn(): void {
     if (this.#state !== 'open' && this.#state !== 'closing') return;
     const held = this.#held;
@@ -367,7 +368,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     this.#listener.onDrained();
   }
 
-  /** The upstream has ended its side, or the connection is gone. */
+  /** Called when the upstream has ended its side, or the connection has closed. */
   onPeerEnd(): void {
     switch (this.#state) {
       case 'connecting':
@@ -408,7 +409,10 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     this.#listener.onFailed({ reason, detail, bytesSent, headSeen: false, sentMs: 0 });
   }
 
-  /** Answers the upstream's close frame, or says what is wrong with what it sent; it then has to end the connection. */
+  /**
+   * Answers the upstream's close frame, or reports an error in what it sent. The upstream then has to end the
+   * connection.
+   */
   #endWith(code: number, reason: Buffer, fault: SocketFault | null): void {
     if (this.#state === 'open') {
       frames.flush();
@@ -420,13 +424,16 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     this.#listener.onClosed(code, reason, fault);
   }
 
-  /** The open connection ends without a close frame. */
+  /** Ends the open connection without a close frame. */
   #break(reason: UpstreamFailureReason, detail: string): void {
     this.terminate();
     this.#listener.onClosed(closeCode.broken, nothing, { reason, detail });
   }
 
-  /** Counts bytes, not messages: a large one on a slow line takes its time, and a pong cannot overtake it. */
+  /**
+   * Checks for silence. Bytes count, not messages: a large message takes long on a slow line, and a pong cannot
+   * overtake it.
+   */
   #watch(now: number): void {
     const { pingMs } = this.#request;
     const { raw } = this;

@@ -2,25 +2,25 @@
  * All deadlines of a worker's upstream connections on one coarse timer.
  * Accuracy: never early; late by less than two ticks, unless the event loop itself was blocked.
  *
- * A wheel of slots, each a linked list. Moving a deadline further away, which every read does, only stores a number:
- * an entry that its slot's turn finds not due yet is put where it belongs then.
+ * A wheel of slots, each a linked list. Moving a deadline to a later time, which every read does, only stores a number.
+ * An entry that is not due when its slot is processed moves to its new slot then.
  */
 
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, type Guarded, handFault } from '../errors.js';
 
-/** Milliseconds between two looks at the wheel. */
+/** Milliseconds between two turns of the wheel. */
 const tickMs = 100;
 
 const slotCount = 512;
-/** A tick later than this means that the loop was blocked. */
+/** An interval between two ticks above this means that the event loop was blocked. */
 const blockedMs = 5 * tickMs;
 
-/** Something that the wheel can hold. Its owner may read `due`; only the wheel writes these fields. */
+/** An entry of the wheel. Its owner may read `due`; only the wheel writes these fields. */
 export abstract class Timed implements Guarded {
-  /** When it is due (performance.now), or Infinity. */
+  /** When the entry is due (performance.now), or Infinity. */
   due = Number.POSITIVE_INFINITY;
-  /** Tick of the slot that it is linked in, or -1. */
+  /** Tick of the slot that holds the entry, or -1. */
   tick = -1;
   previous: Timed | null = null;
   next: Timed | null = null;
@@ -35,11 +35,11 @@ export class TimerWheel {
   #cursor = 0;
   #size = 0;
   #timer: NodeJS.Timeout | null = null;
-  /** When the wheel last looked (performance.now): a coarse clock, while it runs. */
+  /** Time of the last tick (performance.now): a coarse clock while the wheel runs. */
   lastTick = 0;
   #forgave = false;
 
-  /** Sets when an entry is due, in place of what was set before. */
+  /** Sets when an entry is due, replacing the previous value. */
   set(entry: Timed, due: number): void {
     entry.due = due;
     if (this.#timer === null) this.#start();
@@ -51,7 +51,7 @@ export class TimerWheel {
     this.#link(entry, tick);
   }
 
-  /** Takes an entry out. */
+  /** Removes an entry. */
   clear(entry: Timed): void {
     entry.due = Number.POSITIVE_INFINITY;
     if (entry.tick !== -1) this.#unlink(entry);
@@ -106,8 +106,8 @@ export class TimerWheel {
     const now = performance.now();
     const blocked = now - this.lastTick > blockedMs;
     this.lastTick = now;
-    // After a blocked loop the answers may be waiting in the kernel: read them before calling anybody late. Once
-    // only, or a loop that is always slow would never see a deadline.
+    // After a blocked loop, answers may be waiting in the kernel: they are read before any deadline fires. Only one
+    // tick is skipped, or no deadline would fire in a loop that is always slow.
     if (blocked && !this.#forgave) {
       this.#forgave = true;
       return;

@@ -1,4 +1,4 @@
-/** Tunnels through a proxy: CONNECT, RFC 9110 section 9.3.6. */
+/** Opens tunnels through a proxy with CONNECT (RFC 9110 section 9.3.6). */
 
 import { connect, type Socket } from 'node:net';
 import { type Guarded, guard } from '../errors.js';
@@ -9,14 +9,20 @@ import type { NameCache } from './names.js';
 import type { EgressProxy, Origin } from './origin.js';
 import { connectSecure, type SecurePeer, type SecureProfiles, tlsFailureDetail } from './secure.js';
 
-/** One of these is called, once, also where its owner has destroyed the socket; never before `openTunnel` has returned. */
+/**
+ * Exactly one of `onTunnel` and `onTunnelFailed` is called, once, even if the owner has destroyed the socket; never
+ * before `openTunnel` has returned.
+ */
 interface TunnelListener extends Guarded {
-  /** What is written from now on goes to the origin. The socket is paused, and has no listener but for errors. */
+  /**
+   * Called when the tunnel is open: writes now go to the origin. The socket is paused, and only has a listener for
+   * errors.
+   */
   onTunnel(socket: Socket): void;
   /**
-   * There is none, and the socket is destroyed.
-   * @param detail for the log: no credential, and none of the proxy's words
-   * @param unconnected why there is no connection to the proxy; null where there was one
+   * Called when there is no tunnel. The socket is destroyed.
+   * @param detail for the log; contains no credential and no text from the proxy
+   * @param unconnected why there is no connection to the proxy; null if there was one
    */
   onTunnelFailed(detail: string, unconnected: NodeJS.ErrnoException | null): void;
 }
@@ -27,9 +33,9 @@ interface Means {
 }
 
 /**
- * Asks a proxy for a tunnel to an origin. The proxy looks the origin's name up. Has no deadline of its own.
- * @returns the connection to the proxy, to be destroyed when the tunnel is not wanted any more
- * @throws Error when Node refuses the proxy's address or PEM text
+ * Requests a tunnel to an origin from a proxy. The proxy resolves the origin's name. There is no deadline.
+ * @returns the connection to the proxy, to be destroyed when the tunnel is no longer needed
+ * @throws Error if Node refuses the proxy's address or PEM text
  */
 export function openTunnel(
   proxy: EgressProxy,
@@ -50,7 +56,7 @@ export function openTunnel(
   const fail = (words: string, unconnected: NodeJS.ErrnoException | null = null): void => {
     if (isOver) return;
     isOver = true;
-    // It may have moved.
+    // The proxy may have moved.
     if (!isAsked) means.names.forget(proxy.host);
     socket.destroy();
     listener.onTunnelFailed(failureOf(proxy, words), unconnected);
@@ -91,13 +97,13 @@ export function openTunnel(
   socket.on(proxy.secure ? 'secureConnect' : 'connect', guarded(onReady));
   socket.on('data', data);
   socket.on('end', end);
-  // Stays: an error of what a tunnel goes through would have nobody to hear it.
+  // This listener remains: an error of the connection under the tunnel would otherwise be unhandled.
   socket.on('error', guarded(onError));
   socket.on('close', close);
   return socket;
 }
 
-/** Says that a proxy took too long. */
+/** Describes the failure of a proxy that took too long. */
 export function lateTunnel(proxy: EgressProxy): string {
   return failureOf(proxy, 'opened no tunnel in time');
 }
@@ -106,7 +112,7 @@ function failureOf(proxy: EgressProxy, words: string): string {
   return `proxy ${words} (${formatAuthority(proxy.host, proxy.port)})`;
 }
 
-/** Reads the answer to CONNECT. A head of more than 16 KB is refused. No I/O. */
+/** Parses the answer to CONNECT. A head of more than 16 KB is refused. No I/O. */
 export class ConnectAnswer {
   readonly #reader = new AnswerReader();
 
@@ -115,9 +121,10 @@ export class ConnectAnswer {
   }
 
   /**
-   * Takes what one read brought.
-   * @returns `more` while the head is not complete, `open` for a tunnel, or what is wrong: `answered 407`. Bytes behind
-   * the head would be the origin's, and come before anything was sent to it: no HTTP or TLS server speaks first.
+   * Parses the bytes of one read. Bytes after the head are an error: they would be the origin's, before anything was
+   * sent to it, and no HTTP or TLS server sends first.
+   * @returns `more` while the head is incomplete, `open` for a tunnel, or a description of the error, such as `answered
+   *   407`
    */
   read(bytes: Buffer): string {
     const head = this.#reader.readHead(bytes, bytes.length);
@@ -125,13 +132,13 @@ export class ConnectAnswer {
       const { problem } = this.#reader;
       return problem === null ? 'more' : `gave a malformed answer: ${problem}`;
     }
-    // Of a 2xx, fields that would frame a body mean nothing (RFC 9110 section 9.3.6).
+    // In a 2xx, fields that would frame a body are ignored (RFC 9110 section 9.3.6).
     if (head.status > 299) return `answered ${head.status}`;
     return this.#reader.next === bytes.length ? 'open' : 'sent bytes behind the head of its answer';
   }
 }
 
-/** @throws {GatewayError} `internal_error` when a field cannot be written */
+/** @throws {GatewayError} `internal_error` if a field cannot be written */
 function connectRequest({ authorization }: EgressProxy, origin: Pick<Origin, 'host' | 'port'>): string {
   const target = formatAuthority(origin.host, origin.port);
   const lines = joinLines(

@@ -3,46 +3,47 @@ import { type Guarded, handFault } from '../errors.js';
 import type { NumberedHead } from '../wire/head.js';
 import type { UpstreamRequest } from './types.js';
 
-/** A request that is not copied. */
+/** A request that is not copied into one buffer. */
 interface Large {
   readonly text: string;
   readonly body: readonly Buffer[];
 }
 
-/** Up to this size a request is copied into one buffer: cheaper than a gathered write. */
+/** Requests up to this size are copied into one buffer, which is cheaper than a gathered write. */
 const copyLimit = 16 * 1024;
-/** Room for the small requests of one turn of the event loop; what does not fit ends the turn's batch early. */
+/**
+ * Size of the buffer for the small requests of one turn of the event loop. When it is full, the batch is sent early.
+ */
 const batchBytes = 256 * 1024;
 
-/** Where a request goes. */
+/** The connection that a request is written to. */
 export interface RequestSink extends Guarded {
   readonly socket: Socket;
-  /** TLS, whose writes end a turn of the event loop after they have been handed over at the earliest. */
+  /** True for TLS, whose writes complete one turn of the event loop later at the earliest. */
   readonly secure: boolean;
-  /** The request's bytes are about to be written: from now on what comes back may be an answer. */
+  /** Called before the request's bytes are written. Bytes that arrive from now on may be an answer. */
   onWrite(): void;
 }
 
 /** Hands requests to their sockets. */
 export interface RequestWriter {
   /**
-   * Writes a whole request to a connected socket at the end of the turn, or earlier where there are many.
-   * `content-length` is added where there is a body, and for the methods that are expected to have one (RFC 9110
-   * section 8.6).
-   * @returns true when it was copied: its body's buffers are not read after this
+   * Writes a whole request to a connected socket at the end of the turn, or earlier if there are many. `content-length`
+   * is added if there is a body, and for the methods that are expected to have one (RFC 9110 section 8.6).
+   * @returns true when the request was copied: the buffers of its body are not read after this
    */
   write(sink: RequestSink, request: UpstreamRequest): boolean;
 }
 
 /**
- * Small requests leave together when the event loop has dealt with what came in: an upstream that is woken once for
- * many of them, and not once for each, costs this side less, too (measured with 32 connections: 5 % of the gateway's
- * time for a 1 KB call). And what an idle connection has received by then is seen before its next request leaves, so that
- * large ones leave then, too.
+ * Creates a writer that sends requests together, after the event loop has processed its input. An upstream that is
+ * woken once for many requests also costs the gateway less (measured with 32 connections: 5 % of the gateway's time for
+ * a 1 KB call). Large requests wait as well, so that bytes that an idle connection has received are seen before its
+ * next request is sent.
  */
 export function createRequestWriter(): RequestWriter {
   const sinks: RequestSink[] = [];
-  /** Of each sink: its request, or the copy of it. */
+  /** For each sink, its request or the copy of it. */
   const requests: (Buffer | Large)[] = [];
   let batch = Buffer.allocUnsafeSlow(batchBytes);
   let used = 0;
@@ -56,7 +57,7 @@ export function createRequestWriter(): RequestWriter {
       const request = requests[i] as Buffer | Large;
       const isCopy = Buffer.isBuffer(request);
       const { socket } = sink;
-      // Given up in the same turn: there is nobody to read it.
+      // The request was given up in the same turn.
       if (socket.destroyed) continue;
       try {
         sink.onWrite();
@@ -70,7 +71,7 @@ export function createRequestWriter(): RequestWriter {
     sinks.length = 0;
     requests.length = 0;
     used = 0;
-    // A socket that the kernel did not take all from still reads from the batch.
+    // A socket whose data the kernel has not fully accepted still reads from the batch.
     if (kept) batch = Buffer.allocUnsafeSlow(batchBytes);
   };
 
@@ -94,7 +95,7 @@ export function createRequestWriter(): RequestWriter {
         return false;
       }
       if (sink.secure) {
-        // The batch could not be used again: it would be a new one for every turn.
+        // TLS would still read from the shared batch afterwards, so that every turn would need a new one.
         const own = Buffer.allocUnsafe(size);
         put(own, 0, head, body, length);
         enqueue(sink, own);
@@ -109,7 +110,7 @@ export function createRequestWriter(): RequestWriter {
   };
 }
 
-/** @param length of its body @returns its head with the framing; one that is kept writes that itself */
+/** Adds the framing to the head. A `NumberedHead` writes its own. @param length of the body */
 function framed({ method, head }: UpstreamRequest, length: number): string | NumberedHead {
   if (typeof head !== 'string') return head;
   const isBodied = length > 0 || method === 'POST' || method === 'PUT' || method === 'PATCH';
@@ -123,7 +124,7 @@ function writeLarge(socket: Socket, { text, body }: Large): void {
   socket.uncork();
 }
 
-/** @param length of the body @returns where what was written ends */
+/** Writes a request to a buffer. @param length of the body @returns the offset of the end */
 function put(
   target: Buffer,
   start: number,

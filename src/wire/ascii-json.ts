@@ -2,8 +2,8 @@ const quote = 0x22;
 const backslash = 0x5c;
 
 /**
- * A text as a JSON string of nothing but ASCII characters that can be seen: it never ends a line, and a terminal obeys
- * nothing of it.
+ * Returns a text as a JSON string of printable ASCII characters: it contains no line end, and nothing that a terminal
+ * would interpret.
  */
 export function asciiQuoted(text: string): string {
   for (let at = 0; at < text.length; at++) {
@@ -16,7 +16,7 @@ export function asciiQuoted(text: string): string {
 
 const others = /[\u007f-\uffff]/g;
 
-/** A text of JSON with all but ASCII's visible characters in escapes, as those are that JSON itself wants escaped. */
+/** Escapes all characters of a JSON text that are not printable ASCII. */
 export function asciiJson(json: string): string {
   return json.replace(others, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -2,14 +2,14 @@ const leastBlock = 1024;
 const mostBlock = 64 * 1024;
 
 /**
- * Bytes that are kept in memory, copied into blocks: a body may come in as many pieces as it has bytes, and each piece
- * on its own would take a hundred times its size. No more than half of the blocks is empty.
+ * Collects bytes in memory by copying them into blocks. A body may arrive in as many pieces as it has bytes, and each
+ * piece alone would take a hundred times its size. At most half of the memory is unused.
  */
 export class ByteBlocks {
-  /** How many there are. */
+  /** Number of bytes. */
   length = 0;
   readonly #blocks: Buffer[] = [];
-  /** Bytes of the last block that are filled. */
+  /** Number of bytes used in the last block. */
   #filled = 0;
 
   add(piece: Buffer): void {
@@ -29,7 +29,7 @@ export class ByteBlocks {
     }
   }
 
-  /** @returns views of what is there, from an offset on; they stay as they are when more is added */
+  /** @returns views of the bytes from an offset on, which stay valid when more bytes are added */
   pieces(from = 0): Buffer[] {
     const pieces: Buffer[] = [];
     let start = 0;

@@ -1,7 +1,7 @@
 /** The chunked transfer coding (RFC 9112 section 7.1), decoded in place. No I/O; the caller holds the state. */
 import { maxHeadBytes, textBytes, tokenBytes } from './head.js';
 
-/** Longest chunk-size line, with its extensions. */
+/** Maximum length of a chunk-size line, including its extensions. */
 export const maxSizeLine = 256;
 
 const lf = 0x0a;
@@ -9,10 +9,10 @@ const cr = 0x0d;
 const semicolon = 0x3b;
 const colon = 0x3a;
 
-/** Below this many bytes a loop is faster than the native move. */
+/** Below this many bytes, a loop is faster than a native move. */
 const shortMove = 48;
 
-/** Digits of the size of a chunk that is no longer than 64 KB, and with them all that may stand before its data. */
+/** Digits of the size of a chunk of up to 64 KB, and the maximum number of bytes before its data with such a size. */
 const usualDigits = 4;
 const usualSizeBytes = usualDigits + 4;
 
@@ -24,7 +24,7 @@ for (let value = 0; value < 16; value++) {
   hexValues[digit.toUpperCase().charCodeAt(0)] = value;
 }
 
-// The phases, in the order in which the bytes of a body pass through them.
+// The phases, in the order of a body's bytes.
 const sizeStart = 0;
 const sizeDigits = 1;
 const extension = 2;
@@ -38,23 +38,23 @@ const trailerValue = 9;
 const trailerLf = 10;
 const lastLf = 11;
 
-/** Where a chunked body stands between two reads, and what the last call of `decodeChunked` found. */
+/** State of a chunked body between two reads, and the result of the last call of `decodeChunked`. */
 export class ChunkedState {
   phase = sizeStart;
-  /** While sizes are read: the size so far. While data is read: the bytes still to come. */
+  /** While a size is read: the size so far. While data is read: the number of bytes that remain. */
   size = 0;
-  /** Bytes of the current size line, or of all trailers. */
+  /** Number of bytes of the current size line, or of all trailers. */
   lineBytes = 0;
   /** Offset of the payload that the last call found. */
   payloadStart = 0;
-  /** Offset after the last byte that the last call used up. */
+  /** Offset after the last byte that the last call consumed. */
   consumed = 0;
   /** True once the last byte of the body has been read. */
   done = false;
   /** Why the body was refused, or null. */
   problem: string | null = null;
 
-  /** Makes the state ready for another body. */
+  /** Prepares the state for the next body. */
   reset(): void {
     this.phase = sizeStart;
     this.size = 0;
@@ -67,11 +67,11 @@ export class ChunkedState {
 }
 
 /**
- * Decodes `buffer[start, end)`, moving the payload bytes together, so that a read gives one slice whatever its
- * number of chunks: `buffer[state.payloadStart, state.payloadStart + result)`. Bytes of the range may be overwritten.
+ * Decodes `buffer[start, end)`. Payload bytes are moved together, so that a read yields one slice for any number of
+ * chunks: `buffer[state.payloadStart, state.payloadStart + result)`. Bytes of the range may be overwritten.
  * When `state.done` is set, bytes from `state.consumed` on do not belong to the body.
- * White space around the size is refused, as llhttp does, although RFC 9112 has a grammar for it before an extension.
- * @returns the number of payload bytes, or -1 when the body is malformed (`state.problem` says why).
+ * White space around the size is refused, as in llhttp, although the grammar of RFC 9112 allows it before an extension.
+ * @returns the number of payload bytes, or -1 when the body is malformed (`state.problem` contains the reason)
  */
 export function decodeChunked(state: ChunkedState, buffer: Buffer, start: number, end: number): number {
   let at = start;
@@ -108,9 +108,9 @@ export function decodeChunked(state: ChunkedState, buffer: Buffer, start: number
 }
 
 /**
- * Passes over what nearly always stands between two pieces of data, the size in one to four digits and two line ends, where
- * all of it has come: in a third of the time that byte by byte takes. What is anything else is left to `step`.
- * @returns where the next data begins, or `at`
+ * Skips what almost always separates two pieces of data, if it has arrived completely: a size of one to four digits,
+ * and two line ends. This takes a third of the time of reading byte by byte. Anything else is left to `step`.
+ * @returns the offset of the next data, or `at`
  */
 function nextData(state: ChunkedState, buffer: Buffer, at: number, end: number): number {
   if (end - at < usualSizeBytes || buffer[at] !== cr || buffer[at + 1] !== lf) return at;
@@ -137,7 +137,7 @@ function move(buffer: Buffer, target: number, from: number, length: number): voi
   for (let i = 0; i < length; i++) buffer[target + i] = buffer[from + i] as number;
 }
 
-/** Takes one byte that is not payload. */
+/** Processes one byte that is not payload. */
 function step(state: ChunkedState, byte: number): string | null {
   switch (state.phase) {
     case sizeStart: {
@@ -186,7 +186,7 @@ function step(state: ChunkedState, byte: number): string | null {
   }
 }
 
-/** Takes one byte of the trailer section, which is checked for its syntax and otherwise ignored. */
+/** Processes one byte of the trailer section, whose syntax is checked and which is otherwise ignored. */
 function trailerStep(state: ChunkedState, byte: number): string | null {
   if (++state.lineBytes > maxHeadBytes) return 'trailers too large';
   switch (state.phase) {

@@ -1,11 +1,11 @@
-/** Codes with which a WebSocket closes (RFC 6455 section 7.4.1 and its registry). */
+/** Close codes of WebSockets (RFC 6455 section 7.4.1 and its registry). */
 export const closeCode = {
   normal: 1000,
   goingAway: 1001,
   protocolError: 1002,
-  /** Said of a close frame without a code, and never sent. */
+  /** Stands for a close frame without a code. Never sent. */
   noCode: 1005,
-  /** Said of a connection that ended without a close frame, and never sent. */
+  /** Stands for a connection that ended without a close frame. Never sent. */
   broken: 1006,
   /** A text that is not UTF-8. */
   notUtf8: 1007,

@@ -4,63 +4,63 @@ import type { FormPart } from './multipart.js';
 import { wrongValue } from './reading.js';
 
 /*
- * Names under which servers read how many images or videos are asked for. Those that know several formats read all of
- * their names, in the body itself and in the objects that some of them lay over it.
+ * Names from which servers read how many images or videos are requested. Servers that accept several formats read all
+ * of their names, in the body itself and in objects that some servers merge into it.
  */
 
-/** Of either. */
+/** Names for images and videos. */
 export const countMembers: readonly string[] = [
   ...['n', 'count', 'sample_count', 'num_samples', 'n_variants', 'num_outputs'],
   ...['number_of_results', 'batch_size'],
 ];
 
-/** Of images; those of Google's APIs in the spelling that these have, too. */
+/** Names for images, including those of Google's APIs in their spelling. */
 export const imageCountMembers: readonly string[] = [
   ...countMembers,
   ...['image_count', 'num_images', 'n_images', 'number_of_images', 'num_images_per_prompt', 'max_images'],
   ...['numberOfImages', 'sampleCount'],
 ];
 
-/** One in another, and one more. */
+/** Maximum number of names in a path: nested holders, and a member. */
 const mostLevels = 4;
-/** No server knows a longer name for any member that is sought. */
+/** Maximum length of names. Servers know no longer one for these members. */
 const longestName = 256;
-/** Some clients send `metadata` as a text that is JSON. */
+/** Maximum length of a holder that is JSON text: some clients send `metadata` like this. */
 const longestText = 16_384;
 
-/** What is looked for, by names as `foldName` gives them. */
+/** What to find, by names as returned by `foldName`. */
 export interface Sought {
   readonly names: ReadonlySet<string>;
-  /** Objects in which servers look for them, too. */
+  /** Objects in which servers also look for the names. */
   readonly holders: ReadonlySet<string>;
-  /** Those of them that are a prompt elsewhere: a text there need not be JSON, whatever it begins with. */
+  /** Holders that are a prompt in other APIs: a text there need not be JSON, whatever it begins with. */
   readonly prompts?: ReadonlySet<string>;
 }
 
-/** A member that is sought, in the body itself or in holders. */
+/** A member that was found, in the body itself or in holders. */
 export interface HeldMember {
-  /** From the top of the body. */
+  /** Names from the top of the body. */
   readonly path: readonly string[];
-  /** The same as the client has written it. */
+  /** The path as the client wrote it. */
   readonly at: string;
   readonly name: string;
   readonly value: unknown;
-  /** It stands in a text that is passed on as it came, in which a name may come twice. */
+  /** True if the member is within a text that is passed on unchanged, in which a name may occur twice. */
   readonly isInText: boolean;
-  /** It is a file of a form. */
+  /** True for a file of a form. */
   readonly isFile: boolean;
 }
 
 /**
- * Finds the members that are sought in a JSON body.
- * @throws {GatewayError} of status 400 for a holder that is a text which may be an object and cannot be looked into
+ * Finds members in a JSON body.
+ * @throws {GatewayError} of status 400 for a holder that is a text which may be an object and cannot be parsed
  */
 export function heldMembers(body: JsonObject, sought: Sought): Generator<HeldMember> {
   return lookInto(body, [], false, sought);
 }
 
 /**
- * The same of a form, which has the members of objects as `metadata[n]` or `metadata.n`.
+ * Finds members in a form, where members of objects are named like `metadata[n]` or `metadata.n`.
  * @throws {GatewayError} of status 400
  */
 export function* heldFields(parts: readonly FormPart[], sought: Sought): Generator<HeldMember> {
@@ -69,7 +69,7 @@ export function* heldFields(parts: readonly FormPart[], sought: Sought): Generat
     const last = foldName(path.at(-1) ?? '');
     const isWanted = sought.names.has(last) || sought.holders.has(last);
     if (!isWanted || !path.slice(0, -1).every((each) => sought.holders.has(foldName(each)))) continue;
-    // A byte more than the longest can have: of three at most each character is made.
+    // One byte more than the longest text can have: each code unit takes at most three bytes.
     const value = data.toString('utf8', 0, 3 * longestText + 1);
     for (const member of lookAt(path, value, false, sought)) {
       const at = member.path === path ? name.slice(0, longestName) : member.at;
@@ -105,7 +105,7 @@ function* lookAt(
 
 function objectIn(value: unknown, path: readonly string[], mayBePrompt: boolean): JsonObject | null {
   if (typeof value !== 'string' || !value.trimStart().startsWith('{')) return null;
-  // What is no JSON here, such as NaN, some parsers take.
+  // The text is refused even if it is not JSON here, since some parsers accept more, such as NaN.
   const object = value.length <= longestText ? parseObject(value) : null;
   if (object !== null || mayBePrompt) return object;
   throw wrongValue(

@@ -2,17 +2,17 @@
 
 const scheme = 'data:';
 const base64Mark = ';base64';
-/** A head has a media type and perhaps some parameters; in what has no comma nobody looks for one through megabytes. */
+/** Maximum length of a head (media type and parameters), so that megabytes without a comma are not searched. */
 const longestHead = 64 * 1024;
 
 interface SplitDataUrl {
-  /** As it stands there; empty where the URL does not say. */
+  /** The media type as written; empty if the URL has none. */
   readonly mediaType: string;
   readonly isBase64: boolean;
   readonly data: string;
 }
 
-/** Takes a `data:` URL apart, in any case of its letters. @returns null for a text that is none */
+/** Splits a `data:` URL, ignoring case. @returns null for any other text */
 export function splitDataUrl(url: string): SplitDataUrl | null {
   const comma = url.slice(0, longestHead).indexOf(',');
   if (comma === -1 || url.slice(0, scheme.length).toLowerCase() !== scheme) return null;
@@ -24,7 +24,7 @@ export function splitDataUrl(url: string): SplitDataUrl | null {
   };
 }
 
-/** A `data:` URL in base64. */
+/** Builds a `data:` URL in base64. */
 export function dataUrl(mediaType: string, base64: string): string {
   return `${scheme}${mediaType}${base64Mark},${base64}`;
 }

@@ -3,8 +3,8 @@ const form = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)
 
 /**
  * Reads a date and time such as `2027-01-01T00:00:00Z`.
- * @returns Unix milliseconds; null for what is none. `Date.parse` rolls some days over that do not exist, such as the 30th
- * of February
+ * @returns Unix milliseconds, or null for an invalid text. Nonexistent days are checked for, since `Date.parse` rolls
+ *   some of them over, such as the 30th of February
  */
 export function readDateTime(text: string): number | null {
   const time = form.test(text) ? Date.parse(text) : Number.NaN;

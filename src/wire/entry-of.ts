@@ -1,4 +1,4 @@
-/** The value of a key; where a map has none, the one that is made for it and kept there. */
+/** Returns the value of a key. If the map has none, it is created and stored. */
 export function entryOf<Key, Value>(map: Map<Key, Value>, key: Key, make: (key: Key) => Value): Value {
   const found = map.get(key);
   if (found !== undefined) return found;

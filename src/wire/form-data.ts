@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { isBoundary } from './multipart-type.js';
 
-/** What a form is written from. */
+/** A field or file of a form to write. */
 export interface FormField {
   readonly name: string;
-  /** Null or absent for a field that is no file. */
+  /** Null or absent for a field that is not a file. */
   readonly filename?: string | null;
-  /** Of a file, `application/octet-stream` where it is null or absent, as browsers have it. */
+  /** Default for files: `application/octet-stream`, as in browsers. */
   readonly contentType?: string | null;
   readonly data: string | Buffer;
 }
 
 interface WrittenForm {
   readonly contentType: string;
-  /** In order; their lengths add up to that of the form. */
+  /** The pieces of the form in order. */
   readonly body: readonly Buffer[];
 }
 
@@ -23,15 +23,15 @@ const escapes: Readonly<Record<string, string>> = {
   '\n': '%0A',
   '\0': '%00',
 };
-/** Of an odd number of backslashes before the closing quote, some parsers take the last for the quote's escape. */
+/** An odd number of backslashes before the closing quote: some parsers treat the last one as an escape of the quote. */
 const openEnd = /(?<!\\)(?:\\\\)*\\$/;
 const unquoted = /^[\w.'+-]+$/;
 
 /**
- * Writes a form (RFC 7578) in UTF-8, with names escaped as browsers do (the HTML standard, "multipart/form-data encoding
- * algorithm"), and NUL like them. Control characters in content types become spaces.
- * @param parts their data is not copied where it is a buffer
- * @param boundary that occurs in no part, of 1 to 70 of the characters that RFC 2046 allows; by default 128 random bits
+ * Writes a form (RFC 7578) in UTF-8. Names are escaped as in browsers (the HTML standard, "multipart/form-data encoding
+ * algorithm"), and NUL is escaped likewise. Control characters in content types become spaces.
+ * @param parts data in buffers is not copied
+ * @param boundary must not occur in a part; 1 to 70 of the characters that RFC 2046 allows. Default: 128 random bits
  */
 export function writeForm(parts: readonly FormField[], boundary: string = randomBoundary()): WrittenForm {
   if (!isBoundary(boundary)) throw new Error(`no boundary of a form: ${boundary}`);
@@ -53,8 +53,8 @@ export function writeForm(parts: readonly FormField[], boundary: string = random
 }
 
 /**
- * A field that goes before all others of a form.
- * @param firstByte of the form, which begins with its boundary or with the line end before it
+ * Writes a field to be placed before all others of a form.
+ * @param firstByte first byte of the form, which begins with its boundary or with the line end before it
  */
 export function leadingField(boundary: string, { name, value, firstByte }: LeadingField): Buffer {
   const text = `--${boundary}\r\n${headOf({ name, data: value })}\r\n${value}`;

@@ -1,10 +1,10 @@
-/** Where pieces have come to so many characters they are joined. */
+/** Number of characters in pieces after which they are joined. */
 const joinedCharacters = 4096;
 
 /**
- * A text that comes in pieces and is needed whole at its end. V8 keeps the sum of two texts as a tree: a piece of one
- * token takes up some 50 bytes there, and one that was cut out of what an upstream has sent keeps all of that in memory.
- * So what has come is joined now and then.
+ * A text that arrives in pieces and is needed as a whole at the end. V8 represents concatenated strings as a tree, in
+ * which a piece of one token takes about 50 bytes. A piece that is a slice of data from an upstream retains all of that
+ * data. Therefore the pieces are joined from time to time.
  */
 export class GrowingText {
   #joined = '';
@@ -21,13 +21,13 @@ export class GrowingText {
     this.#pieces = '';
   }
 
-  /** All that has come, in one. */
+  /** Returns the whole text. */
   toString(): string {
     return this.#joined + this.#pieces;
   }
 }
 
-/** The same text without a tree behind it, with halves of characters as they are. */
+/** Returns the same text as a flat string. Unpaired surrogates are preserved. */
 function copyOf(text: string): string {
   const encoding = Buffer.byteLength(text) === text.length ? 'latin1' : 'utf16le';
   return Buffer.from(text, encoding).toString(encoding);

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { GatewayError } from '../errors.js';
 
-/* What heads of HTTP/1.1 are made of; the ids of requests; and heads of requests to upstreams, which bear them. */
+/* Elements of HTTP/1.1 heads; request ids; and heads of requests to upstreams, which contain these ids. */
 
-/** A head longer than this is refused. */
+/** Maximum length of a head. */
 export const maxHeadBytes = 16 * 1024;
 
 /** By byte: 0 not a token character (RFC 9110 section 5.6.2), 1 a token character, 2 an upper-case letter. */
@@ -13,31 +13,31 @@ for (const character of "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz") {
 }
 for (let byte = 0x41; byte <= 0x5a; byte++) tokenBytes[byte] = 2;
 
-/** By byte: 1 where a field value or reason phrase may hold it: tab, visible ASCII, space and obs-text. */
+/** By byte: 1 if a field value or reason phrase may contain it: tab, visible ASCII, space and obs-text. */
 export const textBytes = new Uint8Array(256).fill(1, 0x20);
 textBytes[0x09] = 1;
 textBytes[0x7f] = 0;
 
-/** Letters as bits, without their case. Other characters of a name share theirs. */
+/** Returns letters as a bit set, ignoring case. Other characters of a name share the bits of letters. */
 export function initialsOf(letters: string): number {
   let bits = 0;
   for (let i = 0; i < letters.length; i++) bits |= initialOf(letters.charCodeAt(i));
   return bits;
 }
 
-/** The same of the code of one. */
+/** Returns the bit of one character code. */
 export function initialOf(byte: number): number {
   return 1 << (byte & 0x1f);
 }
 
-/** Answers that have no body (RFC 9112 section 6.3), and no length of one (RFC 9110 section 8.6). */
+/** Whether answers with a status have no body (RFC 9112 section 6.3) and no `content-length` (RFC 9110 section 8.6). */
 export function isBodyless(status: number): boolean {
   return status < 200 || status === 204 || status === 304;
 }
 
-/** Whether a `connection` header says that the connection ends with this message (RFC 9112 section 9.6). */
+/** Whether a `connection` header closes the connection after this message (RFC 9112 section 9.6). */
 export function asksToClose(connection: string): boolean {
-  // What nearly all say, if they say anything.
+  // `keep-alive` is by far the most frequent value.
   return connection !== '' && connection !== 'keep-alive' && hasToken(connection, 'close');
 }
 
@@ -47,42 +47,42 @@ function hasToken(list: string, token: string): boolean {
 }
 
 /**
- * Heads of requests to upstreams. They are written as Latin-1, where U+010A would become a line feed, so a head is made
- * of lines that were checked one by one, and this is the one place that makes them: what a connection writes is of the
- * type `HeadLines`, which nothing else gives.
+ * Marks checked text. Heads of requests to upstreams are written as Latin-1, in which U+010A would become a line feed.
+ * Therefore a head consists of lines that were checked one by one. Connections write only the type `HeadLines`, which
+ * only this file creates.
  */
 declare const checked: unique symbol;
 
-/** A request line, header lines or both, with CRLF behind each; nothing but printable ASCII and tabs between them. */
+/** A request line, header lines or both, each followed by CRLF. The lines contain only printable ASCII and tabs. */
 export type HeadLines = string & { readonly [checked]: true };
 
 export const noLines = '' as HeadLines;
 
-/** Text that is printable ASCII by the way in which it is made, so that it need not be looked at for each head. */
+/** Text that is printable ASCII by construction, and therefore is not checked for each head. */
 export type Writable = string & { readonly [checked]: true };
 
-/** RFC 9112 section 3.2: white space would end the target; a fragment is none of its parts (RFC 9110 section 7.1). */
+/** RFC 9112 section 3.2: white space would end the target, and it has no fragment (RFC 9110 section 7.1). */
 const target = /^\/[\x21\x22\x24-\x7e]*$/;
-/** A segment that leads out of the one before, in every spelling that some server reads as such. */
+/** A segment `.` or `..`, in every spelling that some server accepts as one. */
 const dotSegment = /(?:[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?=[/\\;?]|%2f|%5c|$)/i;
 
 const writable = /^[\t\x20-\x7e]*$/;
 
-/** Whether a header can have this value: printable ASCII and tabs. */
+/** Whether a text may be the value of a header: printable ASCII and tabs. */
 export function isWritable(value: string): boolean {
   return writable.test(value);
 }
 
-/** Whether a path stays where it says: without `.` and `..` as segments. The query is not looked at. */
+/** Whether a path has no `.` or `..` segment. The query is not checked. */
 export function staysInPlace(path: string): boolean {
   const query = path.indexOf('?');
   return !dotSegment.test(query === -1 ? path : path.slice(0, query));
 }
 
 /**
- * The first line of a request.
- * @param path with its query
- * @throws {GatewayError} `internal_error` for what is no method or no target, and for `.` and `..` as segments
+ * Returns the first line of a request.
+ * @param path including its query
+ * @throws {GatewayError} `internal_error` for an invalid method or target, and for `.` and `..` as segments
  */
 export function requestLine(method: string, path: string): HeadLines {
   if (!isToken(method)) throw unwritable('the method cannot be written');
@@ -91,9 +91,9 @@ export function requestLine(method: string, path: string): HeadLines {
 }
 
 /**
- * The line of a header.
- * @throws {GatewayError} `internal_error` for a name that is no token, or a value with another character than
- * printable ASCII and tabs
+ * Returns the line of a header.
+ * @throws {GatewayError} `internal_error` for a name that is not a token, or a value with characters other than
+ *   printable ASCII and tabs
  */
 export function headerLine(name: string, value: string): HeadLines {
   if (!isToken(name)) throw unwritable('a header name that is no token');
@@ -101,14 +101,14 @@ export function headerLine(name: string, value: string): HeadLines {
   return `${name}: ${value}\r\n` as HeadLines;
 }
 
-/** As `headerLine`, but null for a value that cannot be written. */
+/** Like `headerLine`, but returns null for a name or value that cannot be written. */
 export function headerLineOrNull(name: string, value: string): HeadLines | null {
   return isWritable(value) && isToken(name) ? (`${name}: ${value}\r\n` as HeadLines) : null;
 }
 
 /**
- * Makes lines of one header, whose name is then checked once.
- * @throws {GatewayError} as `headerLine`, and so does what it returns
+ * Returns a function that makes lines of one header. The name is checked only once.
+ * @throws {GatewayError} as `headerLine` does; the returned function as well
  */
 export function headerLinesOf(name: string): (value: string) => HeadLines {
   const start = headerLine(name, '').slice(0, -2);
@@ -118,13 +118,15 @@ export function headerLinesOf(name: string): (value: string) => HeadLines {
   };
 }
 
-/** The same for values that need no check: looking at each costs 1.5 % of a 1 KB call, for it makes one string of them. */
+/** The same for values that need no check. A check flattens the string, which costs 1.5 % of a 1 KB call. */
 export function writableLinesOf(name: string): (value: Writable) => HeadLines {
   const start = headerLine(name, '').slice(0, -2);
   return (value) => `${start}${value}\r\n` as HeadLines;
 }
 
-/** Lines in their order. Not of any number, which would cost an array for each head. */
+/**
+ * Joins lines in order. The number of parameters is fixed, since a rest parameter would cost an array for each head.
+ */
 export function joinLines(
   first: HeadLines,
   second: HeadLines,
@@ -136,7 +138,7 @@ export function joinLines(
   return (first + second + third + fourth + fifth + sixth) as HeadLines;
 }
 
-/** Joins lines that most requests have in common with the one before: the same two give the very same string again. */
+/** Joins two lines that most requests share with the previous one: the same arguments return the same string object. */
 export class LinePair {
   #first = noLines;
   #second = noLines;
@@ -153,7 +155,7 @@ export class LinePair {
   }
 }
 
-/** Those of some header lines whose names a test lets pass. */
+/** Returns the header lines whose names pass a test. */
 export function linesWhere(lines: HeadLines, passes: (name: string) => boolean): HeadLines {
   if (lines === noLines) return noLines;
   const kept = lines.split('\r\n').filter((line) => line !== '' && passes(line.slice(0, line.indexOf(':'))));
@@ -161,14 +163,14 @@ export function linesWhere(lines: HeadLines, passes: (name: string) => boolean):
 }
 
 /**
- * The same lines as one string in memory, for those that are written again and again: of a string that was put together
- * the parts are copied, one by one, each time it is written.
+ * Returns the same lines as a flat string, for lines that are written repeatedly. A concatenated string is copied part
+ * by part each time it is written.
  */
 export function inOnePiece<Text extends string>(lines: Text): Text {
   return Buffer.from(lines, 'latin1').toString('latin1') as Text;
 }
 
-/** The names and values of header lines, each with CRLF behind it. */
+/** Returns the names and values of header lines, each of which ends with CRLF. */
 export function fieldsOf(lines: string): readonly (readonly [string, string])[] {
   return lines
     .split('\r\n')
@@ -179,42 +181,42 @@ export function fieldsOf(lines: string): readonly (readonly [string, string])[] 
     });
 }
 
-/** True for a token (RFC 9110 section 5.6.2): a method, or a header's name. */
+/** Whether a text is a token (RFC 9110 section 5.6.2): a method, or the name of a header. */
 export function isToken(text: string): boolean {
   for (let i = 0; i < text.length; i++) if (!tokenBytes[text.charCodeAt(i)]) return false;
   return text !== '';
 }
 
-/** The caller is told nothing of it: a value that is a caller's is refused with its name where it is taken in. */
+/** The message says nothing to the caller: a caller's own values are refused by name where they are received. */
 function unwritable(cause: string): GatewayError {
   return new GatewayError('internal_error', null, { cause });
 }
 
 /**
- * What the ids of this process's requests begin with. Ids are unique, not secret: this and a counter, so that whoever
- * keeps many of them can keep numbers.
+ * Prefix of this process's request ids. Ids are unique, not secret: this prefix and a counter, so that code which
+ * stores many of them can store numbers.
  */
 export const requestSeries = `req_${randomBytes(9).toString('hex')}`;
 
-/** Hex digits that an id ends with: those of its number. */
+/** Number of hex digits at the end of an id: those of its number. */
 const idDigits = 8;
 
 const hexBytes = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
 let lastNumber = -1;
-/** What the ids of a series begin with as long as the upper half of their number stays, as one piece. */
+/** Common start of ids while the upper half of their number is the same, as a flat string. */
 let begun = { series: '', half: -1, text: '' };
 
-/** @returns a whole number below 2^32, above the one before until they have come round */
+/** @returns the next number: below 2^32, and increasing until it wraps around */
 export function nextRequestNumber(): number {
   lastNumber = (lastNumber + 1) % 0x1_0000_0000;
   return lastNumber;
 }
 
 /**
- * The id of a request: its series and `idDigits` hex digits. The low bytes come from a table, since `toString(16)` for each
- * of them would be slower than all the rest of it, and the rest is one string, since of one that was put together the
- * parts are copied each time it is sent.
+ * Returns the id of a request: its series and `idDigits` hex digits. The low bytes come from a table, since
+ * `toString(16)` for each would be slower than everything else. The rest is a flat string, since a concatenated one is
+ * copied part by part each time it is sent.
  */
 export function requestIdOf(series: string, number: number): Writable {
   const half = number >>> 16;
@@ -223,12 +225,12 @@ export function requestIdOf(series: string, number: number): Writable {
   return (begun.text + ((hexBytes[(number >> 8) & 0xff] as string) + hexBytes[number & 0xff])) as Writable;
 }
 
-/** The id of one of the requests that come over a WebSocket. @param id of the request for the WebSocket */
+/** Returns the id of a request that arrived over a WebSocket. @param id id of the request that opened the WebSocket */
 export function messageIdOf(id: Writable, count: number): Writable {
   return `${id}_${count}` as Writable;
 }
 
-/* Heads of requests to upstreams that differ from each other by the number of their id alone. */
+/* Heads of requests to upstreams that differ only in the number of their request id. */
 
 /** A head without its framing and the empty line. */
 export type RequestHeadLines = HeadLines | NumberedHead;
@@ -240,20 +242,20 @@ const lengthStart = Buffer.from('content-length: ');
 const headEnd = Buffer.from('\r\n\r\n');
 
 /**
- * What many heads of requests with a body have in common. To copy its bytes and to write the eight digits costs a third
- * of joining the lines of each head: that string is copied twice, piece by piece, until it is where it leaves from.
+ * The common part of many heads of requests with a body. Copying its bytes and writing the eight digits costs a third
+ * of joining the lines of each head. A joined string would be copied twice, part by part, before it is sent.
  */
 export class KeptHead {
   readonly before: HeadLines;
   readonly after: HeadLines;
-  /** With `content-length: ` behind it. */
+  /** The head, followed by `content-length: `. */
   readonly bytes: Buffer;
-  /** Where the digits of the id begin. */
+  /** Offset of the id's digits. */
   readonly digitsAt: number;
 
   /**
-   * @param before request line and header lines before that of the request id
-   * @param after those behind it
+   * @param before request line, and header lines before that of the request id
+   * @param after header lines after that of the request id
    */
   constructor(before: HeadLines, after: HeadLines) {
     this.before = before;
@@ -263,12 +265,12 @@ export class KeptHead {
   }
 }
 
-/** One of them. */
+/** A head made of a `KeptHead` and the number of an id. */
 export class NumberedHead {
   readonly #kept: KeptHead;
   readonly #number: number;
 
-  /** @param number of its id: see `requestIdOf` */
+  /** @param number number of the id: see `requestIdOf` */
   constructor(kept: KeptHead, number: number) {
     this.#kept = kept;
     this.#number = number;
@@ -278,17 +280,17 @@ export class NumberedHead {
     return joinLines(this.#kept.before, idLineOf(this.#number), this.#kept.after);
   }
 
-  /** With the framing of a body of so many bytes, and the empty line. */
+  /** Returns the head with the framing of a body of `length` bytes, and the empty line. */
   textWith(length: number): string {
     return `${this.text}content-length: ${length}\r\n\r\n`;
   }
 
-  /** Bytes of the same. */
+  /** Returns the length of `textWith` in bytes. */
   sizeWith(length: number): number {
     return this.#kept.bytes.length + digitsOf(length) + headEnd.length;
   }
 
-  /** Writes it. @returns where it ends */
+  /** Writes the same to a buffer. @returns the offset of its end */
   writeTo(target: Buffer, start: number, length: number): number {
     const { bytes, digitsAt } = this.#kept;
     target.set(bytes, start);
@@ -306,7 +308,7 @@ export class NumberedHead {
   }
 }
 
-/** A head as text. */
+/** Returns a head as text. */
 export function headText(head: RequestHeadLines): HeadLines {
   return typeof head === 'string' ? head : head.text;
 }
@@ -315,7 +317,7 @@ function idLineOf(number: number): HeadLines {
   return idLine(requestIdOf(requestSeries, number));
 }
 
-/** How many decimal digits a whole number has. */
+/** Returns the number of decimal digits of a whole number. */
 function digitsOf(number: number): number {
   let digits = 1;
   for (let least = 10; number >= least; least *= 10) digits++;

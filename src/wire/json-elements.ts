@@ -5,9 +5,9 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
 /**
- * Takes a JSON array apart without parsing its elements.
+ * Splits a JSON array without parsing its elements.
  * @param text a JSON text
- * @returns the JSON texts of its elements, or null when it is no array; faults inside long strings are not looked for
+ * @returns the JSON texts of its elements, or null if it is not an array; errors within long strings are not detected
  */
 export function elementsOf(text: Buffer): string[] | null {
   let at = skipSpace(text, 0);

@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.js';
 import { skipSpace } from './json-skip.js';
 
-/** Where a text stops being JSON, and what was wanted there. */
+/** Where a text violates the JSON grammar, and what was expected there. */
 interface JsonFault {
   /** Offset in bytes from the start of the text. */
   readonly offset: number;
@@ -17,7 +17,7 @@ const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** What the walk waits for: a value, a value or the end of an empty array, a key, and so on. */
+/** What the walk expects next: a value, a value or the end of an empty array, a key, and so on. */
 type Want = 'value' | 'item' | 'key' | 'member' | 'colon' | 'next' | 'end';
 
 const wanted: Record<Want, string> = {
@@ -31,10 +31,10 @@ const wanted: Record<Want, string> = {
 };
 
 /**
- * Finds the first place where a text breaks the JSON grammar (RFC 8259). The engine's own message names no position
- * for some faults and quotes the text for others, so this slow walk runs once a parse has failed.
- * @param text Bytes that should be JSON in UTF-8. Bytes that are not UTF-8 are let through, as `JSON.parse` does.
- * @returns The first fault, or null for a valid text.
+ * Finds the first place where a text violates the JSON grammar (RFC 8259). The engine's own messages lack the position
+ * for some errors and quote the text for others. Therefore this slow walk runs after a failed parse.
+ * @param text bytes that should be JSON in UTF-8; invalid UTF-8 is not reported, as with `JSON.parse`
+ * @returns the first fault, or null for a valid text
  */
 export function findJsonFault(text: Uint8Array): JsonFault | null {
   const containers: number[] = [];
@@ -46,7 +46,7 @@ export function findJsonFault(text: Uint8Array): JsonFault | null {
     if (byte === undefined) return want === 'end' ? null : { offset: at, expected: wanted[want] };
     const closes = want === 'next' || want === 'item' || want === 'member';
     if (closes && byte === containers[containers.length - 1]) {
-      // An object ends after a member or at once, an array after an item or at once: `want` says which is open.
+      // An object may end after a member or when empty, and an array after an item or when empty.
       containers.pop();
       want = containers.length === 0 ? 'end' : 'next';
       at++;
@@ -77,9 +77,9 @@ export function findJsonFault(text: Uint8Array): JsonFault | null {
 }
 
 /**
- * The error for a body that is not JSON.
- * @param body The whole body, as it came.
- * @returns An `invalid_json` error that names the position of the first fault.
+ * Creates the error for a body that is not JSON.
+ * @param body the whole body, unchanged
+ * @returns an `invalid_json` error with the position of the first fault
  */
 export function invalidJson(body: Uint8Array): GatewayError {
   const fault = findJsonFault(body);
@@ -136,7 +136,7 @@ function readString(text: Uint8Array, from: number): number | JsonFault {
   }
 }
 
-/** RFC 8259 section 6: no leading zero, no bare point, no empty exponent. */
+/** Reads a number by RFC 8259 section 6: without a leading zero, a point without digits, or an empty exponent. */
 function readNumber(text: Uint8Array, from: number): number | JsonFault {
   let at = text[from] === 0x2d ? from + 1 : from;
   const first = text[at];
@@ -171,7 +171,7 @@ function isHexDigit(byte: number | undefined): boolean {
   return isDigit(byte) || (lower >= 0x61 && lower <= 0x66);
 }
 
-/** Both count from 1, the column in bytes. */
+/** Returns the line and the column, in bytes. Both count from 1. */
 function lineAndColumn(text: Uint8Array, offset: number): { line: number; column: number } {
   let line = 1;
   let lineStart = 0;

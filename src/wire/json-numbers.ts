@@ -2,7 +2,7 @@ import { countOrNone, isList, isObject, type JsonObject } from './json.js';
 import { endOfDigits, skipSpace, stringEnd } from './json-skip.js';
 
 /*
- * Numbers of a JSON object by their names, read out of its bytes.
+ * Reads numbers of a JSON object by name from its bytes.
  */
 
 const QUOTE = 0x22;
@@ -14,18 +14,18 @@ const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** Names of numbers to look for; their values go into `values`, in the same order: those of the scopes come last. */
+/** Names of the numbers to find. Values are stored in the same order, with those of the scopes last. */
 export interface NumberNames {
   readonly count: number;
   readonly anywhere: Names;
-  /** Names of the objects that are scopes, and the names that count inside each of them. */
+  /** Names of the objects that are scopes, and the names that are valid within each of them. */
   readonly scopes: Names;
   readonly inScope: readonly Names[];
 }
 
 interface Names {
   readonly indexes: ReadonlyMap<string, number>;
-  /** By their length, of which few names have the same. */
+  /** Names by length, of which few are equal. */
   readonly byLength: readonly (readonly NumberName[])[];
 }
 
@@ -34,17 +34,17 @@ interface NumberName {
   readonly bytes: Uint8Array;
 }
 
-/** Names that count only inside of certain objects: elsewhere they mean something else. */
+/** Names that are valid only within certain objects, since they mean something else elsewhere. */
 export interface NumberScope {
-  /** What such an object may be called. */
+  /** Names of such an object. */
   readonly objects: readonly string[];
   readonly names: readonly string[];
 }
 
 /**
- * All names are plain ASCII, as the keys of an object, without quotes.
- * @param names which count at any depth
- * @param scopes in which others count, in front of these; one may lie in another
+ * Prepares names, which must be plain ASCII without quotes.
+ * @param names names that are valid at any depth
+ * @param scopes names that are valid within certain objects, where they take precedence; scopes may be nested
  */
 export function numberNames(names: readonly string[], scopes: readonly NumberScope[] = []): NumberNames {
   let count = 0;
@@ -65,17 +65,17 @@ function namesOf(names: readonly (readonly [name: string, index: number])[]): Na
 }
 
 /**
- * Reads counts out of an object by their names, at any depth inside it, without making a value of it: a parse of a usage
- * object costs several times as much. Where a name occurs twice the first counts.
- * @param start where the object opens
- * @param values filled with the numbers found, floored; -1 for those that are missing or are no digits
- * @returns offset after the object, or -1 when it does not close
+ * Reads counts of an object by name, at any depth within it, without parsing it: a parse of a usage object costs
+ * several times as much. If a name occurs twice, the first value counts.
+ * @param start offset of the object
+ * @param values receives the numbers found, floored; -1 for names that are missing or whose value is not digits
+ * @returns offset after the object, or -1 if it is not closed
  */
 export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, values: number[]): number {
   const { count, anywhere, scopes, inScope } = wanted;
   for (let i = 0; i < count; i++) values[i] = -1;
   let depth = 0;
-  // The scope around and the one around that, with the depth in each; -1 for none.
+  // The current scope and the one around it, each with the depth of its members; -1 for none.
   let scope = -1;
   let scopeDepth = -1;
   let outer = -1;
@@ -114,13 +114,13 @@ export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, v
   return -1;
 }
 
-/** The same of an object that is parsed already: what `readNumbers` reads out of its bytes. */
+/** Reads the same numbers as `readNumbers` from an object that is already parsed. */
 export function collectNumbers(object: JsonObject, wanted: NumberNames, values: number[]): void {
   for (let i = 0; i < wanted.count; i++) values[i] = -1;
   collectWithin(object, wanted, values, null);
 }
 
-/** @param scope the names that count in the scope around; null for none */
+/** @param scope names of the current scope, or null */
 function collectWithin(
   holder: JsonObject | readonly unknown[],
   wanted: NumberNames,
@@ -158,8 +158,8 @@ function indexOfName({ byLength }: Names, bytes: Buffer, from: number, to: numbe
 }
 
 /**
- * The digits at `from` as a number, or -1 when there are none or something else than the end of a value follows.
- * @param isFloored a fraction may follow, and is left out
+ * Reads the digits at `from` as a number. Returns -1 if there are none, or if they are not the end of a value.
+ * @param isFloored whether a fraction may follow, which is ignored
  */
 export function wholeNumber(bytes: Buffer, from: number, isFloored = false): number {
   let value = 0;

@@ -2,33 +2,33 @@ import { GatewayError } from '../errors.js';
 import { findJsonFault, invalidJson } from './json-fault.js';
 import { endOfString, isSpace, longString, mostDepth, skipSpace } from './json-skip.js';
 
-/** A stretch of a body: `[start, end)`, in bytes. */
+/** A range `[start, end)` of a body, in bytes. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** Where the values stand that routing and splicing need. */
+/** Positions of the values that routing and splicing need. */
 export interface BodySpans {
   /** Offset just after the `{` of the body. */
   readonly open: number;
-  /** The value of the top-level key of that name, without the space around it; null when absent. */
+  /** Value of the top-level key of the same name, without surrounding white space; null if absent. */
   readonly model: Span | null;
   readonly streamOptions: Span | null;
-  /** The value of `include_usage` when `stream_options` is an object that has it. */
+  /** Value of `include_usage` if `stream_options` is an object that contains it. */
   readonly includeUsage: Span | null;
 }
 
-/** What one pass over a body's bytes knows of it, before any of it is parsed. */
+/** Result of one pass over a body's bytes, before anything is parsed. */
 export interface BodyScan extends BodySpans {
-  /** Insides of long string values, start and end in turn: what the skeleton leaves out. */
+  /** Start and end offsets, in turn, of the contents of long string values, which the skeleton omits. */
   readonly cuts: readonly number[];
-  /** Bytes in `cuts`. */
+  /** Total number of bytes in `cuts`. */
   readonly cutBytes: number;
 }
 
-// Each of the walkers over JSON has these bytes for itself: imported, they make the walk a tenth slower (measured on
-// Node 20 with 8 and 318 KB).
+// Every file that walks JSON has its own copy of these constants: imported ones make the walk a tenth slower (measured
+// on Node 20 with 8 and 318 KB).
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const COLON = 0x3a;
@@ -41,18 +41,20 @@ const CLOSE_BRACE = 0x7d;
 const bodyKeys = ['model', 'stream', 'stream_options'];
 const optionKeys = ['include_usage'];
 
-/** `stream_options` with every letter as `\u0073`: a longer key can be none of those that we look for. */
+/**
+ * Length of `stream_options` with every letter written as an escape like `\u0073`: a longer key matches no wanted one.
+ */
 const longestEscapedKey = 6 * 'stream_options'.length;
 
 /**
- * Walks a body once and finds the values that routing and splicing need. It reads structure only: whether the body
- * is JSON at all is for the parse that follows (`parseBody`), and the offsets mean nothing until that has passed.
- * @param body The whole body. Not changed, not kept.
- * @returns Offsets into the body.
+ * Walks a body once and finds the values that routing and splicing need. It only reads the structure. Whether the body
+ * is JSON is checked by the parse that follows (`parseBody`), and the offsets are only valid if that succeeds.
+ * @param body the whole body; not modified, not retained
+ * @returns offsets into the body
  * @throws {GatewayError} `invalid_json` for an empty body, one with a byte order mark, or bytes after its end;
- * `invalid_request` for a body that is not an object or is too deep, `invalid_request_body` for one that repeats one of
- * the keys above. Parsers differ
- * on which of two equal keys counts, and the one that we check must be the one that an upstream reads.
+ *   `invalid_request` for a body that is not an object or is nested too deep; `invalid_request_body` for one that
+ *   repeats one of the keys above. Parsers differ on which of two equal keys counts, and the gateway must check the one
+ *   that an upstream reads.
  */
 export function scanBody(body: Buffer): BodyScan {
   const start = skipSpace(body, 0);
@@ -75,24 +77,24 @@ export function scanBody(body: Buffer): BodyScan {
 }
 
 interface ObjectScan {
-  /** Offset just after the closing brace, or -1 when there is none. */
+  /** Offset just after the closing brace, or -1 if there is none. */
   end: number;
-  /** In the order of the names asked for. */
+  /** Values in the order of the given names. */
   readonly values: (Span | null)[];
   readonly cuts: number[];
   cutBytes: number;
 }
 
 /**
- * Finds some values of the object that begins at `from`, under the terms of `scanBody`.
- * @param names of its own keys
+ * Finds values of the object that begins at `from`, with the same restrictions as `scanBody`.
+ * @param names keys of the object itself
  * @throws {GatewayError} as `scanBody` does
  */
 export function findValues(body: Buffer, from: number, names: readonly string[]): readonly (Span | null)[] {
   return scanObject(body, from, names).values;
 }
 
-/** The loop of `scanBody`: from the `{` at `from` to its `}`, looking for the object's own keys `names`. */
+/** The loop of `scanBody`: walks from the `{` at `from` to its `}`, and finds the object's own keys `names`. */
 function scanObject(body: Buffer, from: number, names: readonly string[]): ObjectScan {
   const scan: ObjectScan = {
     end: -1,
@@ -142,7 +144,7 @@ function scanObject(body: Buffer, from: number, names: readonly string[]): Objec
   return scan;
 }
 
-/** Index in `names` of the key between the quotes at `start - 1` and `end`, also if spelled with escapes; or -1. */
+/** Returns the index in `names` of the key between the quotes at `start - 1` and `end`, even with escapes; or -1. */
 function findName(body: Buffer, start: number, end: number, names: readonly string[]): number {
   const length = end - start;
   for (let i = 0; i < names.length; i++) {
@@ -153,7 +155,7 @@ function findName(body: Buffer, start: number, end: number, names: readonly stri
   try {
     return names.indexOf(JSON.parse(body.toString('utf8', start - 1, end + 1)) as string);
   } catch {
-    // A bad escape: the parse of the whole will say so.
+    // An invalid escape, which the parse of the whole body reports.
     return -1;
   }
 }
@@ -172,7 +174,7 @@ function hasBackslash(body: Buffer, start: number, end: number): boolean {
   return false;
 }
 
-/** Keys stay whole in the skeleton, however long: two that begin alike must not become one. */
+/** Whether a string is a key. Keys stay complete in the skeleton: two with the same start must not become equal. */
 function isKey(body: Buffer, close: number): boolean {
   return body[skipSpace(body, close + 1)] === COLON;
 }
@@ -208,7 +210,7 @@ function repeatedKey(names: readonly string[], index: number): GatewayError {
   );
 }
 
-/** The 400 for a body that is nested deeper than `mostDepth`. */
+/** Returns the error of status 400 for a body that is nested deeper than `mostDepth`. */
 export function tooDeep(): GatewayError {
   return new GatewayError(
     'invalid_request',

@@ -1,7 +1,8 @@
 /*
- * The grammar of RFC 8259 over bytes, without values: each function takes the offset where something begins and
- * gives the offset where it ends, or -1 for "not certain", which sends the caller to a full parse. What they accept,
- * `JSON.parse` accepts too, except inside of strings longer than `longString` bytes, which the skeleton leaves out.
+ * Walks the grammar of RFC 8259 over bytes, without creating values. Each function takes the offset where something
+ * begins and returns the offset where it ends, or -1 for "not certain". The caller then does a full parse. Whatever
+ * these functions accept, `JSON.parse` accepts as well, except within strings longer than `longString` bytes, which the
+ * skeleton omits.
  */
 
 const QUOTE = 0x22;
@@ -20,34 +21,37 @@ const LOWER_U = 0x75;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** Levels of nesting that a body may have; the body itself is the first. */
+/** Maximum levels of nesting in a body. The body itself is the first level. */
 export const mostDepth = 64;
 
-/** String values longer than this many bytes stay out of the skeleton. No constant of a schema is as long. */
+/** String values longer than this many bytes are omitted from the skeleton. All constants of schemas are shorter. */
 export const longString = 256;
 
-/** Bytes of a string looked at before the native search for its end begins: most keys and settings are shorter. */
+/**
+ * Bytes of a string that are checked before the native search for its end begins: most keys and settings are shorter.
+ */
 const shortText = 64;
 
 /**
- * Bytes looked at one by one before the native search takes over, which costs as much as about 16 turns of the loop and
- * then finds the quote 30 times as fast. With 8 a walk through prose takes 0.6 of the time that it takes with 16, for the
- * processor cannot foresee where a longer loop ends, and one through JSON in strings 1.07 of it (318 KB, Node 20).
+ * Bytes checked one by one before the native search takes over. The search costs about 16 iterations of the loop, and
+ * then finds the quote 30 times as fast. With a stride of 8, a walk through prose takes 0.6 of the time with 16, since
+ * the processor cannot predict the end of a longer loop; a walk through JSON within strings takes 1.07 of it (318 KB,
+ * Node 20).
  */
 const stride = 8;
 
-/** 1 for the bytes that stand for themselves in a string. */
+/** 1 for bytes that a string contains unescaped. */
 const plain = new Uint8Array(256).fill(1, 0x20);
 plain[QUOTE] = 0;
 plain[BACKSLASH] = 0;
 
-/** 1 for the letters that may follow a backslash, `u` aside. */
+/** 1 for characters that may follow a backslash, except `u`. */
 const escapes = new Uint8Array(256);
 for (const letter of '"\\/bfnrt') escapes[letter.charCodeAt(0)] = 1;
 
-/** First byte at or after `from` that is not JSON white space (RFC 8259 section 2), or the end of the bytes. */
+/** Returns the offset of the first byte from `from` on that is not white space (RFC 8259 section 2), or the length. */
 export function skipSpace(bytes: Uint8Array, from: number): number {
-  // Most texts have none between what they hold.
+  // Most texts have no white space between tokens.
   if ((bytes[from] as number) > 0x20) return from;
   const { length } = bytes;
   let at = from;
@@ -59,15 +63,15 @@ export function isSpace(byte: number): boolean {
   return byte <= 0x20 && (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09);
 }
 
-/** Where the JSON of a text begins: behind white space, and a byte order mark (RFC 8259 section 8.1). */
+/** Returns where the JSON of a text begins, after a byte order mark (RFC 8259 section 8.1) and white space. */
 export function textStart(bytes: Buffer): number {
   return skipSpace(bytes, bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0);
 }
 
 /**
- * Finds where a string ends, whatever is in it.
- * @param from Offset of the string's first byte, or of a later one that is not escaped.
- * @returns Offset of the closing quote, or -1.
+ * Finds the end of a string, whatever it contains.
+ * @param from offset of the string's first byte, or of a later byte that is not escaped
+ * @returns offset of the closing quote, or -1
  */
 export function endOfString(body: Buffer, from: number): number {
   const length = body.length;
@@ -82,7 +86,7 @@ export function endOfString(body: Buffer, from: number): number {
     if (at >= length) return -1;
     const quote = body.indexOf(QUOTE, at);
     if (quote === -1) return -1;
-    // The byte at `at` is not escaped, so the parity of the backslashes since then decides.
+    // The byte at `at` is not escaped, so the number of backslashes from there on decides.
     let before = quote - 1;
     while (before >= at && body[before] === BACKSLASH) before--;
     if (((quote - 1 - before) & 1) === 0) return quote;
@@ -91,9 +95,9 @@ export function endOfString(body: Buffer, from: number): number {
 }
 
 /**
- * Finds the end of a string that has no escapes, such as a key that is compared byte by byte.
- * @param from Offset of the string's first byte.
- * @returns Offset of the closing quote, or -1, also for a backslash.
+ * Finds the end of a string without escapes, such as a key that is compared byte by byte.
+ * @param from offset of the string's first byte
+ * @returns offset of the closing quote, or -1, also for a string with a backslash
  */
 export function endOfPlain(body: Buffer, from: number): number {
   const length = body.length;
@@ -103,9 +107,9 @@ export function endOfPlain(body: Buffer, from: number): number {
 }
 
 /**
- * Finds the end of a string value and checks what is in it, unless it is a long one.
- * @param from Offset of the string's first byte.
- * @returns Offset of the closing quote, or -1.
+ * Finds the end of a string value, and checks its content unless it is long.
+ * @param from offset of the string's first byte
+ * @returns offset of the closing quote, or -1
  */
 export function endOfText(body: Buffer, from: number): number {
   const at = textUntil(body, from, Math.min(from + shortText, body.length));
@@ -115,12 +119,12 @@ export function endOfText(body: Buffer, from: number): number {
   return textUntil(body, at, end);
 }
 
-/** Walks through good text: to the closing quote, or to the first character at `stop` or after it. */
+/** Walks through valid text, to the closing quote or to the first character at or after `stop`. */
 function textUntil(body: Buffer, from: number, stop: number): number {
   const lastFour = stop - 4;
   let at = from;
   while (at < stop) {
-    // Four bytes a turn and one branch: 0.7 of the time of one byte a turn.
+    // Four bytes and one branch per iteration take 0.7 of the time of one byte per iteration.
     while (at <= lastFour && isPlain(body, at) === 1) at += 4;
     if (at >= stop) break;
     const byte = body[at] as number;
@@ -136,7 +140,7 @@ function textUntil(body: Buffer, from: number, stop: number): number {
   return at < body.length ? at : -1;
 }
 
-/** 1 when the four bytes at `at`, which are all in the body, stand for themselves. */
+/** Returns 1 if the four bytes at `at`, all of which are in the body, need no escape. */
 function isPlain(body: Buffer, at: number): number {
   const first = plain[body[at] as number] as number;
   const second = plain[body[at + 1] as number] as number;
@@ -145,7 +149,7 @@ function isPlain(body: Buffer, at: number): number {
 }
 
 function afterEscape(body: Buffer, at: number): number {
-  // Past the end of the body there is undefined, which is none of what is asked for.
+  // Beyond the end of the body this is undefined, which matches no letter.
   const letter = body[at + 1] as number;
   if (escapes[letter] === 1) return at + 2;
   if (letter !== LOWER_U) return -1;
@@ -159,9 +163,9 @@ function afterEscape(body: Buffer, at: number): number {
 
 /**
  * Skips a value of any kind.
- * @param at Offset of its first byte.
- * @param levels How many levels of nesting it may have.
- * @returns Offset after its last byte, or -1.
+ * @param at offset of its first byte
+ * @param levels maximum levels of nesting
+ * @returns offset after its last byte, or -1
  */
 export function endOfValue(body: Buffer, at: number, levels: number): number {
   const byte = body[at];
@@ -179,7 +183,7 @@ function endOfObject(body: Buffer, open: number, levels: number): number {
   let at = skipSpace(body, open + 1);
   if (body[at] === CLOSE_BRACE) return at + 1;
   while (at < body.length && body[at] === QUOTE) {
-    // A key is never left out of the skeleton, so it is checked to its end.
+    // A key is never omitted from the skeleton, so it is checked completely.
     const close = textUntil(body, at + 1, body.length);
     if (close === -1) return -1;
     at = afterColon(body, close);
@@ -211,9 +215,9 @@ function endOfArray(body: Buffer, open: number, levels: number): number {
 }
 
 /**
- * Goes from a key to its value.
- * @param close Offset of the key's closing quote.
- * @returns Offset of the value's first byte, or -1 without a colon.
+ * Finds the value of a key.
+ * @param close offset of the key's closing quote
+ * @returns offset of the value's first byte, or -1 without a colon
  */
 export function afterColon(body: Buffer, close: number): number {
   let at = close + 1;
@@ -224,7 +228,7 @@ export function afterColon(body: Buffer, close: number): number {
   return skipSpace(body, at + 1);
 }
 
-/** Offset after the number at `from`, or -1. */
+/** Returns the offset after the number at `from`, or -1. */
 export function endOfNumber(body: Buffer, from: number): number {
   let at = body[from] === MINUS ? from + 1 : from;
   if (body[at] === ZERO) at++;
@@ -235,7 +239,7 @@ export function endOfNumber(body: Buffer, from: number): number {
   return endOfDigits(body, sign === PLUS || sign === MINUS ? at + 2 : at + 1);
 }
 
-/** Offset after the digits at `from`, or -1 where there is none. */
+/** Returns the offset after the digits at `from`, or -1 if there are none. */
 export function endOfDigits(body: Buffer, from: number): number {
   let at = from;
   while (at < body.length && isDigit(body[at])) at++;
@@ -247,7 +251,7 @@ function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= ZERO && byte <= NINE;
 }
 
-/** Offset after `true`, `false` or `null`, or -1. */
+/** Returns the offset after `true`, `false` or `null`, or -1. */
 export function endOfLiteral(body: Buffer, at: number): number {
   switch (body[at]) {
     case 0x74:
@@ -261,23 +265,23 @@ export function endOfLiteral(body: Buffer, at: number): number {
   }
 }
 
-/** Whether three bytes follow the one at `at`. */
+/** Whether the byte at `at` is followed by the three given bytes. */
 function holds(body: Buffer, at: number, first: number, second: number, third: number): boolean {
   return body[at + 1] === first && body[at + 2] === second && body[at + 3] === third;
 }
 
 /** An object without some of its members. */
 interface WithoutMembers {
-  /** The members that are left, as they came, with the commas between them; empty when there are none. */
+  /** The remaining members unchanged, with commas between them; empty if there are none. */
   readonly rest: readonly Buffer[];
-  /** The JSON texts of those that were taken out, by name; of several with one name the last. */
+  /** JSON texts of the removed members, by name. The last one counts if a name occurs several times. */
   readonly taken: ReadonlyMap<string, string>;
 }
 
 /**
- * Takes members out of a JSON object without parsing or copying the others.
+ * Removes members from a JSON object without parsing or copying the others.
  * @param text a JSON text
- * @returns null when the text is no object; faults inside long strings are not looked for
+ * @returns null if the text is not an object; errors within long strings are not detected
  */
 export function withoutMembers(text: Buffer, names: ReadonlySet<string>): WithoutMembers | null {
   let at = skipSpace(text, 0);
@@ -312,16 +316,16 @@ const comma = Buffer.from(',');
 const closeBrace = Buffer.from('}');
 
 /**
- * Puts an object together again.
- * @param first JSON text of the members that it begins with, with commas between them
- * @param rest the others, as `withoutMembers` gives them
+ * Builds an object from members.
+ * @param first JSON text of the first members, with commas between them
+ * @param rest the other members, as returned by `withoutMembers`
  */
 export function withMembers(first: string, rest: readonly Buffer[]): Buffer {
   const begin = first === '' || rest.length === 0 ? `{${first}` : `{${first},`;
   return Buffer.concat([Buffer.from(begin), ...rest, closeBrace]);
 }
 
-/** A backslash or a control character: a key that holds one is spelled with escapes, or is none. */
+/** A backslash or a control character: a key that contains one is written with escapes, or is invalid. */
 const notPlain = /[^ -[\]-\uffff]/;
 
 function nameAt(text: Buffer, start: number, close: number): string | null {
@@ -338,7 +342,7 @@ function isEnd(text: Buffer, at: number): boolean {
   return skipSpace(text, at) >= text.length;
 }
 
-/** Offset of the quote that closes a short string, or of the end of the bytes: looked for byte by byte. */
+/** Returns the offset of the quote that closes a short string, or the length. Searches byte by byte. */
 export function stringEnd(bytes: Buffer, from: number): number {
   for (let at = from; at < bytes.length; at++) {
     const byte = bytes[at];
@@ -349,18 +353,18 @@ export function stringEnd(bytes: Buffer, from: number): number {
 }
 
 /**
- * Where the object behind the quoted key that stands at `keyAt` begins, or -1 when its value is no object.
- * @param keyLength length of the key with its quotes
+ * Returns the offset of the object that is the value of the key at `keyAt`, or -1 if the value is not an object.
+ * @param keyLength length of the key including its quotes
  */
 export function objectAfterKey(bytes: Buffer, keyAt: number, keyLength: number): number {
   const value = afterColon(bytes, keyAt + keyLength - 1);
   return value !== -1 && bytes[value] === OPEN_BRACE ? value : -1;
 }
 
-/** So much of an end is searched by a loop: a call into native code and its set-up cost more than that. */
+/** Length of the end that a loop searches: for this, calling and setting up the native search costs more. */
 const nearBytes = 2048;
 
-/** Where `key` begins for the last time in `bytes[0, before)`, or -1. It starts and ends with different bytes each. */
+/** Returns the offset of the last `key` in `bytes[0, before)`, or -1. Compares the first and last bytes first. */
 function lastKeyAt(bytes: Buffer, key: Buffer, before: number): number {
   const length = key.length;
   const first = key[0];
@@ -375,8 +379,8 @@ function lastKeyAt(bytes: Buffer, key: Buffer, before: number): number {
 }
 
 /**
- * Where the value of the last `key` (with its quotes) begins that is an object, or -1. Whether the object closes is
- * for its reader to find out.
+ * Returns the offset of the value of the last `key` (including its quotes) whose value is an object, or -1. Whether the
+ * object is closed is not checked.
  */
 export function lastObjectStart(bytes: Buffer, key: Buffer): number {
   for (let at = lastKeyAt(bytes, key, bytes.length); at !== -1; at = lastKeyAt(bytes, key, at)) {
@@ -386,33 +390,33 @@ export function lastObjectStart(bytes: Buffer, key: Buffer): number {
   return -1;
 }
 
-/** A word that is the value of a key is no longer than that. */
+/** Maximum length of a word that is the value of a key. */
 const longestWord = 64;
 
 /**
- * The value of the last `key` (with its quotes) when that is a short text without escapes, or null: for words that a
- * protocol knows, in whatever stands before and behind them.
+ * Returns the value of the last `key` (including its quotes) if it is a short string without escapes, or null. For
+ * words that a protocol defines, whatever surrounds them.
  */
 export function lastWordOf(bytes: Buffer, key: Needle): string | null {
   return contains(bytes, key) ? wordAfter(bytes, bytes.lastIndexOf(key.whole), key.whole.length) : null;
 }
 
-/** The same of the last `key` that `lastMemberAt` finds. */
+/** The same for the last `key` that `lastMemberAt` finds. */
 export function lastWordWithin(bytes: Buffer, key: Needle, levels: number): string | null {
   const { whole } = key;
   return contains(bytes, key) ? wordAfter(bytes, lastMemberAt(bytes, whole, levels), whole.length) : null;
 }
 
 /**
- * Where the last member begins that is called `key` (with its quotes) and stands in at most `levels` objects and lists, or
- * -1. What a client has sent and an answer repeats stands deeper than the answer's own members.
- * @param bytes of texts that are whole behind it; their beginning may be missing
+ * Returns the offset of the last member named `key` (including its quotes) that is nested in at most `levels` objects
+ * and lists, or -1. Client data that an answer repeats is nested deeper than the answer's own members.
+ * @param bytes text that is complete after the member; its start may be missing
  */
 export function lastMemberAt(bytes: Buffer, key: Buffer, levels: number): number {
   let depth = 0;
   let behind = bytes.length;
   for (let at = lastKeyAt(bytes, key, behind); at !== -1; at = lastKeyAt(bytes, key, at)) {
-    // Each byte is looked at once, however often the key stands there.
+    // Each byte is processed once, however often the key occurs.
     depth += closedWithin(bytes, at, behind);
     behind = at;
     if (depth <= levels && afterColon(bytes, at + key.length - 1) !== -1) return at;
@@ -420,13 +424,15 @@ export function lastMemberAt(bytes: Buffer, key: Buffer, levels: number): number
   return -1;
 }
 
-/** Where the value of the member begins that `lastMemberAt` finds; -1 where there is none, or it is no object. */
+/**
+ * Returns the offset of the value of the member that `lastMemberAt` finds; -1 without one, or if it is not an object.
+ */
 export function lastMemberObject(bytes: Buffer, key: Buffer, levels: number): number {
   const at = lastMemberAt(bytes, key, levels);
   return at === -1 ? -1 : objectAfterKey(bytes, at, key.length);
 }
 
-/** How many more objects and lists end than begin from `at`, which is in no string, to `behind`. */
+/** Returns how many more objects and lists end than begin from `at`, which is not in a string, to `behind`. */
 function closedWithin(bytes: Buffer, at: number, behind: number): number {
   let closed = 0;
   for (let i = at; i < behind; i++) {
@@ -438,7 +444,7 @@ function closedWithin(bytes: Buffer, at: number, behind: number): number {
   return closed;
 }
 
-/** The short text that is the value of a member, or null for any other value. @param at where its key begins, or -1 */
+/** Returns a member's value if it is a short string, else null. @param at offset of its key, or -1 */
 export function wordAfter(bytes: Buffer, at: number, keyLength: number): string | null {
   const value = at === -1 ? -1 : afterColon(bytes, at + keyLength - 1);
   if (value === -1 || bytes[value] !== QUOTE) return null;
@@ -446,24 +452,29 @@ export function wordAfter(bytes: Buffer, at: number, keyLength: number): string 
   return end === -1 || end - value > longestWord ? null : bytes.toString('latin1', value + 1, end);
 }
 
-/** What bytes are searched for, of which nearly none hold it. */
+/** Text to search for in bytes that rarely contain it. */
 export interface Needle {
   readonly whole: Buffer;
-  /** What of it is searched for: from a character that is rare in JSON, for a search stops at each of the first one. */
+  /**
+   * The part to search for. It begins with a character that is rare in JSON, since a search stops at each first byte.
+   */
   readonly part: Buffer;
-  /** Where that begins in the whole. */
+  /** Offset of the part in the whole. */
   readonly partAt: number;
 }
 
-/** From what is rarest in texts to what is not. */
+/** Classes of characters, from the rarest in texts to the most frequent. */
 const rarities = [/[QXZJKVWY]/, /[A-Z]/, /[0-9]/, /[jqxz]/, /[kvwy_-]/, /[bcfgmpu]/, /[^" ]/];
-/** A shorter part is found too often in vain; for longer ones the engine has searches that take longer to set up. */
+/**
+ * Bounds on the length of a part. Shorter ones match too often; for longer ones, the engine's search has a costly
+ * set-up.
+ */
 const leastPart = 4;
 const longestPart = 7;
-/** So often a part of a needle is found in vain before the whole of it is searched for. */
+/** Number of false matches of the part after which the whole is searched for. */
 const mostVain = 64;
 
-/** @param text of Latin letters, longer than 4 */
+/** @param text Latin letters, more than 4 */
 export function needleOf(text: string): Needle {
   const places = rarities.map((rare) => text.slice(0, 1 - leastPart).search(rare));
   const from = places.find((at) => at !== -1) ?? 0;
@@ -474,17 +485,17 @@ export function needleOf(text: string): Needle {
   };
 }
 
-/** Whether bytes hold a needle; where they do not, in a third of the time that a search for the whole of it takes. */
+/** Whether bytes contain a needle. If not, this takes a third of the time of a search for the whole. */
 export function contains(bytes: Buffer, needle: Needle): boolean {
   return needleAt(bytes, needle, 0) !== -1;
 }
 
-/** Where a needle stands next, or -1. */
+/** Returns the offset of the next occurrence of a needle, or -1. */
 export function needleAt(bytes: Buffer, { whole, part, partAt }: Needle, from: number): number {
   let at = bytes.indexOf(part, from + partAt);
   for (let vain = 0; at !== -1; vain++) {
     const start = at - partAt;
-    // Whoever knows the part may have written nothing else: a search for each would cost more than one for the whole.
+    // A sender who knows the part may repeat it endlessly: then one search for the whole costs less.
     if (vain === mostVain) return bytes.indexOf(whole, start);
     let same = 0;
     while (same < whole.length && bytes[start + same] === whole[same]) same++;
@@ -494,13 +505,13 @@ export function needleAt(bytes: Buffer, { whole, part, partAt }: Needle, from: n
   return -1;
 }
 
-/** Whether a text stands in bytes at an offset. Compared in a loop: a call into native code costs more than a short text. */
+/** Whether bytes contain a text at an offset. Uses a loop: for a short text, a native call costs more. */
 export function standsAt(bytes: Buffer, at: number, text: Buffer): boolean {
   for (let i = 0; i < text.length; i++) if (bytes[at + i] !== text[i]) return false;
   return true;
 }
 
-/** Four bytes as one number, the first one lowest. @param at with three bytes behind it */
+/** Returns four bytes as a little-endian number. @param at offset that is followed by at least three bytes */
 export function wordAt(bytes: Uint8Array, at: number): number {
   return (
     (bytes[at] as number) |

@@ -2,7 +2,7 @@ import { GatewayError } from '../errors.js';
 import { findJsonFault } from './json-fault.js';
 import { endOfString } from './json-skip.js';
 
-/** A JSON object whose members are not known yet. */
+/** A JSON object with unknown members. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** True for a parsed JSON value that is an object: not null, not an array. */
@@ -10,13 +10,13 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Levels beyond which a text is taken for none: who reads or writes its value in turn would run out of stack. */
+/** Maximum nesting. Code that later reads or writes a deeper value could exhaust the stack. */
 const mostDepth = 1000;
 
 /**
- * The value of a text that others have written; undefined for one that is no JSON, is nested deeper than any that is
- * meant, or would hold up the thread.
- * @param most that it may cost (see `usualCost`)
+ * Parses a text from outside. Returns undefined for a text that is not JSON, is nested too deep, or would block the
+ * thread.
+ * @param most maximum cost (see `usualCost`)
  */
 export function parseJson(text: string, most = answerCost): unknown {
   const isSmall = text.length <= 2 * mostDepth && isCheap(text.length, most);
@@ -28,18 +28,18 @@ export function parseJson(text: string, most = answerCost): unknown {
   }
 }
 
-/** The text as a JSON object, or null when it is anything else, or one that `parseJson` does not take. */
+/** Parses a text as a JSON object. Returns null for anything else, and for a text that `parseJson` refuses. */
 export function parseObject(text: string): JsonObject | null {
   const value = parseJson(text);
   return isObject(value) ? value : null;
 }
 
-/** So many characters for each value: then what a parse makes and drops again weighs less than another look at them. */
+/** From this many characters per value on, a parse whose result is dropped costs less than a second scan. */
 const sparse = 8;
 
 /**
- * True for the JSON text of an object, of whose value nothing is needed: it costs no more than its length, however
- * many values it has.
+ * Whether a text is a JSON object, for callers that do not need its value. The cost is proportional to its length,
+ * however many values it has.
  */
 export function isObjectText(text: string): boolean {
   const start = /[^ \t\n\r]/.exec(text);
@@ -50,90 +50,90 @@ export function isObjectText(text: string): boolean {
   );
 }
 
-/** True for a parsed JSON value that is an array; `Array.isArray` would make its elements `any`. */
+/** True for a parsed JSON value that is an array. `Array.isArray` would type its elements as `any`. */
 export function isList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value);
 }
 
-/** The value when it is an array, else an empty one. */
+/** Returns the value if it is an array, else an empty array. */
 export function listOf(value: unknown): readonly unknown[] {
   return isList(value) ? value : [];
 }
 
-/** The object, or an empty one in the place of anything else. */
+/** Returns the value if it is an object, else an empty object. */
 export function objectOf(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }
 
-/** A loop: it takes half the time of `every`. */
+/** Uses a loop, which takes half the time of `every`. */
 function isObjects(value: unknown): value is readonly JsonObject[] {
   if (!isList(value)) return false;
   for (let i = 0; i < value.length; i++) if (!isObject(value[i])) return false;
   return true;
 }
 
-/** The items of a list of objects; of anything else none. */
+/** Returns the value if it is a list of objects only, else an empty list. */
 export function objectsOf(value: unknown): readonly JsonObject[] {
   return isObjects(value) ? value : [];
 }
 
-/** The value when it is a string, else null. */
+/** Returns the value if it is a string, else null. */
 export function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** The text, or an empty one in the place of anything else. */
+/** Returns the value if it is a string, else an empty string. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** The value when it is true or false, else null. */
+/** Returns the value if it is a boolean, else null. */
 export function flagOrNull(value: unknown): boolean | null {
   return typeof value === 'boolean' ? value : null;
 }
 
-/** The value when it is a finite number, else null. */
+/** Returns the value if it is a finite number, else null. */
 export function numberOrNull(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null;
 }
 
 /**
- * The value floored when it is a number that may count something, else -1, as `readNumbers` has it: for counts that an
- * upstream may leave out or null. So is one that is larger than any count: no sum of several is infinite, which JSON has no
- * word for.
+ * Returns the value, floored, if it is a valid count, else -1, like `readNumbers`: for counts that an upstream may omit
+ * or set to null. Numbers above `Number.MAX_SAFE_INTEGER` are invalid, so that no sum becomes infinite, which JSON
+ * cannot express.
  */
 export function countOrNone(value: unknown): number {
   const isCount = typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER;
   return isCount ? Math.floor(value) : -1;
 }
 
-/** The same, but 0 where there is none. */
+/** The same, but returns 0 instead of -1. */
 export function countOf(value: unknown): number {
   return Math.max(0, countOrNone(value));
 }
 
-/** Shorter texts gain nothing. */
+/** Below this length there is no gain. */
 const leastLength = 64;
-/** All but the ASCII characters that stand for themselves in a JSON string. */
+/** Any character except the ASCII characters that a JSON string contains unescaped. */
 const special = /[^ !#-[\]-\u007f]/;
 
 /**
- * A text as a JSON string: what `JSON.stringify` gives, in half its time for long texts in which nothing has to be
- * escaped, as those are that are files in base64.
+ * Returns a text as a JSON string, like `JSON.stringify`. Takes half the time for long texts that need no escapes, such
+ * as files in base64.
  */
 export function quoted(text: string): string {
   return text.length < leastLength || hasSpecial(text) ? JSON.stringify(text) : `"${text}"`;
 }
 
-/** What most texts have of it is found without a look at each character. */
+/** Searches for the most frequent special characters first, which avoids testing each character of most texts. */
 function hasSpecial(text: string): boolean {
   return text.includes('\n') || text.includes('"') || special.test(text);
 }
 
 /**
- * Changes the objects of a list, and leaves all else in it as it stands.
- * @param change gives an object as it is to be, the same one where nothing is to do, or null to leave it out
- * @returns null for a list in which nothing is changed, and for what is no list
+ * Changes the objects of a list, and leaves its other elements unchanged.
+ * @param change returns the new object, the same object for no change, or null to remove it
+ * @returns the new list, or null if nothing has changed or the value is not a list
  */
 export function changedObjects(
   list: unknown,
@@ -151,19 +151,22 @@ export function changedObjects(
 }
 
 /*
- * What it costs to parse a JSON text, told before it is parsed: tiny values, of which a few kilobytes may unpack to
- * millions, keep the thread for seconds where as many bytes of long strings take milliseconds.
+ * Estimates the cost of parsing a JSON text in advance. A compressed body of a few kilobytes may contain millions of
+ * tiny values, which block the thread for seconds. The same number of bytes in long strings takes milliseconds.
  */
 
-/** Any value counts 1: a number takes some 0.03 µs, an array or object and a new name ten times that and more. */
+/**
+ * Costs of an array or object, and of the name of a member, where any other value costs 1. A number takes about 0.03
+ * µs; an array, an object or a new name takes ten times as long or more.
+ */
 const containerCost = 4;
 const nameCost = 4;
-/** No byte of a text can cost more: brackets, each of which is closed by another. */
+/** Highest possible cost of a byte: that of brackets, each of which needs a closing one. */
 const mostPerByte = containerCost / 2;
 
-/** Of what clients send where no config says more: parsed in a tenth of a second. */
+/** Default limit for what clients send: parsed in a tenth of a second. */
 export const usualCost = 500_000;
-/** Of what upstreams answer: logprobs of thousands of tokens stay below. */
+/** Limit for answers of upstreams. Logprobs of thousands of tokens stay below it. */
 export const answerCost = 4_000_000;
 
 const QUOTE = 0x22;
@@ -175,14 +178,14 @@ const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** Whether a text is so short that it cannot cost more than this, whatever is in it. */
+/** Whether a text is so short that it cannot cost more than `most`, whatever it contains. */
 export function isCheap(length: number, most: number): boolean {
   return length * mostPerByte <= most;
 }
 
 /**
- * Whether a text in UTF-8 costs more than this.
- * @param body Walked as bytes: making a text of a body of 300 KB takes longer than all that is read of it.
+ * Whether a text in UTF-8 costs more than `most`.
+ * @param body scanned as bytes: decoding a body of 300 KB to a string would take longer than the scan
  */
 export function costsMore(body: Buffer, most: number): boolean {
   const { length } = body;
@@ -192,7 +195,7 @@ export function costsMore(body: Buffer, most: number): boolean {
     const byte = body[at] as number;
     if (byte === QUOTE) {
       at = endOfString(body, at + 1);
-      // A parse would read all before it finds out.
+      // The string never ends: a parse fails after one pass over the text.
       if (at === -1) break;
     } else if (byte === COMMA) cost++;
     else if (byte === COLON) cost += nameCost;
@@ -204,12 +207,12 @@ export function costsMore(body: Buffer, most: number): boolean {
   return cost > most;
 }
 
-/** @throws {GatewayError} of status 400 for a body that costs more */
+/** @throws {GatewayError} of status 400 for a body that costs more than `most` */
 export function requireCheapBody(body: Buffer, most: number): void {
   if (costsMore(body, most)) throw costError('request body', most);
 }
 
-/** What the sender of a text that costs more is told. @param what it is */
+/** Returns the error for a text that costs more than `most`. @param what the kind of text */
 export function costError(what: 'request body' | 'event', most: number): GatewayError {
   return new GatewayError(
     'invalid_request_body',
@@ -218,7 +221,7 @@ export function costError(what: 'request body' | 'event', most: number): Gateway
   );
 }
 
-/** Whether a text costs more than this, or is nested deeper than `mostDepth`. */
+/** Whether a text costs more than `most`, or is nested deeper than `mostDepth`. */
 export function isUnbearable(text: string, most: number, mostDepth: number): boolean {
   const { length } = text;
   let depth = 0;
@@ -238,7 +241,7 @@ export function isUnbearable(text: string, most: number, mostDepth: number): boo
   return cost > most;
 }
 
-/** Where the string ends that `from` is in, or -1: long ones are passed over by the native search. */
+/** Returns the offset of the quote that ends the string around `from`, or -1. The native search skips long strings. */
 function endOfText(text: string, from: number): number {
   for (let quote = text.indexOf('"', from); quote !== -1; quote = text.indexOf('"', quote + 1)) {
     let before = quote;

@@ -5,39 +5,41 @@ import type { MemberPath, MemberRule } from './member-rule.js';
 /** A name and the JSON text of a value. */
 type NamedJson = readonly [name: string, json: string];
 
-/** What becomes of one member of an object. */
+/** How one member of an object is changed. */
 export interface MemberEdit {
   readonly name: string;
   isDropped: boolean;
-  /** JSON text that takes the place of the value, or null. */
+  /** JSON text that replaces the value, or null. */
   json: string | null;
-  /** An object that has no such member gets it. */
+  /** Whether the member is added to an object that lacks it. */
   isAdded: boolean;
   rename: string | null;
-  /** Gives the text that takes the place of a value's, the same one for no change, null to leave the member out. */
+  /** Returns the new text of a value, the same text for no change, or null to remove the member. */
   change: ((json: string) => string | null) | null;
-  /** Gives the members that take its place, but for those whose names are there already; null for no change. */
+  /**
+   * Returns the members that replace this one, or null for no change. Members whose names already exist are not added.
+   */
   become: ((json: string) => readonly NamedJson[] | null) | null;
-  /** For the members of an object. */
+  /** Edits for the members of the value, if it is an object. */
   within: ObjectEdits | null;
-  /** For the members of each object of a list. */
+  /** Edits for the members of each object in the value, if it is a list. */
   each: ObjectEdits | null;
 }
 
-/** What becomes of the members of an object. Made once, used for many bodies. */
+/** How the members of an object are changed. Created once, used for many bodies. */
 export interface ObjectEdits {
-  /** By every name under which a body may have them. */
+  /** Edits by every name that a body may use for the member. */
   readonly members: Map<string, MemberEdit>;
 }
 
-/** Other names of a member that mean the same. */
+/** Returns the alternative name of a member. */
 export type Spelling = (name: string) => string;
 
 export function createEdits(): ObjectEdits {
   return { members: new Map() };
 }
 
-/** The edit of the member at a path, made where there is none yet. */
+/** Returns the edit of the member at a path, which is created if there is none. */
 export function editAt(edits: ObjectEdits, path: MemberPath, spelling: Spelling): MemberEdit {
   const [name = '', ...rest] = path;
   let edit = edits.members.get(name);
@@ -62,8 +64,8 @@ export function editAt(edits: ObjectEdits, path: MemberPath, spelling: Spelling)
 }
 
 /**
- * Adds what a rule says to edits.
- * @param isAdded a member that is set is put where there is none
+ * Adds a rule to edits.
+ * @param isAdded whether `set` also adds a member that is missing
  */
 export function addRule(edits: ObjectEdits, rule: MemberRule, spelling: Spelling, isAdded: boolean): void {
   if (rule.kind === 'keep') return;
@@ -85,7 +87,7 @@ export function addRule(edits: ObjectEdits, rule: MemberRule, spelling: Spelling
   }
 }
 
-/** A number between the bounds; what is none stays as it is. */
+/** Clamps a number to the bounds. Anything else stays unchanged. */
 function clamped(json: string, min: number | null, max: number | null): string {
   const first = json.charCodeAt(0);
   const value = first === MINUS || (first >= ZERO && first <= NINE) ? Number(json) : Number.NaN;
@@ -104,19 +106,19 @@ const LOWER_N = 0x6e;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** Bytes of a name or of a value beyond which it is none that an edit is about. */
+/** Maximum length of a name or value that edits apply to, in bytes. */
 const longest = 4096;
 
 export type OnLost = (path: string) => void;
 
 /**
- * Changes members of a body without a parse: pieces of it with the new parts between them. All other bytes stay as they
- * came, and what is added stands first in its object, so that bodies that begin alike still do.
- * @param body valid JSON, an object; not changed
- * @param onLost is told the names of members that are left out: with those of the objects around them, or from the last
- * list on
- * @returns the pieces in order, slices of `body` and new text; only `body` itself where nothing changes
- * @throws {GatewayError} `invalid_json` where its structure is not certain
+ * Changes members of a body without parsing it. All other bytes stay unchanged. Members are added at the start of their
+ * object, so that bodies with a common start still have one afterwards.
+ * @param body valid JSON, an object; not modified
+ * @param onLost called with the path of each removed member: the names of the objects around it, from the innermost
+ *   list on
+ * @returns the pieces in order: slices of `body` and new text; only `body` itself if nothing changes
+ * @throws {GatewayError} `invalid_json` if the structure of the body is not certain
  */
 export function editMembers(body: Buffer, edits: ObjectEdits, onLost: OnLost | null = null): Buffer[] {
   const walk = new Walk(body, onLost);
@@ -124,7 +126,7 @@ export function editMembers(body: Buffer, edits: ObjectEdits, onLost: OnLost | n
   return walk.pieces();
 }
 
-/** A member of an object that is looked at. */
+/** A member of the current object. */
 interface Found {
   readonly start: number;
   readonly nameEnd: number;
@@ -134,18 +136,18 @@ interface Found {
   readonly edit: MemberEdit | null;
 }
 
-/** A stretch of the body, and what takes its place. */
+/** A range of the body, and its new text. */
 interface Replacement {
   readonly start: number;
   readonly end: number;
   readonly text: string;
 }
 
-/** One look at a body. */
+/** One pass over a body. */
 class Walk {
   readonly #body: Buffer;
   readonly #onLost: OnLost | null;
-  /** They do not overlap. Those within an object are found before those around it. */
+  /** Replacements, which do not overlap. Those within an object are added before those around it. */
   readonly #replacements: Replacement[] = [];
 
   constructor(body: Buffer, onLost: OnLost | null) {
@@ -158,7 +160,7 @@ class Walk {
     if (this.#replacements.length === 0) return [body];
     const pieces: Buffer[] = [];
     let done = 0;
-    // Where one only adds, it stands before what is replaced there.
+    // At the same offset, an insertion precedes a replacement.
     for (const { start, end, text } of this.#replacements.sort(
       (a, b) => a.start - b.start || a.end - b.end,
     )) {
@@ -171,8 +173,9 @@ class Walk {
   }
 
   /**
-   * @param within names of the objects around its members, each with its dot
-   * @returns the offset behind it
+   * Edits an object.
+   * @param within names of the objects around its members, each followed by a dot
+   * @returns the offset after the object
    */
   object(open: number, edits: ObjectEdits, within: string): number {
     const found: Found[] = [];
@@ -185,7 +188,7 @@ class Walk {
       const fate = fates[index] ?? null;
       if (fate === null) this.#onLost?.(within + member.name);
       if (fate !== null) this.#write(member, fate, edits, within);
-      // With the comma behind it, or the one before it where no member follows.
+      // A member is removed with the comma after it, or with the one before it if no member follows.
       else if (index < last) this.#replace(member.start, found[index + 1]?.start ?? member.end, '');
       else this.#replace(found[index - 1]?.end ?? member.start, member.end, '');
     }
@@ -221,7 +224,7 @@ class Walk {
     return end;
   }
 
-  /** Looks into a value whatever it is. @returns the offset behind it */
+  /** Edits the members within a value of any kind. @returns the offset after the value */
   #inside(value: number, within: ObjectEdits | null, each: ObjectEdits | null, path: string): number {
     const first = this.#body[value];
     if (within !== null && first === OPEN_BRACE) return this.object(value, within, path);
@@ -250,12 +253,12 @@ class Walk {
     return text.includes('\\') ? (JSON.parse(text) as string) : text.slice(1, -1);
   }
 
-  /** The JSON text of a value, where it is short enough to be what an edit is about. */
+  /** Returns the JSON text of a value, or null if it is too long for an edit. */
   #text({ value, end }: Found): string | null {
     return end - value > longest ? null : this.#body.toString('utf8', value, end);
   }
 
-  /** @returns null for a member that is left out */
+  /** @returns null for a member that is removed */
   #fate(member: Found, names: Names, { members }: ObjectEdits): Fate | null {
     const { name, edit } = member;
     if (edit === null || isOnlyRead(edit)) return unchanged;
@@ -285,7 +288,7 @@ class Walk {
     this.#inside(value, edit.within ?? renamed, edit.each, `${path}${name}.`);
   }
 
-  /** Puts what an object lacks before its first member. */
+  /** Adds missing members before the first member of an object. */
   #add(at: number, found: readonly Found[], { members }: ObjectEdits, hasMore: boolean): void {
     const had = new Set(found.map(({ edit }) => edit));
     const lacking = [...new Set(members.values())].filter((edit) => !had.has(edit));
@@ -298,7 +301,7 @@ class Walk {
   }
 }
 
-/** The names of an object's members, which are looked for only where one may take another's. */
+/** The names of an object's members. The set is built only when a name may collide. */
 class Names {
   readonly #found: readonly Found[];
   #names: Set<string> | null = null;
@@ -313,21 +316,21 @@ class Names {
   }
 }
 
-/** Whether nothing becomes of a member itself, but of what is in it. */
+/** Whether an edit leaves the member itself unchanged, and only applies to what is within it. */
 function isOnlyRead({ isDropped, json, rename, change, become }: MemberEdit): boolean {
   return !isDropped && json === null && rename === null && change === null && become === null;
 }
 
-/** What stands in the place of a member. */
+/** What replaces a member. */
 interface Fate {
   readonly rename: string | null;
-  /** Text of its value, or null where that stays, or is looked into. */
+  /** New text of the value, or null if it stays or is edited within. */
   readonly json: string | null;
-  /** Members in its place, or null. */
+  /** Members that replace this one, or null. */
   readonly members: readonly NamedJson[] | null;
 }
 
-/** @param json null for a member that is left out already */
+/** @param json null for a member that is already removed */
 function applied(change: MemberEdit['change'], json: string | null): string | null {
   return change === null || json === null ? json : change(json);
 }
@@ -338,12 +341,12 @@ function memberText([name, json]: NamedJson): string {
   return `${JSON.stringify(name)}:${json}`;
 }
 
-/** Whether a rule of its own says what becomes of a member, which then nothing else makes. */
+/** Whether a member has a rule of its own, so that nothing else may create it. */
 function isDecided(edit: MemberEdit | undefined): boolean {
   return edit !== undefined && (edit.isDropped || madeMember(edit) !== null);
 }
 
-/** The member that an object gets that lacks it, or null. */
+/** Returns the member to add to an object that lacks it, or null. */
 function madeMember({ name, json, isAdded, within }: MemberEdit): string | null {
   const made = isAdded ? json : within === null ? null : madeObject(within);
   return made === null ? null : memberText([name, made]);

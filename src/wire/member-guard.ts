@@ -6,29 +6,30 @@ import { routedMembers } from './routed-members.js';
 import { type SteeringMember, steeringMembers } from './steering-members.js';
 
 /*
- * Parsers differ on the names of members: Go's encoding/json takes `Model` and `MODEL` for `model` (and U+017F for s,
- * U+212A for k: Unicode simple case folding), its second version may leave out `_` and `-`, readers of protocol buffers
- * take a snake and a camel name, and of two equal names some take the first and some the last. What is checked and
- * counted here must be what an upstream reads, so a member that could be taken for one of ours is refused.
+ * Parsers differ on the names of members. Go's encoding/json accepts `Model` and `MODEL` for `model` (and U+017F for s,
+ * U+212A for k, by Unicode simple case folding), and its second version may ignore `_` and `-`. Readers of protocol
+ * buffers accept a snake-case and a camel-case name. Of two equal names, some parsers use the first and some the last.
+ * The gateway has to check and count what an upstream reads: a member that could be read as one of the checked members
+ * is refused.
  */
 
-/** Which members of an object have to be clear. */
+/** Which members of an object must be unambiguous. */
 export interface GuardSpec {
-  /** Names of members that are read; those that fold alike are spellings of one, of which one may come. */
+  /** Names of members that are read. Names that fold alike are spellings of one member, which may occur once. */
   readonly reads: readonly string[];
-  /** Objects among them that have such members of their own. */
+  /** Members in `reads` whose value is an object with such members. */
   readonly within?: Readonly<Record<string, GuardSpec>>;
-  /** It is of each object in a list, where it is `within` another. */
+  /** Whether the spec, if it is `within` another, also applies to each object in a list. */
   readonly isList?: boolean;
-  /** Names that may not be here: where they count, they would count in place of what was checked. */
+  /** Names that are refused: an upstream that knows them would use them in place of what was checked. */
   readonly bars?: readonly string[];
-  /** Those that are read whose places are asked for. */
+  /** Members in `reads` whose positions are reported. */
   readonly notes?: readonly string[];
-  /** Members that lead an upstream elsewhere are looked for. */
+  /** Whether to report steering members. */
   readonly steers?: boolean;
 }
 
-/** What a guard has to say of a name. */
+/** A guard's entry for a name. */
 export type GuardEntry = OwnEntry | SteeringEntry;
 
 interface OwnEntry extends AnyEntry {
@@ -42,35 +43,35 @@ interface SteeringEntry extends AnyEntry {
 }
 
 interface AnyEntry {
-  /** How it is spelled; the first is advised. */
+  /** Accepted spellings. Messages recommend the first. */
   readonly spellings: readonly string[];
-  /** Its bit among those that are read, from 0; else -1. */
+  /** Index among the members that are read, from 0; else -1. */
   readonly index: number;
   readonly isNoted: boolean;
   readonly within: MemberGuard | null;
 }
 
-/** Where the value of a member is, and its path. */
+/** The position of a member's value, and the member's path. */
 interface NotedMember extends Span {
   readonly path: string;
 }
 
-/** What a body has beside what is clear. */
+/** What a guard has found in a body. */
 export interface FoundMembers {
   readonly steering: readonly SteeringMember[];
-  /** Values of members that are noted. */
+  /** Values of the members in `notes`. */
   readonly noted: readonly NotedMember[];
 }
 
-/** The members of one kind of object, made once. */
+/** Checks the members of one kind of object. Created once. */
 export class MemberGuard {
   readonly spec: GuardSpec;
   readonly #entries = new Map<string, GuardEntry>();
-  /** By a hash of the folded name: most names are none of ours, and need no more than this. */
+  /** By a hash of the folded name. Most names are unknown to the guard, and are recognized as such by this alone. */
   readonly #filter = new Uint8Array(buckets);
   readonly #hashes = new Set<number>();
 
-  /** @param isInner of what is merged into another object, where nothing more is */
+  /** @param isInner whether the object is merged into another one, in which case nothing is merged into it */
   constructor(spec: GuardSpec, isInner = false) {
     this.spec = spec;
     const { reads, within = {}, bars = [], notes = [], steers = false } = spec;
@@ -93,7 +94,8 @@ export class MemberGuard {
       this.#add(name, { ...unread, spellings: [name], kind: 'barred', steering: null });
     if (!steers) return;
     for (const name of steeringMembers) {
-      // What SDKs merge into a body, some servers take as it is and merge themselves, over what was checked.
+      // SDKs merge `extra_body` into the body. Some servers accept the member and merge it themselves, over what was
+      // checked.
       const isMerged = name === extraBody && !isInner;
       const within = isMerged ? new MemberGuard(mergedInto(spec), true) : null;
       this.#add(name, { ...unread, spellings: [name], kind: 'steering', steering: name, within });
@@ -112,15 +114,15 @@ export class MemberGuard {
     this.#filter[hash & (buckets - 1)] = 1;
   }
 
-  /** How the guard knows a name, however it is spelled. */
+  /** Returns the entry of a name, however it is spelled. */
   entryOf(name: string): GuardEntry | null {
     return this.#entries.get(foldName(name)) ?? null;
   }
 
   /**
-   * Whether a name may be taken for one of the guard's.
-   * @param start of the name's bytes in a JSON text, between the quotes
-   * @returns true also where only decoding can tell
+   * Whether a name may be read as one of the guard's names.
+   * @param start offset of the name's bytes in a JSON text, after the quote
+   * @returns true also if only decoding can decide
    */
   concerns(body: Buffer, start: number, end: number): boolean {
     let hash = 0;
@@ -134,11 +136,11 @@ export class MemberGuard {
   }
 
   /**
-   * Looks through the members of an object that is JSON.
-   * @param open where it begins
-   * @param holder what it is, for messages
-   * @returns null for what cannot be walked: no JSON, or too deep
-   * @throws {GatewayError} of status 400, naming the members that are not clear
+   * Checks the members of an object in a JSON text.
+   * @param open offset of the object
+   * @param holder what the object is, for messages
+   * @returns null if the text is not JSON or nested too deep
+   * @throws {GatewayError} of status 400 that names the ambiguous members
    */
   look(body: Buffer, open: number, holder = 'request body'): FoundMembers | null {
     const walk = new Walk(body, holder);
@@ -147,8 +149,8 @@ export class MemberGuard {
 }
 
 /**
- * Looks through a body that has been parsed.
- * @throws {GatewayError} of status 400, naming the members that are not clear
+ * Checks a body that has been parsed.
+ * @throws {GatewayError} of status 400 that names the ambiguous members
  */
 export function lookThrough(body: Buffer, guard: MemberGuard): FoundMembers {
   const found = guard.look(body, skipSpace(body, 0));
@@ -158,10 +160,10 @@ export function lookThrough(body: Buffer, guard: MemberGuard): FoundMembers {
 
 const extraBody = 'extra_body';
 
-/** What names have in common that are not read. */
+/** Common part of entries for names that are not read. */
 const unread = { index: -1, isNoted: false, within: null };
 
-/** The guard of what is merged into an object: nothing there may stand for what is read of the object itself. */
+/** Returns the spec for what is merged into an object: it must not replace what is read from the object itself. */
 function mergedInto({ reads }: GuardSpec): GuardSpec {
   return { reads: [], bars: [...routedMembers, ...reads], steers: true };
 }
@@ -170,7 +172,7 @@ const buckets = 2048;
 const dropped = 0;
 const unclear = 255;
 
-/** What each byte of a name counts for: letters without their case, nothing for what parsers may leave out. */
+/** The folded form of each byte of a name: letters without their case, and nothing for what parsers may ignore. */
 const folds = Uint8Array.from({ length: 256 }, (_, byte) => {
   const text = String.fromCharCode(byte);
   if (byte >= 0x7f || byte < 0x20 || text === '\\') return unclear;
@@ -183,15 +185,15 @@ function hashOf(folded: string): number {
   return hash;
 }
 
-/** Besides A to Z these fold to letters of ASCII (CaseFolding.txt, status C); U+0130 and U+0131 fold to none. */
+/** Letters besides A to Z that fold to ASCII letters (CaseFolding.txt, status C). U+0130 and U+0131 do not. */
 const foldedLetters = new Map([
   [0x17f, 's'],
   [0x212a, 'k'],
 ]);
 
 /**
- * The form in which names are compared: simple case folding, up to a NUL, without `_`, `-`, white space, control
- * characters and what is not seen or not text.
+ * Returns the form in which names are compared: up to a NUL, with simple case folding, and without `_`, `-`, white
+ * space, control characters and characters that are invisible or not text.
  */
 export function foldName(name: string): string {
   let folded = '';
@@ -207,7 +209,7 @@ export function foldName(name: string): string {
   return folded;
 }
 
-/** White space, format characters, surrogates (which no name here has) and the replacement character. */
+/** Whether a code is white space, a format character, a surrogate (no guarded name contains one) or U+FFFD. */
 function isUnseen(code: number): boolean {
   return (
     code <= 0xa0 ||
@@ -229,13 +231,13 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
-/** Bytes of a name that has to be read to know whether it concerns us. */
+/** Maximum length, in bytes, of a name that has to be decoded to know whether it is one of the guard's. */
 const longestName = 4096;
 
-/** Of a body that is clear. */
+/** The result for a body without findings. */
 export const noMembers: FoundMembers = { steering: [], noted: [] };
 
-/** One look at a body. */
+/** One pass over a body. */
 class Walk {
   readonly #body: Buffer;
   readonly #holder: string;
@@ -252,7 +254,11 @@ class Walk {
     return { steering: [...new Set(this.#steering)], noted: this.#noted };
   }
 
-  /** @param path of the object with a dot behind it, empty for the whole @returns the offset behind it, or -1 */
+  /**
+   * Checks an object.
+   * @param path path of the object, followed by a dot; empty for the whole body
+   * @returns the offset after the object, or -1
+   */
   object(guard: MemberGuard, open: number, path: string, levels: number): number {
     const body = this.#body;
     if (body[open] !== OPEN_BRACE || levels === 0) return -1;
@@ -301,7 +307,7 @@ class Walk {
     return end;
   }
 
-  /** The same for the objects of a list. @returns the offset behind it, or -1 */
+  /** Checks the objects of a list. @returns the offset after the list, or -1 */
   #list(guard: MemberGuard, open: number, path: string, levels: number): number {
     const body = this.#body;
     let at = skipSpace(body, open + 1);
@@ -319,7 +325,9 @@ class Walk {
     }
   }
 
-  /** @throws {GatewayError} for a name that is no UTF-8, which parsers read differently, or too long to be looked into */
+  /**
+   * @throws {GatewayError} for a name that is not UTF-8, which parsers read differently, or that is too long to decode
+   */
   #nameAt(start: number, close: number): string {
     if (close - start > longestName)
       throw new GatewayError(
@@ -331,7 +339,7 @@ class Walk {
     try {
       if (isUtf8(bytes)) return JSON.parse(bytes.toString('utf8')) as string;
     } catch {
-      // What is no JSON is refused by whoever parses it; until then it is none of our names.
+      // Invalid JSON is refused by the parse of the body; the name matches none of the guard's.
       return '';
     }
     throw new GatewayError(
@@ -340,7 +348,7 @@ class Walk {
     );
   }
 
-  /** All names of an object that can be taken for one, in their order. */
+  /** Returns all names of an object that may be read as the wanted one, in order. */
   #namesLike(guard: MemberGuard, wanted: GuardEntry, open: number): string[] {
     const body = this.#body;
     const names: string[] = [];
@@ -363,10 +371,10 @@ const shownName = 100;
 const shownNames = 5;
 
 /**
- * The 400 for members that can be taken for one another, or for one that is read here.
- * @param holder what has them
- * @param path of the object that they stand in, with a dot behind it; empty for the whole
- * @param names as they came
+ * Returns the error of status 400 for ambiguous members.
+ * @param holder what contains the members
+ * @param path path of their object, followed by a dot; empty for the whole body
+ * @param names the names as received
  */
 export function unclearMembers(
   holder: string,
@@ -391,7 +399,7 @@ export function unclearMembers(
   });
 }
 
-/** What cannot be seen is escaped. */
+/** Escapes invisible characters, and cuts long names. */
 function printable(name: string): string {
   const cut = name.length > shownName ? `${name.slice(0, shownName)}…` : name;
   return Array.from(cut, (character) => {

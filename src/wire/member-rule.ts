@@ -1,16 +1,16 @@
-/** Names of members that lead from a JSON object to one within it: `['generationConfig', 'topK']`. */
+/** Path of a member within a JSON object, such as `['generationConfig', 'topK']`. */
 export type MemberPath = readonly string[];
 
-/** What becomes of one member of a body. */
+/** How one member of a body is changed. */
 export type MemberRule =
-  /** It stays as it is, whatever rules of less weight say. */
+  /** Leaves the member unchanged, and overrides rules of lower precedence. */
   | { readonly kind: 'keep'; readonly path: MemberPath }
   | { readonly kind: 'drop'; readonly path: MemberPath }
-  /** It has this value, whether it was there or not. */
+  /** Sets the value, whether or not the member exists. */
   | { readonly kind: 'set'; readonly path: MemberPath; readonly json: string }
-  /** It is called otherwise, in the same object; one that has the new name already stays, and this one is left out. */
+  /** Renames the member within its object. If a member with the new name exists, it stays, and this one is removed. */
   | { readonly kind: 'rename'; readonly path: MemberPath; readonly to: string }
-  /** A number is kept between two bounds, of which one may be null. */
+  /** Clamps a number to two bounds, one of which may be null. */
   | {
       readonly kind: 'clamp';
       readonly path: MemberPath;
@@ -18,14 +18,14 @@ export type MemberRule =
       readonly max: number | null;
     };
 
-/** The members that a rule speaks of: where it finds one, and where it puts it. */
+/** Returns the paths that a rule affects: that of its member, and the new one for a rename. */
 export function placesOf(rule: MemberRule): readonly MemberPath[] {
   return rule.kind === 'rename' ? [rule.path, [...rule.path.slice(0, -1), rule.to]] : [rule.path];
 }
 
 /**
- * Whether two rules cannot both hold: they say different things of one member, or one of them of an object that the
- * other looks into. What a rename gives may be clamped.
+ * Whether two rules conflict: they affect the same member, or one affects an object that contains the other's member.
+ * Clamping the result of a rename is not a conflict.
  */
 export function clash(one: MemberRule, other: MemberRule): boolean {
   const [from, to] = placesOf(one);
@@ -42,7 +42,7 @@ export function clash(one: MemberRule, other: MemberRule): boolean {
   return false;
 }
 
-/** Whether one of two paths begins with the whole other. */
+/** Whether one of two paths is a prefix of the other. */
 function begins(one: MemberPath, other: MemberPath): boolean {
   const [short, long] = one.length < other.length ? [one, other] : [other, one];
   return short.every((name, index) => name === long[index]);

@@ -2,26 +2,26 @@ import { GatewayError } from '../errors.js';
 import { isToken } from './head.js';
 
 const formType = /^\s*multipart\/form-data\s*(?=;|$)/i;
-/** RFC 2046 section 5.1.1: 1 to 70 of these characters, the last of them no space. */
+/** RFC 2046 section 5.1.1: 1 to 70 of these characters, the last of which is not a space. */
 const validBoundary = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/;
-/** So much of a foreign content type is told. */
+/** Maximum length of a content type in messages. */
 const shownType = 80;
 
-/** True for a content type that says `multipart/form-data`, whatever its parameters. */
+/** Whether a content type is `multipart/form-data`, with any parameters. */
 export function isMultipart(contentType: string): boolean {
   return formType.test(contentType);
 }
 
-/** True for a text that may be a boundary. */
+/** Whether a text is a valid boundary. */
 export function isBoundary(text: string): boolean {
   return validBoundary.test(text);
 }
 
 /**
- * Reads the boundary of a form out of its content type (RFC 7578 section 4.1).
- * @returns the boundary, without the dashes that stand before it in the form
- * @throws {GatewayError} `unsupported_media_type` for another content type, `invalid_request` for one without a
- * boundary, with two, or with one that is not of 1 to 70 of the characters that a boundary may have
+ * Reads the boundary of a form from its content type (RFC 7578 section 4.1).
+ * @returns the boundary, without the dashes that precede it in the form
+ * @throws {GatewayError} `unsupported_media_type` for another content type; `invalid_request` for one with no boundary,
+ *   two boundaries or an invalid one
  */
 export function boundaryOf(contentType: string): string {
   const type = formType.exec(contentType);
@@ -41,7 +41,7 @@ export function boundaryOf(contentType: string): string {
     throw refused(
       "has no boundary: expected 'multipart/form-data; boundary=…', which HTTP clients write themselves",
     );
-  // Parsers differ on which of them counts.
+  // Parsers differ on which one counts.
   if (second !== undefined) throw refused('has two boundaries');
   if (!isBoundary(boundary.value))
     throw refused(
@@ -55,8 +55,8 @@ function refused(what: string): GatewayError {
 }
 
 /**
- * A parameter of a content type, or of a content disposition in a form. The name is lower-case; of a quoted value, what
- * stands between the quotes, its escapes undone.
+ * A parameter of a content type, or of a content disposition in a form. The name is lower-case. A quoted value is
+ * without its quotes and escapes.
  */
 export interface Parameter {
   readonly name: string;
@@ -64,12 +64,12 @@ export interface Parameter {
 }
 
 /**
- * Reads `; name=value; name="value"` (RFC 2045 section 5.1, RFC 2183 section 2). In quotes a backslash escapes a quote
- * or a backslash and is itself before anything else: browsers do not escape it. An unquoted value reaches up to the
- * next semicolon, since some clients leave out the quotes that theirs would need; but quotes and angle brackets, which
- * some readers take off, are malformed there.
- * @param from where the first semicolon stands, or the white space before it
- * @returns the parameters in their order, or null for a value that is malformed
+ * Parses `; name=value; name="value"` (RFC 2045 section 5.1, RFC 2183 section 2). Within quotes, a backslash escapes a
+ * quote or a backslash, and stands for itself before anything else, since browsers do not escape it. An unquoted value
+ * extends to the next semicolon, since some clients omit quotes that their values need. Quotes and angle brackets,
+ * which some readers strip, are malformed in an unquoted value.
+ * @param from offset of the first semicolon, or of the white space before it
+ * @returns the parameters in order, or null for a malformed value
  */
 export function readParameters(text: string, from: number): readonly Parameter[] | null {
   const parameters: Parameter[] = [];
@@ -91,7 +91,7 @@ export function readParameters(text: string, from: number): readonly Parameter[]
 
 interface Value {
   readonly value: string;
-  /** Offset of what follows it. */
+  /** Offset after the value. */
   readonly end: number;
 }
 
@@ -102,7 +102,7 @@ function readPlain(text: string, from: number): Value | null {
   return /["<>]/.test(value) ? null : { value, end };
 }
 
-/** @param from offset behind the opening quote */
+/** @param from offset after the opening quote */
 function readQuoted(text: string, from: number): Value | null {
   let value = '';
   let kept = from;
@@ -110,7 +110,7 @@ function readQuoted(text: string, from: number): Value | null {
     if (text[at] === '"') return { value: value + text.slice(kept, at), end: at + 1 };
     if (text[at] !== '\\') continue;
     const next = text[at + 1];
-    // The name that a browser sent may end with a backslash: then this is the closing quote.
+    // A name from a browser may end with a backslash, in which case this is the closing quote.
     const closes = next === '"' && !text.includes('"', at + 2);
     if (closes || (next !== '"' && next !== '\\')) continue;
     value += text.slice(kept, at);

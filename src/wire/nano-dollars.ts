@@ -1,2 +1,2 @@
-/** What a dollar is in the units in which money is counted: whole nano-dollars, which add up without rounding. */
+/** Nano-dollars per dollar. Money is counted in whole nano-dollars, which add up without rounding. */
 export const nanosPerDollar = 1e9;

@@ -1,14 +1,14 @@
 import { type GuardEntry, type MemberGuard, unclearMembers } from './member-guard.js';
 import type { SteeringMember } from './steering-members.js';
 
-/** What has to be clear among the names of a form's parts. */
+/** Rules for the names of a form's parts. */
 export interface PartRules {
   readonly guard: MemberGuard;
-  /** Names of parts of which there may be several, and which may have brackets behind them. */
+  /** Names that may occur several times, and that brackets may follow. */
   readonly many: ReadonlySet<string>;
 }
 
-/** The names of a form's parts as they come. */
+/** Checks the names of a form's parts as they arrive. */
 export class PartNames {
   readonly #rules: PartRules;
   readonly #seen = new Map<GuardEntry, string>();
@@ -18,13 +18,13 @@ export class PartNames {
   }
 
   /**
-   * Hears of the next part.
-   * @returns the name by which an upstream would be led elsewhere, or null
-   * @throws {GatewayError} of status 400 for a name that can be taken for another, or for one that is read
+   * Checks the name of the next part.
+   * @returns the steering member that the name stands for, or null
+   * @throws {GatewayError} of status 400 for an ambiguous name
    */
   add(name: string): SteeringMember | null {
     const { guard, many } = this.#rules;
-    // Parsers make lists and objects of what has brackets, leave out backslashes, and some decode words of mail.
+    // Parsers build lists and objects from names with brackets and ignore backslashes. Some decode encoded words.
     const base = baseOf(name);
     const entry = guard.entryOf(base) ?? (base.includes('=?') ? guard.entryOf(decodedWord(base)) : null);
     if (entry === null) return null;
@@ -40,7 +40,7 @@ export class PartNames {
   }
 }
 
-/** What stands before brackets, and before a path in them. */
+/** Returns the name before the first bracket, without backslashes. */
 function baseOf(name: string): string {
   const plain = name.includes('\\') ? name.replaceAll('\\', '') : name;
   const bracket = plain.indexOf('[');
@@ -49,7 +49,7 @@ function baseOf(name: string): string {
 
 const encodedWord = /=\?[^?]*\?([bq])\?([^?]*)\?=/gi;
 
-/** A name as readers of mail see it that decode words in it (RFC 2047). */
+/** Decodes encoded words in a name (RFC 2047). */
 function decodedWord(name: string): string {
   return name.replaceAll(encodedWord, (_, encoding: string, text: string) =>
     encoding.toLowerCase() === 'b'

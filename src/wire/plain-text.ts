@@ -1,9 +1,9 @@
 import { isSpace } from './json-skip.js';
 
-/** So many bytes tell a text from anything else. */
+/** Number of bytes that are checked to recognize text. */
 export const textWithin = 512;
 
-/** Whether it may be a text, or the beginning of one: no control character is among its first bytes. */
+/** Whether bytes may be text or its start: there is no control character among the first bytes. */
 export function looksLikeText(bytes: Buffer): boolean {
   const length = Math.min(bytes.length, textWithin);
   for (let i = 0; i < length; i++) {
@@ -15,20 +15,23 @@ export function looksLikeText(bytes: Buffer): boolean {
 
 const blank = 0x20;
 const backslash = 0x5c;
-/** The same for each byte of a word: added, the highest bit is that of a sign behind `~`; taken off, of one before the blank. */
+/**
+ * Constants for each byte of a word. After adding `oneEach`, the highest bit is set for bytes above `~`; after
+ * subtracting `blankEach`, for bytes below the blank.
+ */
 const oneEach = 0x01010101;
 const blankEach = 0x20202020;
 const highestEach = 0x80808080;
-/** Bytes of four words, which are looked at in one turn: half of the time of one word a turn. */
+/** Bytes of four words, which are processed per iteration. This takes half the time of one word per iteration. */
 const turnBytes = 16;
 
-/** Bytes are copied here to be looked at in words, wherever they lie. */
+/** Buffer to which bytes are copied in order to process them as aligned words. */
 const block = new Uint8Array(16 * 1024);
 const words = new Int32Array(block.buffer);
 
 /**
- * Whether all bytes are signs of ASCII from the blank to `~`, and none a backslash: in JSON each stands for itself (RFC
- * 8259 section 7).
+ * Whether all bytes are ASCII characters from the blank to `~`, and none is a backslash. In such a JSON text, all
+ * characters of strings stand for themselves (RFC 8259 section 7).
  */
 export function isPlainAscii(bytes: Buffer): boolean {
   for (let at = 0; at < bytes.length; at += block.length) {
@@ -38,7 +41,7 @@ export function isPlainAscii(bytes: Buffer): boolean {
   return !bytes.includes(backslash);
 }
 
-/** The same but for the backslash. @param bytes no more than the block has room for */
+/** The same, but allows the backslash. @param bytes at most as many as the block has room for */
 function isPlainBlock(bytes: Buffer): boolean {
   const { length } = bytes;
   block.set(bytes);

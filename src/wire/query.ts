@@ -1,8 +1,8 @@
 /**
- * Reads one parameter out of a raw query string without parsing the others: this runs for every request that may
- * carry its key there. Form decoding as URLSearchParams does it, but a name is only known in its plain spelling.
- * @param query without the question mark.
- * @returns the first value of that name; empty where it is absent. A malformed escape leaves the value as it came.
+ * Reads one parameter from a raw query string without parsing the others, since this runs for every request that may
+ * have its key there. Decodes like URLSearchParams, but only finds a name that is written without escapes.
+ * @param query without the question mark
+ * @returns the first value of that name; empty if it is absent. A value with a malformed escape is returned unchanged
  */
 export function queryParameter(query: string, name: string): string {
   let offset = 0;
@@ -18,13 +18,13 @@ export function queryParameter(query: string, name: string): string {
   return '';
 }
 
-/** The name of one pair of a raw query string, as whoever decodes it reads it. */
+/** Returns the decoded name of one pair of a raw query string. */
 export function queryName(pair: string): string {
   const equals = pair.indexOf('=');
   return decode(equals === -1 ? pair : pair.slice(0, equals));
 }
 
-/** A path with its query and more of one. @param query without the question mark; empty for nothing more */
+/** Appends a query to a path, which may have one. @param query without the question mark; may be empty */
 export function withQuery(path: string, query: string): string {
   return query === '' ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`;
 }

@@ -1,9 +1,9 @@
-/** Part of a content that a client asks for: from a byte to a byte or to the end, or the last so many bytes. */
+/** A requested range: from a byte to a byte or to the end, or a number of bytes at the end. */
 export type ByteRange =
   | { readonly first: number; readonly last: number | null }
   | { readonly suffix: number };
 
-/** A range that a content has (RFC 9110 section 14.1.1): its first and last byte, both within it. */
+/** A satisfiable range (RFC 9110 section 14.1.1): its first and last byte, both within the content. */
 export interface SatisfiedRange {
   readonly first: number;
   readonly last: number;
@@ -12,8 +12,8 @@ export interface SatisfiedRange {
 const form = /^bytes=[ \t]*(\d{0,15})-(\d{0,15})[ \t]*$/i;
 
 /**
- * Reads a `range` header (RFC 9110 section 14.2).
- * @returns null for what may be ignored: another unit, several ranges, or one that is not valid
+ * Parses a `range` header (RFC 9110 section 14.2).
+ * @returns null for a header that may be ignored: another unit, several ranges, or an invalid one
  */
 export function parseRange(value: string): ByteRange | null {
   const [, first, last] = form.exec(value) ?? [];
@@ -23,7 +23,7 @@ export function parseRange(value: string): ByteRange | null {
   return Number(first) <= Number(last) ? { first: Number(first), last: Number(last) } : null;
 }
 
-/** @returns what a range is of a content of `length` bytes, or null when there is nothing of it */
+/** @returns the bytes of a range in a content of `length` bytes, or null if there are none */
 export function satisfiedRange(range: ByteRange, length: number): SatisfiedRange | null {
   if ('suffix' in range) {
     if (range.suffix === 0 || length === 0) return null;
@@ -36,8 +36,8 @@ export function satisfiedRange(range: ByteRange, length: number): SatisfiedRange
 const contentRangeForm = /^bytes (\d{1,15})-(\d{1,15})\/(\d{1,15}|\*)$/i;
 
 /**
- * Reads the `content-range` of a partial answer (RFC 9110 section 14.4).
- * @returns the range and the length of the whole (-1 where it is not told), or null for a value that is not valid
+ * Parses the `content-range` of a partial answer (RFC 9110 section 14.4).
+ * @returns the range and the length of the whole content (-1 if unknown), or null for an invalid value
  */
 export function parseContentRange(
   value: string | null,
@@ -53,7 +53,7 @@ export function parseContentRange(
   return satisfied.first <= satisfied.last && isWithin ? satisfied : null;
 }
 
-/** True when an `if-none-match` header names the entity tag (RFC 9110 section 13.1.2), compared weakly. */
+/** Whether an `if-none-match` header contains the entity tag, by weak comparison (RFC 9110 section 13.1.2). */
 export function matchesTag(header: string, tag: string): boolean {
   if (header.trim() === '*') return true;
   return header.split(',').some((each) => each.trim().replace(/^W\//, '') === tag);

@@ -1,28 +1,28 @@
 /*
- * Raw text is the inside of a JSON string as it is on the wire: UTF-8 with one character a byte (latin1), and no escapes
- * but those of two characters.
+ * Raw text is the content of a JSON string on the wire: UTF-8 with one character per byte (Latin-1), and only
+ * two-character escapes.
  */
 
-/** @returns the text that a raw text stands for */
+/** @returns the decoded text */
 export function plainText(raw: string): string {
   const text = Buffer.from(raw, 'latin1').toString('utf8');
   return raw.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;
 }
 
-/** @returns a text's bytes in UTF-8, one character a byte */
+/** @returns a text's bytes in UTF-8, one character per byte */
 export function rawBytes(text: string): string {
   return Buffer.byteLength(text) === text.length ? text : Buffer.from(text).toString('latin1');
 }
 
-/** What an encoder puts around raw texts, for as long as nothing else is encoded. */
+/** What an encoder writes around raw texts, as long as nothing else is encoded. */
 export interface RawTextFrame {
   readonly before: string;
-  /** `after` and `before`, for the place between two texts. */
+  /** `after` followed by `before`, to write between two texts. */
   readonly between: string;
   readonly after: string;
 }
 
-/** A frame from what stands before and after each raw text. */
+/** Builds a frame from what is before and after each raw text. */
 export function framed(before: string, after: string): RawTextFrame {
   return { before, between: after + before, after };
 }

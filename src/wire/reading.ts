@@ -2,14 +2,14 @@ import { type ErrorKind, GatewayError } from '../errors.js';
 import { type JsonObject, numberOrNull, textOrNull } from './json.js';
 
 /*
- * How the decoders of client bodies read members whose types the schemas leave open.
+ * Helpers with which the decoders of client bodies read members whose types the schemas leave open.
  */
 
 const longestName = 64;
-/** Above it a character has two code units. */
+/** Characters above this have two code units. */
 const lastOfOneUnit = 0xffff;
 
-/** What a type, a role or another word of others is called in a message: it may be of any shape and length. */
+/** Returns a type, role or other word from outside, of any type and length, for use in a message. */
 export function nameOfType(word: unknown): string {
   const name = textOrNull(word) ?? 'unknown';
   if (name.length <= longestName) return name;
@@ -17,32 +17,32 @@ export function nameOfType(word: unknown): string {
   return name.slice(0, isSplit ? longestName - 1 : longestName);
 }
 
-/** An error about a member of a client's body or query. @param at its path */
+/** Creates an error about a member of a client's body or query. @param at path of the member */
 export function memberError(kind: ErrorKind, at: string, message: string): GatewayError {
   return new GatewayError(kind, message, { param: at });
 }
 
-/** The 400 for a member that is not there. @param at its path in the client's body, as of those below */
+/** Creates the error of status 400 for a missing member. @param at path in the client's body, here and below */
 export function missingValue(at: string, wanted: string): GatewayError {
   return memberError('missing_parameter', at, `Missing required parameter '${at}': expected ${wanted}.`);
 }
 
-/** The 400 for a value of another type than the one that is wanted. */
+/** Creates the error of status 400 for a value of the wrong type. */
 export function wrongType(at: string, wanted: string): GatewayError {
   return memberError('invalid_request', at, `Invalid type for '${at}': expected ${wanted}.`);
 }
 
-/** The 400 for a value that the schema lets through and that means nothing. */
+/** Creates the error of status 400 for a value that the schema allows and that has no meaning. */
 export function wrongValue(at: string, wanted: string): GatewayError {
   return invalidValue(at, `expected ${wanted}`);
 }
 
-/** The same. @param why a part of a sentence */
+/** Does the same with a reason of its own. @param why a clause */
 export function invalidValue(at: string, why: string): GatewayError {
   return memberError('invalid_value', at, `Invalid value for '${at}': ${why}.`);
 }
 
-/** The 400 for a field of a form that comes as a file. */
+/** Creates the error of status 400 for a form field that was sent as a file. */
 export function noFile(name: string): GatewayError {
   return memberError(
     'invalid_request',
@@ -52,22 +52,22 @@ export function noFile(name: string): GatewayError {
 }
 
 /**
- * The `name` of a tool, or of a call of one.
+ * Returns the `name` of a tool or of a tool call.
  * @param at path of the object in the client's body
- * @throws {GatewayError} of status 400 for anything but a text that is not empty
+ * @throws {GatewayError} of status 400 for anything but a non-empty string
  */
 export function requireName({ name }: JsonObject, at: string): string {
   if (typeof name !== 'string' || name === '') throw wrongValue(`${at}.name`, 'a name that is not empty');
   return name;
 }
 
-/** Reads stop sequences, one or a list: empty ones and what is no text are left out. */
+/** Reads stop sequences, one or a list. Empty ones and those that are not strings are ignored. */
 export function decodeStop(stop: unknown): string[] {
   const sequences: readonly unknown[] = Array.isArray(stop) ? stop : [stop];
   return sequences.filter((sequence): sequence is string => typeof sequence === 'string' && sequence !== '');
 }
 
-/** The value as the nearest whole number that a double holds exactly, or null when it is no such number. */
+/** Rounds a number to the nearest integer. Returns null for anything else, or if a double cannot hold it exactly. */
 export function wholeOrNull(value: unknown): number | null {
   const whole = Math.round(numberOrNull(value) ?? Number.NaN);
   return Number.isSafeInteger(whole) ? whole : null;

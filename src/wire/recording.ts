@@ -1,27 +1,31 @@
 /*
- * How long a recording lasts, as its container says: WAV (RIFF), FLAC (RFC 9639), MP3 (ISO/IEC 11172-3 with ID3v2 and the
- * Info or Xing frame), Ogg (RFC 3533) with Opus or Vorbis, MP4 (ISO/IEC 14496-12), and Matroska or WebM (RFC 9559).
+ * Reads the duration of a recording from its container: WAV (RIFF), FLAC (RFC 9639), MP3 (ISO/IEC 11172-3 with ID3v2
+ * and the Info or Xing frame), Ogg (RFC 3533) with Opus or Vorbis, MP4 (ISO/IEC 14496-12), and Matroska or WebM (RFC
+ * 9559).
  */
 
-/** So many bytes are looked at in one place: the longest header that is read is shorter. */
+/** Number of bytes read at one place: every header is shorter. */
 const placeBytes = 64;
-/** Places in one file, whose boxes may be of a few bytes each. */
+/** Maximum number of places read in one file, whose boxes may be a few bytes each. */
 const mostPlaces = 4096;
-/** A page of Ogg is no longer. */
+/** Maximum length of an Ogg page. */
 const pageBytes = 65_307;
-/** Bytes of a second in a usual encoding, for what says nothing, or less than these come to. */
+/**
+ * Bytes per second of a usual encoding: for recordings without a duration, and for a duration shorter than this gives.
+ */
 export const usualRate = 16_000;
-/** The same of the thinnest encoding of speech in use. */
+/** Bytes per second of the most compact encoding of speech in use. */
 const leastRate = 500;
 const nanosPerSecond = 1e9;
 
-/** Reads what is at a place of the file. @returns the next place to be read, or -1 for none */
+/** Reads a place of the file. @returns the next place to read, or -1 for none */
 type Step = (bytes: Buffer, at: number) => number;
 
 /**
- * A recording whose bytes pass. Little of it is kept. What its container says is believed between two bounds: a recording
- * lasts no less than its bytes do in a usual encoding, so that no header makes it cheaper, and no longer than in the
- * thinnest. A WAV file of plain samples lasts as long as its bytes do by its head, by which everybody plays it.
+ * Reads a recording as its bytes pass, and keeps little of it. The duration in the container is accepted between two
+ * bounds. The lower is the duration of the same bytes in a usual encoding, so that no header makes the recording
+ * cheaper; the upper is their duration in the most compact encoding. For a WAV file of plain samples, the duration
+ * follows from its length and the byte rate in its head, which players use as well.
  */
 export class Recording {
   #length = 0;
@@ -30,19 +34,19 @@ export class Recording {
   #placeAt = 0;
   #filled = 0;
   #places = 0;
-  /** What the container says, or 0. */
+  /** Duration in seconds by the container, or 0. */
   #told = 0;
-  /** Of WAV: where the samples begin, and bytes of a second of them. */
+  /** WAV: offset of the samples, and their bytes per second. */
   #samplesAt = -1;
   #byteRate = 0;
-  /** Of Ogg: its last bytes, how many of them there are, and units of its positions in a second. */
+  /** Ogg: the last bytes, their number, and the units of positions per second. */
   #tail: Buffer | null = null;
   #tailBytes = 0;
   #positionRate = 0;
-  /** Of MP3 that counts no frames: where they begin, and bytes of a second by the first. */
+  /** MP3 without a frame count: offset of the frames, and bytes per second by the first frame. */
   #framesAt = 0;
   #frameRate = 0;
-  /** Of Matroska: nanoseconds of the unit of its duration. */
+  /** Matroska: unit of the duration, in nanoseconds. */
   #unitNanos = 1e6;
 
   /** @param bytes valid only until this returns */
@@ -59,11 +63,11 @@ export class Recording {
   }
 
   /**
-   * Seconds of the whole of it. Nothing may be added later.
-   * @param sentBytes of all that was sent, for a recording that says nothing
+   * Returns the duration of the recording in seconds. Nothing may be added after this.
+   * @param sentBytes number of all bytes that were sent, for a recording without a duration
    */
   seconds(sentBytes: number): number {
-    // The last place may be shorter than others.
+    // The last place may be incomplete.
     while (this.#step !== null && this.#filled > 0) {
       this.#place.fill(0, this.#filled);
       this.#read();
@@ -119,7 +123,7 @@ export class Recording {
       return -1;
     }
     if (name === 'fmt ') {
-      // Of two, who knows which one counts.
+      // With two format chunks, it is unclear which one counts.
       const isSecond = this.#byteRate !== 0;
       this.#byteRate = isSecond ? -1 : byteRateOf(bytes);
       if (this.#byteRate <= 0) return -1;
@@ -136,7 +140,7 @@ export class Recording {
     if (this.#positionRate > 0) this.#tail = Buffer.allocUnsafe(2 * pageBytes);
   }
 
-  /** @param bytes of one page at most, for which there is room behind the page before */
+  /** @param bytes at most one page, for which there is room after the previous page */
   #keepLast(tail: Buffer, bytes: Buffer): void {
     if (this.#tailBytes + bytes.length > tail.length) {
       tail.copyWithin(0, this.#tailBytes - pageBytes, this.#tailBytes);
@@ -216,11 +220,13 @@ const kilobitsOfFirst = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224,
 const kilobitsOfSecond = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160];
 const samplingRates = [44_100, 48_000, 32_000];
 
-/** Integers, floats, and what says that it is one of both further on. */
+/** Formats of integer and float samples, and the format that gives the real one in a later field. */
 const plainFormats = [1, 3];
 const extensibleFormat = 0xfffe;
 
-/** Bytes of a second by a format chunk of WAV; 0 where that is of no plain samples or contradicts itself. */
+/**
+ * Returns the bytes per second by a WAV format chunk; 0 if the samples are not plain or the chunk contradicts itself.
+ */
 function byteRateOf(bytes: Buffer): number {
   const stated = bytes.readUInt16LE(8);
   const format = stated === extensibleFormat ? bytes.readUInt16LE(32) : stated;

@@ -1,29 +1,28 @@
 /*
- * Members of whatever body by which calls are routed, limited or metered. They are looked for in bodies of every
- * protocol: one that a protocol does not have is refused or ignored by its upstreams, and no other meaning is known of
- * any.
+ * Members by which calls are routed, limited or metered. They are read in the bodies of every protocol. If a protocol
+ * does not have a member, its upstreams refuse or ignore it; no other meaning of any of them is known.
  */
 
-/** Those by which a body says how much it may be answered. */
+/** Members that bound the answer. */
 export const outputMembers = {
-  /** Tokens of one answer: the largest counts, since upstreams differ in which of them they read. */
+  /** Maximum tokens of one answer. The largest value counts, since upstreams differ in which member they read. */
   maxTokens: ['max_completion_tokens', 'max_tokens', 'max_output_tokens'],
-  /** How many answers are asked for. */
+  /** Number of requested answers. */
   choices: ['n'],
-  /** An object in which others have these. */
+  /** Objects in which other protocols have these members. */
   configs: ['generationConfig', 'generation_config'],
 } as const;
 
-/** Those by which a body goes on from an earlier call, or names what an upstream has kept of one. */
+/** Members by which a body continues an earlier call, or names state that an upstream has kept of one. */
 export const goingOnMembers = ['previous_response_id', 'thread', 'conversation', 'container'] as const;
 
-/** That by which an answer comes to another request than its own: one for it by its id, later. */
+/** Member by which the answer is fetched by a later request with its id. */
 export const backgroundMember = 'background';
 
-/** What may run at the upstream, in what that has kept of an earlier call. */
+/** Member with the tools, which may run at the upstream, within state that it has kept of an earlier call. */
 export const toolsMember = 'tools';
 
-/** Those that stand in the body itself: nobody may send them past the check that has read them. */
+/** Members of the body itself. Clients must not be able to send them past the check that reads them. */
 export const routedMembers: readonly string[] = [
   ...['model', 'stream', 'stream_options'],
   ...outputMembers.choices,

@@ -1,26 +1,26 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { needleOf } from './json-skip.js';
 
-/** Closes texts that clients carry for the gateway and that nobody else may read or change. */
+/** Encrypts texts that clients carry for the gateway and that nobody else may read or change. */
 export interface Sealer {
   /** @returns printable text without spaces */
   seal(text: string): string;
-  /** @returns the text, or null for what was not sealed with this secret for its owner, or was changed */
+  /** @returns the text, or null if it was not sealed with this secret for its owner, or was changed */
   open(sealed: string): string | null;
 }
 
 const tag = 'gwc1.';
-/** What a body must hold for a sealed text to be in it. */
+/** Text that every body with a sealed text contains. */
 export const sealMark = needleOf(`"${tag}`);
 const cipher = 'aes-256-gcm';
 const nonceBytes = 12;
 const checkBytes = 16;
 
 /**
- * Makes a sealer (AES-256-GCM, the key derived by HKDF from the secret and the owner, when it is first needed).
- * @param secret Long and random. Gateways with the same secret open each other's texts.
- * @param owner Whose texts they are: they do not open for any other. Texts of nobody, as all were in earlier releases,
- *   open for everybody.
+ * Creates a sealer with AES-256-GCM. The key is derived by HKDF from the secret and the owner when it is first needed.
+ * @param secret long and random. Gateways with the same secret open each other's texts
+ * @param owner owner of the texts, which open for no other owner. Texts without an owner, as in earlier releases, open
+ *   for every owner
  */
 export function createSealer(secret: string, owner = ''): Sealer {
   let own: Buffer | null = null;
@@ -46,7 +46,7 @@ export function createSealer(secret: string, owner = ''): Sealer {
 
 const purpose = 'model-gateway sealed text';
 
-/** Of an owner's name the digest counts, since HKDF takes no long ones. */
+/** Derives a key. An owner's name is hashed, since HKDF does not accept long ones. */
 function keyOf(secret: string, owner: string): Buffer {
   const info = owner === '' ? purpose : `${purpose} of ${createHash('sha256').update(owner).digest('hex')}`;
   return Buffer.from(hkdfSync('sha256', secret, '', info, 32));

@@ -1,11 +1,13 @@
 import { invalidJson } from './json-fault.js';
 import type { BodyScan } from './json-scan.js';
 
-/** Skeletons up to this size share one buffer, which is free again as soon as the parse returns. */
+/** Skeletons up to this size share one buffer, which is in use only until the parse returns. */
 const scratchBytes = 1 << 20;
-/** How much of a long string's begin is kept. It is for error messages; no check may depend on it. */
+/** Number of bytes kept at the start of a long string. They are for error messages; no check may depend on them. */
 const headBytes = 16;
-/** In ASCII: a character beyond Latin-1 would make V8 keep and parse the whole text at two bytes a character. */
+/**
+ * Number of dots. They are ASCII: a character beyond Latin-1 would make V8 store the whole text with two bytes each.
+ */
 const ellipsis = 3;
 const DOT = 0x2e;
 /** Below this, a loop copies faster than a call into native code. */
@@ -14,15 +16,15 @@ const shortCopy = 48;
 let scratch: Buffer = Buffer.allocUnsafeSlow(16 << 10);
 
 /**
- * Parses a body for validation: the value is the body's own except that string values longer than 256 bytes are cut
- * to their first characters and three dots. Structure, types, keys, numbers and short strings are as in a full
- * parse, so a schema gives the same verdict as long as it asks of a string no more than to be one, to be non-empty,
- * or to be one of some constants. The top-level `model` is never cut.
+ * Parses a body for validation. The value is that of the body, except that string values longer than 256 bytes are cut
+ * to their first characters and three dots. Structure, types, keys, numbers and short strings are as in a full parse.
+ * So a schema yields the same result if it only requires of a string to be one, to be non-empty, or to be one of some
+ * constants. The top-level `model` is never cut.
  *
- * What is not seen: bad escapes, raw control characters and invalid UTF-8 inside a long string. They cannot move the
- * string's end, and reach the upstream as they came; its own parser answers for them.
- * @param body The whole body.
- * @param scan What `scanBody` found in it.
+ * Invalid escapes, raw control characters and invalid UTF-8 within a long string are not detected. They cannot change
+ * the string's end, and are passed on unchanged to the upstream, whose own parser handles them.
+ * @param body the whole body
+ * @param scan the result of `scanBody` for it
  * @throws {GatewayError} `invalid_json` with the position in the body.
  */
 export function parseBody(body: Buffer, scan: BodyScan): unknown {
@@ -35,7 +37,7 @@ export function parseBody(body: Buffer, scan: BodyScan): unknown {
 }
 
 /**
- * Parses all of a body, for paths that translate it or that need its long strings.
+ * Parses a whole body, for code that translates it or needs its long strings.
  * @throws {GatewayError} `invalid_json` with the position in the body.
  */
 export function parseWhole(body: Buffer): unknown {
@@ -57,7 +59,7 @@ function scratchOf(needed: number): Buffer {
   return scratch;
 }
 
-/** Writes the body without its long strings to `target`, which is large enough; returns the length. */
+/** Writes the body without its long strings to `target`, which must be large enough. Returns the length. */
 function writeSkeleton(body: Buffer, cuts: readonly number[], target: Buffer): number {
   let from = 0;
   let length = 0;
@@ -70,7 +72,9 @@ function writeSkeleton(body: Buffer, cuts: readonly number[], target: Buffer): n
   return copy(body, from, body.length, target, length);
 }
 
-/** Ends the kept head before an escape or a multi-byte character, so that neither is torn. */
+/**
+ * Returns where the kept start of a string ends: before an escape or a multi-byte character, so that neither is split.
+ */
 function headEnd(body: Buffer, start: number): number {
   let at = start;
   while (at < start + headBytes) {

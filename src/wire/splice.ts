@@ -1,10 +1,10 @@
 import type { BodySpans, Span } from './json-scan.js';
 
-/** What to change in a body on its way to an upstream. */
+/** What to change in a body for an upstream. */
 export interface BodyEdits {
-  /** The model's name at the upstream, or null to leave the client's. */
+  /** The model's name at the upstream, or null to keep the client's. */
   readonly model: string | null;
-  /** True to make `stream_options.include_usage` true. */
+  /** Whether to set `stream_options.include_usage` to true. */
   readonly includeUsage: boolean;
 }
 
@@ -20,13 +20,12 @@ const includeUsageComma = Buffer.from('"include_usage":true,');
 const trueText = Buffer.from('true');
 
 /**
- * Changes a body without parsing or copying it: pieces of it with the new parts between them. All other bytes stay
- * as they came.
- * @param body A body that is valid JSON.
- * @param scan What `scanBody` found in it.
- * @param edits A model takes the place of the body's, or becomes its first member.
- * @returns The pieces in order: slices of `body` and new text, none of them empty and none to be written to. Only
- * `body` itself when there is nothing to change.
+ * Changes a body without parsing or copying it. All other bytes stay unchanged.
+ * @param body valid JSON
+ * @param scan the result of `scanBody` for it
+ * @param edits a model replaces that of the body, or becomes its first member
+ * @returns the pieces in order: slices of `body` and new text, none of them empty, and all read-only. Only `body`
+ *   itself if nothing changes
  */
 export function spliceBody(body: Buffer, scan: BodySpans, edits: BodyEdits): Buffer[] {
   const usage = edits.includeUsage ? usageReplacement(body, scan) : null;
@@ -49,7 +48,7 @@ function replace(pieces: Buffer[], body: Buffer, from: number, by: Replacement):
   return by.end;
 }
 
-/** Where the model's name has to go; before a usage option that becomes a member beside it. */
+/** Returns the replacement for the model's name. A new member precedes a new usage option. */
 function modelReplacement(
   body: Buffer,
   scan: BodySpans,
@@ -65,7 +64,7 @@ function modelReplacement(
     : insertion(body, scan.open, member, withComma);
 }
 
-/** Where the usage option has to go, or null when it is there already. */
+/** Returns the replacement for the usage option, or null if it is already set. */
 function usageReplacement(body: Buffer, scan: BodySpans): Replacement | null {
   const options = scan.streamOptions;
   if (options === null) {
@@ -80,7 +79,7 @@ function usageReplacement(body: Buffer, scan: BodySpans): Replacement | null {
   return body[current.start] === 0x74 ? null : { ...current, text: trueText };
 }
 
-/** A new first member for the object that opens just before `at`; the comma follows unless the object is empty. */
+/** Returns a new first member for the object that opens just before `at`, with a comma unless the object is empty. */
 function insertion(body: Buffer, at: number, alone: Buffer, beforeOthers: Buffer): Replacement {
   let next = at;
   while ((body[next] as number) <= 0x20) next++;

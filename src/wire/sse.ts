@@ -3,16 +3,15 @@ import { type JsonObject, parseObject } from './json.js';
 const LF = 10;
 const CR = 13;
 const firstBytes = 4096;
-/** CR and LF twice, without the last of them. */
+/** Length of CRLF CRLF without the last byte. */
 const longestBegun = 3;
 const nothing = Buffer.alloc(0);
 
 /**
- * Where the last complete event of `bytes[from, to)` ends: just past its blank line, or `from` when no event
- * ends there. A blank line is two line ends in a row, each LF, CRLF or CR (the SSE specification, "Parsing an
- * event stream"). Looks from the end, so it costs next to nothing when the bytes end with an event.
- * `from` may cut into a blank line's first line end by at most three bytes: callers that go on after a split
- * step back that far.
+ * Returns the offset just after the blank line of the last complete event in `bytes[from, to)`, or `from` if no event
+ * ends there. A blank line is two consecutive line ends, each LF, CRLF or CR (the SSE specification, "Parsing an event
+ * stream"). Searches from the end, which costs almost nothing if the bytes end with an event.
+ * A blank line may begin up to three bytes before a split: callers that continue after one step back that far.
  */
 export function lastEventEnd(bytes: Buffer, from: number, to: number): number {
   for (let i = to - 1; i > from; i--) {
@@ -28,18 +27,18 @@ export function lastEventEnd(bytes: Buffer, from: number, to: number): number {
   return from;
 }
 
-/** Where the event begins that ends at `end`; 0 also for one whose beginning is not there. */
+/** Returns the offset of the event that ends at `end`; 0 also for an event whose start is missing. */
 export function eventStart(bytes: Buffer, end: number): number {
   return lastEventEnd(bytes, 0, Math.max(0, end - 2));
 }
 
 /**
- * How many of a stream's last events tell how it ended: comments, pings, the usage, sources and `[DONE]` may follow the one
- * that says it.
+ * How many of a stream's last events to check for how it ended: comments, pings, the usage, sources and `[DONE]` may
+ * follow the event that says it.
  */
 export const finalEvents = 4;
 
-/** The last events of a stream, the very last one first. The bytes may begin within one. */
+/** Yields the last events of a stream, in reverse order. The bytes may begin within an event. */
 export function* lastEvents(
   bytes: Buffer,
   most = finalEvents,
@@ -51,7 +50,7 @@ export function* lastEvents(
   }
 }
 
-/** Where the first event of `bytes[from, to)` ends: just past its blank line, or -1. */
+/** Returns the offset just after the blank line of the first event in `bytes[from, to)`, or -1. */
 export function firstEventEnd(bytes: Buffer, from: number, to: number): number {
   for (let i = from; i < to; i++) {
     const byte = bytes[i];
@@ -66,15 +65,15 @@ export function firstEventEnd(bytes: Buffer, from: number, to: number): number {
   return -1;
 }
 
-/** Where the event around `at` ends: just past its blank line, or with the bytes where it has not ended. */
+/** Returns the offset just after the blank line of the event around `at`, or the length if it has not ended. */
 export function eventEnd(bytes: Buffer, at: number): number {
   const end = firstEventEnd(bytes, at, bytes.length);
   return end === -1 ? bytes.length : end;
 }
 
 /**
- * The `data` of one event, its lines joined by LF as the specification says, and its `event` field.
- * `data` is null for an event without a data line (a comment, or a bare `event:`).
+ * Parses one event. Returns its `event` field and its `data`, whose lines are joined by LF as the specification
+ * requires. `data` is null for an event without a data line, such as a comment or a lone `event:`.
  */
 export function parseEvent(text: string): { readonly event: string | null; readonly data: string | null } {
   let event: string | null = null;
@@ -84,7 +83,7 @@ export function parseEvent(text: string): { readonly event: string | null; reado
   let colon = 0;
   while (start < text.length) {
     const end = endOfLine(text, start, hasReturns);
-    // Not searched again before it is passed: most lines of a text may have none.
+    // Searched again only once it has been passed: many lines may have no colon.
     if (colon !== -1 && colon <= start) colon = text.indexOf(':', start);
     if (end > start && colon !== start) {
       const named = colon !== -1 && colon < end;
@@ -100,12 +99,14 @@ export function parseEvent(text: string): { readonly event: string | null; reado
   return { event, data };
 }
 
-/** The data of the event that is `bytes[start, end)` where that is a JSON object; null for any other, and for none. */
+/** Returns the data of the event `bytes[start, end)` if it is a JSON object, else null. */
 export function eventObject(bytes: Buffer, start: number, end: number): JsonObject | null {
   return parseObject(parseEvent(bytes.toString('utf8', start, end)).data ?? '');
 }
 
-/** The native search is several times as fast as a loop; it knows one kind of line end. */
+/**
+ * Finds the end of a line. The native search is several times as fast as a loop, but finds only one kind of line end.
+ */
 function endOfLine(text: string, start: number, hasReturns: boolean): number {
   if (!hasReturns) {
     const end = text.indexOf('\n', start);
@@ -117,34 +118,35 @@ function endOfLine(text: string, start: number, hasReturns: boolean): number {
 }
 
 /**
- * Cuts a byte stream into runs of whole events, at any split of the input. What is held back of an unfinished
- * event is bounded: past `limit` bytes the stream is passed on as it comes until the event ends.
+ * Cuts a byte stream into runs of whole events, however the input is split. At most `limit` bytes of an incomplete
+ * event are held back. Beyond this, the stream is passed on unchanged until the event ends.
  */
 export class EventRuns {
   readonly #limit: number;
   #held: Buffer | null = null;
   #length = 0;
   #overlong = false;
-  /** The last bytes of an overlong event that were given out: a blank line may have begun in them. */
+  /** The last bytes of an overlong event that were passed on, in which a blank line may have begun. */
   #last: Buffer = nothing;
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** Bytes of an unfinished event that are held back. */
+  /** Number of bytes of an incomplete event that are held back. */
   get held(): number {
     return this.#length;
   }
 
-  /** True when an unfinished event was passed on in part because it exceeded the limit. */
+  /** True when a part of an incomplete event was passed on because the event exceeded the limit. */
   get overlong(): boolean {
     return this.#overlong;
   }
 
   /**
-   * @param chunk the next bytes; valid only during the call
-   * @returns whole events in one piece, valid only until the next call, or null when no event has ended
+   * Adds bytes.
+   * @param chunk valid only during the call
+   * @returns whole events in one piece, valid only until the next call, or null if no event has ended
    */
   push(chunk: Buffer): Buffer | null {
     if (chunk.length === 0) return null;
@@ -163,7 +165,7 @@ export class EventRuns {
     return end === from ? this.#spill() : this.#take(end);
   }
 
-  /** Nothing of an overlong event is held, so what comes is passed on as it is, up to where an event ends. */
+  /** Passes bytes on unchanged up to the end of an event, since nothing of an overlong event is held. */
   #pushPart(chunk: Buffer): Buffer {
     let end = lastEventEnd(chunk, 0, chunk.length);
     if (end === 0) {
@@ -181,7 +183,7 @@ export class EventRuns {
     return chunk.subarray(0, end);
   }
 
-  /** What is left after the last byte: the start of an event that never ended, or null. */
+  /** Returns what is held after the last byte: the start of an event that did not end, or null. */
   rest(): Buffer | null {
     return this.#length === 0 ? null : this.#take(this.#length);
   }
@@ -210,7 +212,7 @@ export class EventRuns {
     this.#length = needed;
   }
 
-  /** Gives out the first `end` held bytes; the rest moves into a buffer of its own, so that both stay valid. */
+  /** Returns the first `end` held bytes. The rest moves to a new buffer, so that both stay valid. */
   #take(end: number): Buffer {
     const all = (this.#held as Buffer).subarray(0, this.#length);
     this.#held = null;

@@ -1,4 +1,4 @@
-/** Members by which an upstream would be led elsewhere than the routing says, as LiteLLM, OpenRouter and others have them. */
+/** Members by which LiteLLM, OpenRouter and others would send a call elsewhere than the routing says. */
 export const steeringMembers = [
   'api_base',
   'base_url',
@@ -21,11 +21,11 @@ export const steeringMembers = [
   'azure_endpoint',
   'vertex_project',
   'vertex_location',
-  // Of OpenRouter and Vercel's gateway.
+  // OpenRouter and Vercel's gateway.
   'preset',
   'providerOptions',
   'extra_body',
-  // Of Azure, which in a session's query take the place of the model.
+  // Azure. In the query of a session, these replace the model.
   'deployment',
   'deployment_id',
 ] as const;

@@ -1,18 +1,18 @@
 import { TurnQueue } from './turn-queue.js';
 
 /**
- * Work that may stop wherever it yields, and has a result at its end. What takes long with many keys or models is written so,
- * once: it runs at once where nobody waits meanwhile, and in slices where calls do.
+ * Work that may pause wherever it yields, and returns a result. Work that takes long with many keys or models is
+ * written this way, and either runs without interruption, if nothing else waits, or in slices between calls.
  */
 export type Steps<Result> = Generator<EndOfSlice | undefined, Result, undefined>;
 
-/** What a step says with which its slice is to end: it has told another process as much as that takes up in a turn. */
+/** Yielded by a step to end its slice: it has sent another process as much as that one can process in a turn. */
 export type EndOfSlice = 'end of slice';
 
-/** A slice ends with the first step behind this: nothing of a process waits longer for its turn. */
+/** A slice ends with the first step after this many milliseconds, which bounds the delay of other work. */
 const sliceMs = 1;
 
-/** Does all of the work. @returns its result @throws whatever a step throws */
+/** Does all of the work without interruption. @returns its result @throws whatever a step throws */
 export function atOnce<Result>(steps: Steps<Result>): Result {
   for (;;) {
     const step = steps.next();
@@ -20,20 +20,20 @@ export function atOnce<Result>(steps: Steps<Result>): Result {
   }
 }
 
-/** Whoever waits for a slice. */
+/** Work that waits for a slice. */
 const slices = new TurnQueue();
 
 /**
- * Resolves when one slice may run: one in each turn of the event loop, whoever works in slices. With one each, fifty keys
- * that were made at once held a process up for as many milliseconds in every turn.
+ * Resolves when one slice may run. All work in slices shares one slice per turn of the event loop. With a slice for
+ * each, fifty keys created concurrently would delay a process by fifty milliseconds in every turn.
  */
 export function nextSlice(): Promise<void> {
   return new Promise((resolve) => slices.add(resolve));
 }
 
 /**
- * Does the work in slices of a millisecond; between two of them everything else of the process has its turn. What the work
- * reads must not change until its end.
+ * Does the work in slices of a millisecond, between which other work of the process runs. What the work reads must not
+ * change until its end.
  * @returns its result; rejects with whatever a step throws
  */
 export async function inSlices<Result>(steps: Steps<Result>): Promise<Result> {
@@ -48,10 +48,10 @@ export async function inSlices<Result>(steps: Steps<Result>): Promise<Result> {
   }
 }
 
-/** A piece ends behind so many characters: whoever sends it has time for that, too. */
+/** Maximum length of a piece before it ends, in characters, which also bounds the time for sending it. */
 const pieceChars = 64 * 1024;
 
-/** Puts short texts together into pieces of what a slice has time for. @param texts made one by one as they are taken */
+/** Joins short texts to pieces, each within one slice. @param texts generated one by one as they are taken */
 export async function* textInSlices(texts: Iterable<string>): AsyncGenerator<string, void, undefined> {
   let piece = '';
   await nextSlice();
@@ -67,10 +67,13 @@ export async function* textInSlices(texts: Iterable<string>): AsyncGenerator<str
   yield piece;
 }
 
-/** So many are sorted, or merged, in one step. */
+/** Number of items that are sorted or merged in one step. */
 const sortedAtOnce = 128;
 
-/** Sorts a list as its own `sort` does, which takes milliseconds in one piece where there are thousands. @returns a new list */
+/**
+ * Sorts a list like `Array.sort`, which would take milliseconds without a pause for thousands of items.
+ * @returns a new list
+ */
 export function* sortSteps<Item>(
   items: readonly Item[],
   compare: (one: Item, other: Item) => number,

@@ -1,6 +1,6 @@
 /**
- * A comma-separated list of words (RFC 9110 section 5.6.1) with some more and without others.
- * @param list as a header has it; empty for none
+ * Adds words to a comma-separated list (RFC 9110 section 5.6.1), and removes others.
+ * @param list value of the header; may be empty
  */
 export function editedList(list: string, added: readonly string[], dropped: ReadonlySet<string>): string {
   const words = list.split(',').map((word) => word.trim());

@@ -1,11 +1,11 @@
 /**
- * Work that holds up the event loop for a while, a piece a turn: what else has come gets its turn between two of them.
- * It is bounded by whoever adds to it.
+ * Runs work that blocks the event loop for a while, one piece per turn, so that other events are processed in between.
+ * The queue has no limit: its callers have to bound it.
  */
 export class TurnQueue {
   #waiting: (() => void)[] = [];
 
-  /** @param work runs in a turn to come, in order. Must not throw. */
+  /** @param work runs in a later turn, in order. Must not throw */
   add(work: () => void): void {
     this.#waiting.push(work);
     if (this.#waiting.length === 1) setImmediate(this.#next);

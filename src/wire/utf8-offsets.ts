@@ -1,15 +1,15 @@
 /**
- * Places in a text, as units of UTF-16 and as bytes of UTF-8. Kept are only the places behind what is not ASCII, and the
- * search for one takes as many steps as their number has bits.
+ * Converts offsets in a text between UTF-16 code units and UTF-8 bytes. Only the offsets after characters that are not
+ * ASCII are stored. A conversion is a binary search among them.
  */
 export class Utf8Offsets {
-  /** For each unit that is more than a byte: where it ends, in units and in bytes. */
+  /** For each unit of more than one byte, the offset of its end in units and in bytes. */
   readonly #units: number[] = [];
   readonly #bytes: number[] = [];
   #unitLength = 0;
   #byteLength = 0;
 
-  /** Length of the text, in bytes. */
+  /** Length of the text in bytes. */
   get byteLength(): number {
     return this.#byteLength;
   }
@@ -25,25 +25,25 @@ export class Utf8Offsets {
     }
   }
 
-  /** @returns the place in bytes of one in units; the end of the text for one behind it */
+  /** @returns the offset in bytes for one in units, at most the end of the text */
   toByte(unit: number): number {
     return Math.min(this.#byteLength, converted(this.#units, this.#bytes, Math.max(0, unit)));
   }
 
-  /** @returns the place in units of one in bytes; the end of the text for one behind it */
+  /** @returns the offset in units for one in bytes, at most the end of the text */
   toUnit(byte: number): number {
     return Math.min(this.#unitLength, converted(this.#bytes, this.#units, Math.max(0, byte)));
   }
 }
 
-/** Each half of a surrogate pair is counted as two of its four bytes. */
+/** Returns the bytes of a unit. Each half of a surrogate pair counts as two of its four bytes. */
 function bytesOf(unit: number): number {
   if (unit < 0x80) return 1;
   if (unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff)) return 2;
   return 3;
 }
 
-/** What is between two of the places is ASCII, so the distance is the same in both. */
+/** Converts an offset. Between two stored offsets the text is ASCII, so distances are equal in both units. */
 function converted(from: readonly number[], to: readonly number[], place: number): number {
   let low = 0;
   let high = from.length;

@@ -1,22 +1,22 @@
-/** A power of two. */
+/** Number of maps, a power of two. */
 const shards = 256;
 
-/** Which of the parts of a map a name is in: by all of it, since names may begin or end alike. */
+/** Returns the shard of a name. Uses the whole name, since names may have a common start or end. */
 export function shardOf(name: string): number {
   let hash = 0;
   for (let i = 0; i < name.length; i++) hash = (hash * 31 + name.charCodeAt(i)) | 0;
   return hash & (shards - 1);
 }
 
-/** The same by the last characters alone: for names that are drawn by chance and looked up with every call. */
+/** Returns the shard by the last two characters: for random names that are looked up with every call. */
 export function shardOfEnd(name: string): number {
   const { length } = name;
   return (name.charCodeAt(length - 1) * 31 + name.charCodeAt(length - 2)) & (shards - 1);
 }
 
 /**
- * A map from names with room for a hundred thousand of them. A `Map` is copied as a whole whenever it has doubled, which
- * with so many takes milliseconds in one piece; here each of many small ones is. Its order is none.
+ * A map for a hundred thousand names. A `Map` is copied as a whole each time it has doubled, which blocks for
+ * milliseconds at this size. Here, only one of many small maps is copied at a time. The order is undefined.
  */
 export class WideMap<Value> {
   readonly #shards = Array.from({ length: shards }, () => new Map<string, Value>());

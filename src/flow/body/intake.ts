@@ -18,7 +18,7 @@ const usualRatio = 20;
 const leastDecodedBytes = 64 * 1024;
 /** Decoding a body of this size takes milliseconds. */
 const largeBytes = 1024 * 1024;
-/** Factor by which the room for a larger body grows. */
+/** Factor by which the limit grows each time a decoded body exceeds it. */
 const decodedGrowth = 4;
 
 /**
@@ -43,7 +43,7 @@ export class Intake extends Swept implements BodyReceiver, ExchangeListener, Adm
 
   /**
    * Starts reading. Must be called before the handler of the request returns.
-   * @param isLimited the call counts among those of its key
+   * @param isLimited whether the call counts against the limits of its key
    * @throws {GatewayError} if the call is refused before its body
    */
   start(isLimited: boolean): void {
@@ -149,12 +149,12 @@ export class Intake extends Swept implements BodyReceiver, ExchangeListener, Adm
   }
 }
 
-/** Returns true for a body in a content coding. */
+/** Whether a body has a content coding. */
 export function isCoded(coding: string): boolean {
   return coding !== '' && coding.toLowerCase() !== 'identity';
 }
 
-/** Returns how slow a body, or a fetched file, may be. */
+/** Returns the slowest rate at which a body, or a fetched file, may arrive. */
 export function rateBound({ limits, timeouts }: Snapshot): RateBound {
   return { bytesPerSecond: limits.leastBodyRate, graceMs: timeouts.bodyGraceMs };
 }

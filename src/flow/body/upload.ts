@@ -32,10 +32,11 @@ const kernelTimes = 2;
 const usualBuffer = 6 * 1024 * 1024;
 
 /**
- * How many bytes of one upload may come after it was stopped. uWS reads a socket on as long as each read gives full 512
- * KiB, stopped or not: so all comes that the system holds of the connection, and what a client that is as fast as this
- * process sends meanwhile. A client has done nothing wrong by then, so the least bound follows the system's.
- * @param bufferedBytes that a worker may hold in all
+ * Returns how many bytes of one upload may arrive after it was stopped. uWS continues to read a socket, stopped or not,
+ * as long as each read returns full 512 KiB. All that the system holds of the connection therefore arrives, and all
+ * that a client as fast as this process sends meanwhile. The client is not at fault for that, so the bound follows the
+ * system's buffer.
+ * @param bufferedBytes bytes that a worker may hold in total
  * @param kernelBytes see `largestReceiveBuffer`
  */
 export function mostAfterStop(bufferedBytes: number, kernelBytes: number): number {
@@ -43,8 +44,8 @@ export function mostAfterStop(bufferedBytes: number, kernelBytes: number): numbe
 }
 
 /**
- * The most that the system holds of what a connection has received, in bytes.
- * @param setting `net.ipv4.tcp_rmem` (tcp(7)): the least, first and largest size of that buffer
+ * Returns the most bytes that the system buffers of what a connection has received.
+ * @param setting `net.ipv4.tcp_rmem` (tcp(7)): the minimum, default and maximum size of that buffer
  */
 export function largestReceiveBuffer(setting: string | null = readSetting()): number {
   const largest = Number(setting?.trim().split(/\s+/)[2] ?? Number.NaN);
@@ -59,27 +60,28 @@ function readSetting(): string | null {
   }
 }
 
-/** Smaller forms are read whole, so that they are checked before an upstream is involved and can be sent again. */
+/** Forms up to this size are read whole: they are checked before an upstream is involved, and can be sent again. */
 const wholeBytes = 1024 * 1024;
-/** Memory for what arrives is taken in steps as large as what has come, of so many bytes at least and at most. */
+/**
+ * Bounds in bytes of the step in which memory for arriving bytes is taken: as many as have arrived, within these
+ * bounds.
+ */
 const leastStep = 16 * 1024;
 const mostStep = 1024 * 1024;
 const kernelBytes = largestReceiveBuffer();
-/** Bytes of all fields together, which are kept to the end of the form. */
+/** Most bytes of all fields together, since they are held until the form ends. */
 const mostFieldBytes = 1024 * 1024;
-/** What a byte of a text may take up in memory, and what a part does beside its texts. */
+/** Estimated memory of a byte of text, and of a part beside its texts, in bytes. */
 const characterBytes = 2;
 const partBytes = 512;
 
 interface UploadOptions {
   readonly form: FormSchema;
-  /** Resolves the model, which `call.validated` names by then, and sends the call on its way. */
+  /** Resolves the model, which `call.validated` names by then, and sends the call to an upstream. */
   readonly next: (services: Services, call: AuthenticatedCall) => void;
 }
 
-/**
- * The field that names the model, and where its value is in the form: nowhere, with an end of 0, if only the path names it.
- */
+/** The field that names the model, and the position of its value in the form. `end` is 0 if only the path names it. */
 interface ModelField {
   readonly text: string;
   readonly start: number;
@@ -87,11 +89,11 @@ interface ModelField {
 }
 
 /**
- * Takes in a form that is passed on as it comes. A small one is collected whole; of a larger one only what comes before
- * the model's name, which decides where it goes, and from then on its bytes reach the upstream as they arrive, under
- * the backpressure of both sides.
+ * Receives a form that is passed on as it arrives. A small form is collected whole. A larger one is collected up to the
+ * model's name, which decides its target. From then on its bytes are sent to the upstream as they arrive, with the
+ * backpressure of both sides.
  *
- * `collecting` -> `passing` (the upstream is being asked, the rest follows) -> `over`
+ * `collecting` -> `passing` (the call was sent to an upstream, and the rest of the form follows) -> `over`
  */
 export class Upload
   extends Swept
@@ -113,9 +115,9 @@ export class Upload
   readonly #fields: { readonly name: string; readonly value: string }[] = [];
   readonly #files: PartHead[] = [];
   #mode: 'collecting' | 'passing' | 'over' = 'collecting';
-  /** Bytes that have arrived and were not released: all of them until the upstream takes the form. */
+  /** Bytes that have arrived and were not released: all of them until an upstream takes the form. */
   readonly #held = new ByteBlocks();
-  /** Bytes of it that the request under way begins with; others came before its connection was open. */
+  /** Bytes of `#held` that the request in flight begins with; the rest arrived before its connection was open. */
   #given = 0;
   /** The first bytes of the request in flight. */
   #pieces: Buffer[] = [];
@@ -123,7 +125,7 @@ export class Upload
   /** The part that is being read, if it is a field. */
   #field: { readonly name: string; readonly text: ByteBlocks; readonly start: number } | null = null;
   #fieldBytes = 0;
-  /** What is kept of the parts to the end of the form takes up so many bytes, and has so much room. */
+  /** Estimated bytes of the parts' heads and fields, held until the form ends, and the memory taken for them. */
   #partBytes = 0;
   #partRoom = 0;
   /** Position of the model's name in the form. */
@@ -133,7 +135,7 @@ export class Upload
   #sink: RequestBodySink | null = null;
   /** Part of the form was released, so it cannot be sent again. */
   #isSpent = false;
-  /** Bytes that have arrived after a stop and have their memory. */
+  /** Bytes of memory taken for what arrives after a stop. */
   #waiting = 0;
   #paused = false;
   /** The call waits for its limits. */
@@ -144,12 +146,12 @@ export class Upload
   #recording: Recording | null = null;
   /** The part that is being read is the recording. */
   #isRecorded = false;
-  /** Bytes by which the form changes on its way. */
+  /** Bytes by which replacing the model's name lengthens the form. */
   #growth = 0;
 
   /**
-   * Takes the call's slot among those of its key: it counts whatever its form turns out to be.
-   * @throws {GatewayError} when the call is refused before its form, which is no form, or in a content coding
+   * Takes the call's slot among those of its key, whatever its form turns out to be.
+   * @throws {GatewayError} if the call is refused before its form, or its body is not a form or has a content coding
    */
   constructor(services: Services, call: AuthenticatedCall, options: UploadOptions) {
     super();
@@ -173,7 +175,7 @@ export class Upload
     return !this.#isSpent;
   }
 
-  /** Total bytes as they reach the upstream, or -1. */
+  /** Total bytes of the form as the upstream receives it, or -1 if unknown. */
   get length(): number {
     const { contentLength } = this.#call.exchange.head;
     return contentLength === -1 ? -1 : contentLength + this.#growth;
@@ -227,7 +229,7 @@ export class Upload
     }
   }
 
-  /** What was expected was a guess by the announced length. */
+  /** Replaces the expected seconds, which were estimated from the announced length. */
   #noteSeconds(): void {
     const call = this.#call;
     if (call.mediaSeconds > 0 && this.#recording !== null)
@@ -263,7 +265,7 @@ export class Upload
     account(this.#services, this.#call, 'client_gone');
   }
 
-  /** Nothing is written to the client before the upstream answers. */
+  /** No-op: nothing is written to the client before the upstream answers. */
   onDrained(): void {}
 
   onSweep(now: number): void {
@@ -291,7 +293,7 @@ export class Upload
   }
 
   onPart(head: PartHead, start: number): void {
-    // At once: an upstream that has the first would have the second before the end of the form.
+    // Checked immediately: if the form is already being sent, the upstream would have this part before the form ends.
     const steering = this.#names.add(head.name);
     if (steering !== null) {
       const call = this.#call;
@@ -349,7 +351,7 @@ export class Upload
     this.#sink = sink;
     const late = Buffer.concat(this.#held.pieces(this.#given));
     this.#held.clear();
-    // They have been written, and the request would keep them to its end.
+    // They have been written, and the request would hold them until its end.
     this.#pieces.length = 0;
     keepMemory(this.#services, this.#call, this.#partRoom + this.#waiting);
     const flowing = late.length === 0 || sink.write(late);
@@ -365,14 +367,14 @@ export class Upload
     this.#decoder.push(chunk);
     this.#holdParts();
     this.#arrived += chunk.length;
-    // Before the last bytes leave: an upstream must not begin with what is refused. What is behind the last boundary
-    // may never come.
+    // Checked before the last bytes are sent, since an upstream must not start on a form that is refused. Bytes after
+    // the last boundary may never arrive.
     if (this.#decoder.isClosed || this.#arrived === this.#call.exchange.head.contentLength) this.#check();
     if (this.#sink !== null) return this.#pauseUnless(this.#sink.write(chunk));
     this.#hold(chunk);
     if (this.#mode === 'passing') return this.#pauseUnless(false);
     if (this.#model === null || !this.#isLarge()) return true;
-    // What is known by now is checked before an upstream hears of it; files may still follow.
+    // The parts so far are checked before they are sent to an upstream; files may still follow.
     this.#note(checkFormStart(this.#options.form, this.#fields, this.#files));
     this.#pauseUnless(false);
     this.#send();
@@ -475,7 +477,7 @@ export class Upload
     this.#call.exchange.resumeBody();
   }
 
-  /** A call may have ended without this, while its client still has to take the rest of the answer. */
+  /** Also true if the call has ended on its own, while its client still has to read the rest of the answer. */
   #isOver(): boolean {
     if (this.#mode !== 'over' && this.#call.accounted) this.#finish();
     return this.#mode === 'over';

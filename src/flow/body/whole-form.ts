@@ -16,7 +16,7 @@ export class WholeForm implements UploadBody {
 
   /**
    * @param body of a call with a form
-   * @throws {GatewayError} if the body is no form, or has parts whose names are ambiguous
+   * @throws {GatewayError} if the body is not a form, or has parts with ambiguous names
    */
   constructor(call: Call, body: Buffer, rules: PartRules) {
     const boundary = boundaryOf(call.exchange.head.contentType);

@@ -16,26 +16,46 @@ import { type Expected, expectedOf, expectedTokens, limitsOutput, presumeSeconds
 import { budgetsOf, LimitedCall, type PeriodBudget } from './limited-call.js';
 
 /*
- * Where a call meets its limits. What it needs of them is put together here and decided by its worker's `LeaseHolder`:
- * the head of `limits/lease-holder` tells how, step by step. A denial becomes a 429 here, or a 503 where nobody knows
- * (`applyDecision`).
+ * Checks calls against their limits. This file computes what a call needs, and the `LeaseHolder` of the worker decides
+ * (its steps: the head of `limits/lease-holder`). `applyDecision` turns a denial into a 429, or into a 503 if nobody
+ * knows what is left.
  *
- * `admit`           before the body: requests and calls at once, of the key and its groups
- * `admitThen`       the same for a call without a body
- * `admitResolved`   once the model is known: its limits, tokens, budgets
+ * Every place that decides a 429, by cause. Paths are relative to `src`.
  *
- * 429s that are decided elsewhere, with paths from `src`:
+ * 1. Limits and budgets of keys, groups and models. This file:
+ *    - `admit`: requests and concurrent calls of the key and its groups, before the body is read.
+ *    - `admitThen`: the same for a call without a body.
+ *    - `admitResolved`: the limits of the model, tokens and budgets, once the model is known.
  *
- * a key has too many sockets or downloads at this worker, whatever limits it has: `flow/sockets/session-memory`
- *   (`flow/sockets/take-slot` sends it half a second to a second and a half late), `Downloads` of `flow/video/downloads`,
- *   and as a message of the socket `flow/responses-socket/socket`
- * of a realtime session whose budget is spent: `flow/realtime/funds`, told as an event by `flow/realtime/bridge`
- * an upstream's own: it passes as it came (`flow/answer/relay`, `flow/realtime/open`), or is told in the client's error
- *   format (`statusError` of `attempts/told-error`); of a video's file by `problemOf` of `flow/video/content-source`, of a
- *   response over a WebSocket by `protocols/responses/socket-message`
- * an upstream's own inside a 200: `isLimitWord` of `protocols/error-formats/upstream-error` knows the words, and
- *   `upstream-error` of `protocols/messages`, `generate-content` and `responses`, `protocols/images/answer-decode` and
- *   `video/upstream-formats/native-error` make the error; `video/failure-codes` does so of a task that has failed
+ * 2. Bounds of one worker, which hold for every key whatever its limits:
+ *    - Open sockets of the key, their memory, and the bar of 30 s after sockets were closed for their memory:
+ *      `SessionMemory.takeSlot` of `flow/sockets/session-memory`. `flow/sockets/take-slot` delays the response by 0.5
+ *      to 1.5 s.
+ *    - Messages that wait on a socket for responses: `tooManyWaiting` of `flow/responses-socket/socket`, sent as a
+ *      message.
+ *    - Concurrent downloads from one source: `Downloads.take` of `flow/video/downloads`.
+ *
+ * 3. The budget of a running realtime session: `SessionFunds` and `budgetSpent` of `flow/realtime/funds`, sent as an
+ *    event by `flow/realtime/bridge`.
+ *
+ * 4. An upstream's status 429, unless it is about the gateway's own account, which is a 502:
+ *    - Passed on unchanged by `flow/answer/relay`, `flow/realtime/open`, `flow/video/create` and
+ *      `flow/conversation/by-id`.
+ *    - Translated to the client's error format by `statusError` of `attempts/told-error`. For the file of a video
+ *      `problemOf` of `flow/video/content-source` decides that.
+ *    - Of an upstream's WebSocket: `socketStreamRules.refusal` of `protocols/responses/socket-message` reads the status
+ *      of an error message that arrives before the response. It is then treated like an HTTP status.
+ *
+ * 5. An upstream's error inside a 200. `isLimitWord` of `protocols/error-formats/upstream-error` recognises the codes
+ *    and types of all vendors. The error is made by:
+ *    - `toldAs` of the same file, for OpenAI's protocols: called by its `upstreamError`, and by `upstreamError` of
+ *      `protocols/responses/upstream-error`.
+ *    - `upstreamErrorOf` of the same file, with the protocol's own words from `upstreamError` of
+ *      `protocols/messages/upstream-error` and `protocols/generate-content/upstream-error`.
+ *    - `failureOf` of `protocols/images/answer-decode`, for DashScope.
+ *    - `contentError` of `video/upstream-formats/native-error`, for the codes of vendork and vendorj.
+ *    A video task that fails later has no status of its own: `video/failure-codes` gives it the code of the client's
+ *    format.
  */
 
 /** Continues a call after a phase, immediately or later. */
@@ -49,11 +69,11 @@ export interface AdmissionListener {
 }
 
 /**
- * Takes what a call needs of the limits of its key and groups that are known before its body: requests and concurrent calls.
- * The call holds them to its end, whatever its body turns out to be.
+ * Takes what a call needs of the limits of its key and groups that are known before its body: requests and concurrent
+ * calls. The call holds them to its end, whatever its body turns out to be.
  * @param waiter notified later if the call is not admitted immediately
- * @param needed `concurrentOnly` for a download of what an earlier call has made: it counts as a concurrent call, but not as
- * a request
+ * @param needed `concurrentOnly` for a download of what an earlier call has made: it counts as a concurrent call, but
+ * not as a request
  * @returns whether the call is admitted immediately
  * @throws {GatewayError} `rate_limit_exceeded` or `store_unavailable`, if that is known immediately
  */
@@ -75,10 +95,10 @@ export function admit(
   );
 }
 
-/** What a call takes together: before its body is read, or when its model is known. */
+/** The units that a call takes together: before its body is read, or when its model is known. */
 type Part = 'beforeModel' | 'forModel';
 
-/** What a worker lacks to admit a call on its own. */
+/** A call, or part of one, for which the worker holds too few units. */
 interface Short {
   readonly limited: LimitedCall;
   readonly part: Part;
@@ -87,8 +107,8 @@ interface Short {
 }
 
 /**
- * @returns whether the call is admitted immediately; else it waits and its waiter is notified. @throws {GatewayError} a
- * refusal
+ * @returns whether the call is admitted immediately; if not, it waits and its waiter is notified
+ * @throws {GatewayError} the refusal, if the call is denied immediately
  */
 function admitOrWait(services: Services, { limited, part, demands, waiter }: Short): boolean {
   const decision = services.limits.acquire(demands, (later) => {
@@ -122,8 +142,8 @@ export function admitThen(
 }
 
 /**
- * Takes what a call needs of its other limits (of tokens and of its model) and of its budgets, and continues: immediately if
- * this worker has enough of them, else when it is decided. The call's model is known by then.
+ * Takes what a call needs of its other limits (of tokens and of its model) and of its budgets, and continues:
+ * immediately if this worker has enough of them, else when it is decided. The call's model is known by then.
  * @throws {GatewayError} `rate_limit_exceeded` or `budget_exceeded` if it is known immediately that too little is left;
  * `permission_denied` if a budget would have to pay for a model without a price; `store_unavailable` if it cannot be
  * decided; and whatever `next` throws immediately. Later errors are answered here
@@ -166,13 +186,13 @@ export function admitResolved(
   next(services, call);
 }
 
-/** Whether a budget is set that pays for the calls of a key for a model. */
+/** Whether any budget pays for the calls of a key for a model. */
 function hasBudget({ budget, groupBudgets }: Key, model: Model): boolean {
   return budget !== null || groupBudgets.length > 0 || model.budget !== null;
 }
 
 /**
- * Returns the price of a call that its budgets have to pay; null for one that costs nothing.
+ * Returns the price that the budgets of a call have to pay, or null if the call costs nothing.
  * @throws {GatewayError} `permission_denied` if the price is unknown, and the config does not let such calls be free
  */
 function priceToPay({ key, model }: ResolvedCall, unpriced: UnpricedRule): Price | null {
@@ -196,8 +216,8 @@ function demandsWithBudgets(
   const consumption = { usage, seconds, calls: units, made };
   const cost = Math.max(1, costOf(price, consumption, factorOf(call)));
   limited.budgets = budgetsOf(key, model, Date.now());
-  // At most the limit of the budget: an exhausted budget admits no call, but an estimate above the limit does not refuse it
-  // for ever.
+  // At most the limit of the budget: an exhausted budget admits no call, but an estimate above the limit must not
+  // refuse the call for ever.
   const ofBudgets = limited.budgets.map(({ pool }) => ({ pool, amount: Math.min(cost, pool.limit) }));
   // Tokens of a session are counted when it ends, those of an upload when it is answered.
   const tokens = call.body === null ? 0 : usage.input + usage.output;
@@ -232,7 +252,8 @@ const undecided = new GatewayError(
 );
 
 /**
- * A budget is refilled at its next period. Before that, only what calls in flight have reserved and do not use is returned.
+ * The error for a call that a budget cannot pay for. The budget is refilled at its next period. Before that, it gets
+ * back only what calls in flight have reserved and do not use.
  */
 function overBudget({ pool, endsAt }: PeriodBudget, { retryAfterMs }: Denial): GatewayError {
   const budget = `The budget of ${subjectTexts[subjectOf(pool)]}, of ${pool.limit / nanosPerDollar} USD,`;
@@ -288,12 +309,13 @@ class Queued<Of extends Call> implements AdmissionListener, ExchangeListener {
     account(this.#services, this.#call, 'client_gone');
   }
 
-  /** Nothing is written before the decision. */
+  /** No-op: nothing is written before the decision. */
   onDrained(): void {}
 }
 
 /**
- * Refuses a call whose answer is fetched by another request, which is no call, if its usage has a price or a limit.
+ * Refuses a call whose answer is fetched by a later request, if its usage has a price or a limit. The later request is
+ * not a call, so nothing would count that usage.
  * @throws {GatewayError} with status 400 and the name of the member that causes it
  */
 export function refuseUncounted(call: ResolvedCall): void {
@@ -306,8 +328,8 @@ export function refuseUncounted(call: ResolvedCall): void {
 }
 
 /**
- * Refuses a call that ends after its answer and sets no limit on its output, if a budget pays for it or a token limit counts
- * it. Its usage is known only at its end, and any number of other calls may be admitted before.
+ * Refuses a call that continues after its answer and sets no limit on its output, if a budget pays for it or a token
+ * limit counts it. Its usage is known only at its end, and any number of other calls may be admitted before.
  * @throws {GatewayError} with status 400 and the name of the missing member
  */
 export function requireOutputLimit(call: ResolvedCall): void {
