@@ -1,4 +1,4 @@
-import type { Cacheable, CacheMark } from '../../conversation/request.js';
+import type { Cacheable, CacheMark, ToolResultPart } from '../../conversation/request.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 
 /**
@@ -18,4 +18,15 @@ export function marked<Part extends Cacheable>(part: Part, cache: CacheMark | nu
 /** Returns the last mark among parts, which applies to all parts before it. */
 export function lastMark(parts: readonly Cacheable[]): CacheMark | null {
   return parts.findLast(({ cache }) => cache)?.cache ?? null;
+}
+
+/**
+ * Returns a tool result with one cache mark as a whole, and none on its parts.
+ * @param own the mark of the whole result; null to use the last one of its parts
+ */
+export function markedAsWhole(result: ToolResultPart, own: CacheMark | null): ToolResultPart {
+  const last = lastMark(result.content);
+  if (last === null) return marked(result, own);
+  const content = result.content.map(({ cache: _own, ...part }) => part);
+  return marked({ ...result, content }, own ?? last);
 }

@@ -32,7 +32,7 @@ import {
   textOrNull,
 } from '../../../wire/json.js';
 import { decodeStop, nameOfType, requireName, wrongValue } from '../../../wire/reading.js';
-import { breakpointOf, lastMark, marked } from '../../openai-shared/cache-breakpoint.js';
+import { breakpointOf, marked, markedAsWhole } from '../../openai-shared/cache-breakpoint.js';
 import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
 import { decodeServing } from '../../openai-shared/serving.js';
 import { decodeSchema, decodeUser } from '../../openai-shared/settings.js';
@@ -248,17 +248,14 @@ function addInstructions(parts: readonly TextPart[], { system, systemCache, turn
 }
 
 function addResult(message: JsonObject, at: string, progress: Progress): void {
-  const decoded = decodeContent(message.content, `${at}.content`, userPart);
-  // A result has one cache mark as a whole.
-  const cache = cacheMarkOf(message) ?? lastMark(decoded);
-  const content = decoded.map(({ cache: _own, ...part }) => part);
+  const content = decodeContent(message.content, `${at}.content`, userPart);
   const legacy = message.role === 'function';
   const callId = legacy ? progress.functionCalls.take(message.name) : (cutIdOf(message.tool_call_id) ?? '');
   if (callId === null) throw wrongValue(at, "the result of a 'function_call' before it that has none yet");
   const name = textOrNull(legacy ? message.name : null) ?? progress.toolNames.get(callId) ?? '';
-  const result = marked<ToolResultPart>(
+  const result = markedAsWhole(
     { kind: 'toolResult', callId, name, content, isError: false, at },
-    cache,
+    cacheMarkOf(message),
   );
   if (progress.results === null) {
     progress.results = [result];

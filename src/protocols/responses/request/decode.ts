@@ -33,7 +33,7 @@ import {
 } from '../../../wire/json.js';
 import { invalidValue, missingValue, wrongType } from '../../../wire/reading.js';
 import type { Sealer } from '../../../wire/seal.js';
-import { breakpointOf, lastMark, marked } from '../../openai-shared/cache-breakpoint.js';
+import { breakpointOf, lastMark, marked, markedAsWhole } from '../../openai-shared/cache-breakpoint.js';
 import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
 import { decodeServing } from '../../openai-shared/serving.js';
 import { decodeSchema, decodeUser } from '../../openai-shared/settings.js';
@@ -484,12 +484,7 @@ class InputReader {
 
   #output(callId: string, content: ToolResultPart['content'], at: string): void {
     const name = this.#called.get(callId) ?? '';
-    // A result has one cache mark as a whole.
-    const parts = content.map(({ cache: _own, ...part }) => part);
-    const result = marked<ToolResultPart>(
-      { kind: 'toolResult', callId, name, content: parts, isError: false, at },
-      lastMark(content),
-    );
+    const result = markedAsWhole({ kind: 'toolResult', callId, name, content, isError: false, at }, null);
     if (this.#results === null) {
       const results: UserPart[] = [];
       this.#turn(userTurn(results));
