@@ -146,7 +146,7 @@ export class Call implements Guarded, OpenCall<Call> {
   openRecord: OpenRecord<Call> | null = null;
   accounted = false;
   outcome: CallOutcome = 'complete';
-  /** Time of `performance.now()` in milliseconds. The times below are 0 until the event has happened. */
+  /** Time of `performance.now()` in milliseconds. The times below are 0 until the event has happened, except `leftAt`. */
   readonly startedAt: number;
   authenticatedAt = 0;
   /** The body has arrived. For a call without a body, the time of authentication. */
@@ -156,8 +156,11 @@ export class Call implements Guarded, OpenCall<Call> {
   sentAt = 0;
   /** The head of the upstream's answer has arrived. */
   answeredAt = 0;
-  /** The client has disconnected, and the upstream is still read for the usage. */
-  leftAt = 0;
+  /**
+   * The client has disconnected, and the upstream is still read for the usage. NaN until then: with a whole number, V8
+   * discards the compiled code of all calls when the first client disconnects.
+   */
+  leftAt = Number.NaN;
   /** Set by `account`. */
   endedAt = 0;
 
