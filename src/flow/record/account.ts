@@ -63,7 +63,7 @@ export function recordSoFar(call: Call): CallRecord {
 
 function describe(call: Call, used: Consumption, outcome: CallOutcome, endedAt: number): CallRecord {
   const { exchange, key, route, model, target, error, startedAt, sentAt, answeredAt, retries } = call;
-  const leftAt = Number.isNaN(call.leftAt) ? endedAt : call.leftAt;
+  const leftAt = call.leftAt > 0 ? call.leftAt : endedAt;
   return {
     id: exchange.id,
     number: exchange.number,
