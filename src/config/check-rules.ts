@@ -6,9 +6,8 @@ import { refusedHeaders, token, unpassable } from './headers.js';
 import { presetOf, presets } from './presets.js';
 import { propertiesOf, propertyOf, type Report, textsOf } from './problem.js';
 import { memberPath, namedRules } from './rules.js';
-import { nativeProtocols, translationProtocol } from './servable.js';
 import type { Protocol, UpstreamKind } from './types.js';
-import { upstreamKinds } from './words.js';
+import { kindTraits, nativeProtocols, translationProtocol } from './upstream-kinds.js';
 
 type Path = readonly (string | number)[];
 
@@ -16,8 +15,8 @@ type Path = readonly (string | number)[];
 interface Place {
   /** Path of the upstream or target. */
   readonly path: Path;
-  /** `kind` of the upstream. Any value. */
-  readonly kind: unknown;
+  /** Kind of the upstream. Undefined if it has no valid one. */
+  readonly kind: UpstreamKind | undefined;
   /** Protocols of the model. Null for an upstream, which may serve several models. */
   readonly protocols: readonly Protocol[] | null;
   /** `responses` of the target. Any value. */
@@ -75,21 +74,15 @@ export function checkRules(report: Report, holder: unknown, place: Place): void 
   const at = (...rest: Path): Path => [...place.path, 'rules', ...rest];
   checkMembers(report, rules, at);
   checkHeaders(report, propertyOf(rules, 'headers'), at, place.keyHeader);
-  const kind = upstreamKinds.find((known) => known === place.kind);
-  if (kind !== undefined) checkUse(report, rules, at, { ...place, kind });
+  if (place.kind !== undefined) checkUse(report, rules, at, { ...place, kind: place.kind });
 }
 
 function checkPreset(report: Report, name: string, { path, kind }: Place): void {
   const at = [...path, 'preset'];
   const preset = presetOf(name);
   if (preset === null) report.addUnknown(at, 'preset', name, Object.keys(presets));
-  else if (kind !== 'simulator' && upstreamKinds.some((known) => known === kind)) {
-    if (!preset.kinds.some((known) => known === kind))
-      report.add(
-        at,
-        `is for upstreams of kind ${preset.kinds.join(' or ')}, and this one's is ${String(kind)}`,
-      );
-  }
+  else if (kind !== undefined && kind !== 'simulator' && !preset.kinds.includes(kind))
+    report.add(at, `is for upstreams of kind ${preset.kinds.join(' or ')}, and this one's is ${kind}`);
 }
 
 interface Named {
@@ -204,10 +197,10 @@ function checkUse(
   const cannot = (name: string, reason: string): void => {
     if (propertyOf(rules, name) !== undefined) report.add(at(name), `cannot apply: ${reason}`);
   };
-  const isVideo = kind === 'vendork' || kind === 'vendorj' || kind === 'generic';
-  const hasBody = !isVideo && (protocols === null || protocols.some((each) => !bodiless.includes(each)));
-  const hasText = !isVideo && (protocols === null || protocols.some((each) => texts.includes(each)));
-  const noBody = isVideo
+  const { writesBodies, isOpenaiCompatible, hasBetas } = kindTraits[kind];
+  const hasBody = !writesBodies && (protocols === null || protocols.some((each) => !bodiless.includes(each)));
+  const hasText = !writesBodies && (protocols === null || protocols.some((each) => texts.includes(each)));
+  const noBody = writesBodies
     ? `bodies for an upstream of kind ${kind} are written by the gateway`
     : `calls of ${(protocols ?? []).join(', ')} have no body in JSON that is passed on`;
   if (!hasBody) for (const name of ['drop', 'keep', 'set', 'rename', 'clamp']) cannot(name, noBody);
@@ -221,10 +214,8 @@ function checkUse(
         cannot(name, 'calls of completions have none');
     if (kind !== 'simulator') checkThinking(report, propertyOf(rules, 'thinking'), at, { kind, forms });
   }
-  if (kind === 'messages' || kind === 'generateContent')
-    cannot('fillReasoning', 'it is for upstreams of kind chat');
-  if (isVideo || kind === 'generateContent')
-    cannot('betas', `an upstream of kind ${kind} has no header of betas`);
+  if (!writesBodies && !isOpenaiCompatible) cannot('fillReasoning', 'it is for upstreams of kind chat');
+  if (!hasBetas) cannot('betas', `an upstream of kind ${kind} has no header of betas`);
 }
 
 /** Returns the protocols in which a target receives its text calls. */

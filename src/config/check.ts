@@ -7,9 +7,9 @@ import { isOneAddress, parseHostPattern, parseNetwork, portRange } from './netwo
 import { createReport, type Problem, propertiesOf, propertyOf, type Report, textsOf } from './problem.js';
 import { parseProxyUrl } from './proxy.js';
 import { defaults } from './resolve.js';
-import { servableProtocols } from './servable.js';
 import { parsePostgresUrl } from './store-settings.js';
 import type { Protocol, UpstreamKind } from './types.js';
+import { kindTraits, servableProtocols } from './upstream-kinds.js';
 import { protocols, upstreamKinds } from './words.js';
 
 const longestName = 256;
@@ -224,7 +224,7 @@ function checkModel(
       report.addUnknown(path, 'upstream', upstream, upstreams.keys());
       return;
     }
-    const kind = propertyOf(upstreams.get(upstream), 'kind');
+    const kind = kindOf(upstreams.get(upstream));
     checkTargetName(report, name, { target, index, kind });
     checkRules(report, target, {
       path: ['models', name, 'targets', index],
@@ -233,40 +233,49 @@ function checkModel(
       responses: propertyOf(target, 'responses'),
       keyHeader: propertyOf(upstreams.get(upstream), 'keyHeader'),
     });
-    if (isResponsesTarget(target) && kind !== 'chat' && kind !== 'simulator') {
+    const isOpenaiCompatible = kind !== undefined && kindTraits[kind].isOpenaiCompatible;
+    if (isResponsesTarget(target) && !isOpenaiCompatible) {
       report.add(
         ['models', name, 'targets', index, 'responses'],
         'only an upstream of kind chat can take responses calls as they come',
       );
     }
-    if (!upstreamKinds.some((known) => known === kind)) return;
-    const servable = servableProtocols(kind as UpstreamKind);
+    if (kind === undefined) return;
+    const servable = servableProtocols(kind);
     const missing = offered.filter((protocol) => !servable.has(protocol));
     if (missing.length > 0) {
       const serves = [...servable].join(', ');
       report.add(
         path,
-        `an upstream of kind ${String(kind)} cannot serve ${missing.join(', ')} (it serves ${serves})`,
+        `an upstream of kind ${kind} cannot serve ${missing.join(', ')} (it serves ${serves})`,
       );
     }
   });
 }
 
-/**
- * Checks a target's model name. At an upstream of kind generateContent it is part of the path, and must not lead to
- * another path.
- */
+/** Returns the kind of an upstream in a config file, or undefined for anything else, which the schema reports. */
+function kindOf(upstream: unknown): UpstreamKind | undefined {
+  const kind = propertyOf(upstream, 'kind');
+  return upstreamKinds.find((known) => known === kind);
+}
+
+/** Checks a target's model name. If it is part of the path at the upstream, it must not lead to another path. */
 function checkTargetName(
   report: Report,
   model: string,
-  { target, index, kind }: { readonly target: unknown; readonly index: number; readonly kind: unknown },
+  {
+    target,
+    index,
+    kind,
+  }: { readonly target: unknown; readonly index: number; readonly kind: UpstreamKind | undefined },
 ): void {
   const given = propertyOf(target, 'model');
   const name = typeof given === 'string' ? given : model;
   const path = given === undefined ? ['models', model] : ['models', model, 'targets', index, 'model'];
   const problem = given === undefined || name === '' ? null : nameProblem(name);
+  const isInPath = kind !== undefined && kindTraits[kind].hasModelInPath;
   if (problem !== null) report.add(path, problem);
-  else if (kind === 'generateContent' && name.split(/[/\\]/).some((part) => noSegments.has(part)))
+  else if (isInPath && name.split(/[/\\]/).some((part) => noSegments.has(part)))
     report.add(path, 'is part of a path at its upstream: "", "." and ".." may not stand between its slashes');
 }
 
@@ -373,7 +382,7 @@ function checkUpstream(report: Report, name: string, upstream: unknown, files: C
   const at = (...rest: (string | number)[]): (string | number)[] => ['upstreams', name, ...rest];
   checkRules(report, upstream, {
     path: at(),
-    kind: propertyOf(upstream, 'kind'),
+    kind: kindOf(upstream),
     protocols: null,
     responses: undefined,
     keyHeader: propertyOf(upstream, 'keyHeader'),

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { textProtocols } from '../conversation/request.js';
 import { isLoopback } from './demo.js';
 import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
-import { nativeProtocols } from './servable.js';
 import type { ImagePrice } from './types.js';
+import { kindTraits, nativeProtocols } from './upstream-kinds.js';
 
 /** Hosts whose upstreams can search the web in their own protocol. */
 const searchingHosts = ['anthropic.com', 'openai.com'];
@@ -76,9 +76,10 @@ function unitNotes({ name, price }: ResolvedModel): string[] {
   ];
 }
 
-/** Notes an upstream whose version path may be missing. Some upstreams of kind chat have none, so none is assumed. */
+/** Notes an upstream whose version path may be missing. */
 function versionNotes({ name, kind, baseUrl }: ResolvedUpstream): string[] {
-  if (kind !== 'chat' || baseUrl === null || new URL(baseUrl).pathname !== '/') return [];
+  if (kindTraits[kind].versionPath !== null || baseUrl === null) return [];
+  if (new URL(baseUrl).pathname !== '/') return [];
   const at = new URL('chat/completions', baseUrl);
   return [`upstreams.${name} is asked at ${at}: if it wants a version, write it into baseUrl`];
 }
@@ -108,7 +109,7 @@ function certificateNotes({ listen: { tls } }: ResolvedConfig): readonly string[
 
 /** Notes settings of other upstreams that have an effect only on those of kind chat. Their author expects an effect. */
 function idleNotes({ upstreams, models }: ResolvedConfig): readonly string[] {
-  const others = new Map(upstreams.filter(hasNoChat).map(({ name, kind }) => [name, kind]));
+  const others = new Map(upstreams.filter(isOfOtherVendor).map(({ name, kind }) => [name, kind]));
   const note = (setting: string, kind: string | undefined): string =>
     `${setting} changes nothing: it is for upstreams of kind chat, and this one's is ${kind}`;
   const ofUpstreams = upstreams.flatMap(({ name, responsesSocket }) =>
@@ -124,8 +125,8 @@ function idleNotes({ upstreams, models }: ResolvedConfig): readonly string[] {
   return [...ofUpstreams, ...ofTargets];
 }
 
-function hasNoChat({ kind }: ResolvedUpstream): boolean {
-  return kind !== 'chat' && kind !== 'simulator';
+function isOfOtherVendor({ kind }: ResolvedUpstream): boolean {
+  return !kindTraits[kind].isOpenaiCompatible;
 }
 
 /** Most models that are named in one note. */

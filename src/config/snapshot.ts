@@ -9,7 +9,6 @@ import { presetOf } from './presets.js';
 import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
 import { mergeHeaders, mergeRules, rulesForOff } from './rules.js';
 import type { RuleSettings } from './rules-schema.js';
-import { nativeProtocols, translationProtocol } from './servable.js';
 import type {
   Key,
   KeyMark,
@@ -21,8 +20,8 @@ import type {
   Target,
   TargetRules,
   Upstream,
-  UpstreamKind,
 } from './types.js';
+import { kindTraits, nativeProtocols, translationProtocol } from './upstream-kinds.js';
 
 interface Surroundings {
   /** `http://127.0.0.1:PORT` of the running simulator. Null if no upstream is of that kind. */
@@ -76,17 +75,6 @@ export function* snapshotSteps(config: ResolvedConfig, surroundings: Surrounding
     keyIds,
   };
 }
-
-/** Default path of a base URL without one. The vendors' SDKs accept such URLs, and operators paste them. */
-const versionPaths: Readonly<Record<UpstreamKind, string>> = {
-  chat: '',
-  messages: '/v1',
-  generateContent: '/v1beta',
-  vendork: '',
-  vendorj: '',
-  generic: '',
-  simulator: '',
-};
 
 /** Whether an upstream is the built-in simulator, which then has to run. */
 export function needsSimulator(config: ResolvedConfig): boolean {
@@ -151,7 +139,7 @@ function buildUpstream(
       maxConnections: upstream.maxConnections,
       maxWaiting: upstream.maxWaiting,
     }),
-    basePath: new URL(baseUrl).pathname.replace(/\/+$/, '') || versionPaths[upstream.kind],
+    basePath: new URL(baseUrl).pathname.replace(/\/+$/, '') || (kindTraits[upstream.kind].versionPath ?? ''),
     baseQuery: new URLSearchParams(upstream.query).toString(),
     injectUsage: upstream.injectUsage,
     onLeave: upstream.onLeave,

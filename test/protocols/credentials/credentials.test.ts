@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import { nativeProtocols } from '../../../src/config/servable.js';
 import type { Upstream } from '../../../src/config/types.js';
+import { nativeProtocols } from '../../../src/config/upstream-kinds.js';
 import { protocols, upstreamKinds } from '../../../src/config/words.js';
 import { GatewayError } from '../../../src/errors.js';
 import {
