@@ -50,8 +50,6 @@ export interface RequestRules {
   readonly strictTools: StrictRules | null;
   /** Settings for which a body of the protocol has no member. */
   readonly lacks: readonly (Setting | 'serving')[];
-  /** Whether the vendor rejects a signature without exactly the words that it signed. */
-  readonly signsWords: boolean;
   /** How an upstream is told to search the web itself. */
   readonly search: SearchRules;
 }

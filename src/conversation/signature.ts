@@ -23,6 +23,18 @@ const bytesTag = 'Z3cx';
 /** Every body with a token in a string contains one of these. */
 export const tokenMarks: readonly Needle[] = [needleOf(`"${tag}`), needleOf(`"${bytesTag}`)];
 
+/** What the signatures of a protocol's upstreams sign, or hold. `nothing`: its reasoning is text without a signature. */
+export const signedBy: Readonly<
+  Record<TextProtocolName, 'nothing' | 'words' | 'part' | 'encryptedReasoning'>
+> = {
+  chat: 'nothing',
+  responses: 'encryptedReasoning',
+  // Refused beside other words than those signed, and without the words.
+  messages: 'words',
+  // A signature on a text does not belong to the call after it.
+  generateContent: 'part',
+};
+
 export interface Signature {
   /** Protocol of the upstream that made the signature. */
   readonly protocol: TextProtocolName;
@@ -55,11 +67,11 @@ function kindOf({ redacted, isWordless, isOfCall }: Signature): string {
 }
 
 /**
- * Adds the signed words to the token of a signature by a messages upstream. Other tokens are returned unchanged.
+ * Adds the signed words to the token of a signature that is valid only beside them. Other tokens are returned unchanged.
  * @param words null if they are too long to be carried: the token then records that they are missing
  */
 export function withWords(token: string, words: string | null): string {
-  const signature = signatureFor('messages', token);
+  const signature = signatureOfWords(token);
   if (signature === null || signature.redacted || words === '') return token;
   return tagSignature(words === null ? { ...signature, isWordless: true } : { ...signature, words });
 }
@@ -168,6 +180,25 @@ export function untagSignature(carried: string | null): Signature | null {
 /** Returns whether a token is encrypted reasoning, with no readable text beside it. */
 export function isRedacted(token: string): boolean {
   return untagSignature(token)?.redacted ?? false;
+}
+
+/** Returns the contents of a token whose signature is valid only beside the words that it signed, else null. */
+export function signatureOfWords(token: string | null): Signature | null {
+  const signature = untagSignature(token);
+  return signature !== null && signedBy[signature.protocol] === 'words' ? signature : null;
+}
+
+/** Returns whether a token holds the signature of one part of an answer. */
+export function isOfPart(token: string): boolean {
+  const signature = untagSignature(token);
+  return signature !== null && signedBy[signature.protocol] === 'part';
+}
+
+/** Returns whether a token holds a vendor's signature, which the text of the reasoning cannot replace. */
+export function isOfVendor(token: string | null): boolean {
+  if (token === null) return false;
+  const signature = untagSignature(token);
+  return signature === null || signedBy[signature.protocol] !== 'nothing';
 }
 
 /** @returns the contents of a token that an upstream of this protocol made, else null: its reasoning is then dropped */

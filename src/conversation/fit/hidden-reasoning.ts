@@ -3,22 +3,26 @@ import { clientTraitsOf } from '../client-traits.js';
 import type { RequestRules } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { ConversationRequest } from '../request.js';
-import { signatureFor, withWords } from '../signature.js';
+import { signatureFor, signedBy, withWords } from '../signature.js';
 import { mostCarried, withText } from '../unsigned-reasoning.js';
 import { type AnswerRestorer, type FitContext, type Fitted, hasReasoning, mapParts } from './fitted.js';
 
 /**
- * Reasoning without a signature must be returned to its upstream. So must the words that a messages upstream signed,
- * which refuses its signature beside other words or none. A client that sees them returns them as text. One that did
+ * Reasoning without a signature must be returned to its upstream. So must the words that an upstream signed, if it
+ * refuses its signature beside other words or none. A client that sees them returns them as text. One that did
  * not ask for them, or that drops them from its history, returns only its token, which therefore contains them.
  */
 export function fitHiddenReasoning(request: ConversationRequest, { rules }: FitContext): Fitted | null {
   const { signatures, returnsReasoning } = clientTraitsOf(request);
   const keepsText = returnsReasoning && request.reasoning?.show === true;
-  const isCarried = rules.signsWords
+  const isCarried = signsWords(rules)
     ? !keepsText
     : rules.reasoning === 'unsigned' && signatures !== 'call' && !keepsText;
   return isCarried ? { request, restorer: new HiddenReasoning(rules) } : null;
+}
+
+function signsWords({ protocol }: RequestRules): boolean {
+  return signedBy[protocol] === 'words';
 }
 
 /** Puts reasoning into the token that follows it. */
@@ -60,7 +64,7 @@ class HiddenReasoning implements AnswerRestorer {
   }
 
   #carrying(token: string, text: string, isWhole: boolean): string {
-    if (!this.#rules.signsWords) return withText(token, text);
+    if (!signsWords(this.#rules)) return withText(token, text);
     // Signed words are of no use if incomplete.
     return withWords(token, isWhole ? text : null);
   }

@@ -1,7 +1,7 @@
 import type { RequestRules } from '../codec.js';
 import type { ConversationRequest, HostedTool, ReasoningPart } from '../request.js';
 import { isSaid, leaveOut, type Setting } from '../setting-names.js';
-import { signatureFor } from '../signature.js';
+import { isOfVendor, signatureFor } from '../signature.js';
 import type { FitContext, Fitted } from './fitted.js';
 
 /** Records settings for which the target's protocol has no member. Its encoder ignores them. */
@@ -39,7 +39,7 @@ function losesReasoning({ turns }: ConversationRequest, { protocol }: RequestRul
     const isKept = (part: ReasoningPart) => signatureFor(protocol, part.signature) !== null;
     const isWanted =
       turn.parts.some(({ kind }) => kind === 'toolCall') ||
-      reasoning.some(({ signature }) => signature !== null && signatureFor('chat', signature) === null);
+      reasoning.some(({ signature }) => isOfVendor(signature));
     return reasoning.length > 0 && isWanted && !reasoning.some(isKept);
   });
 }

@@ -6,7 +6,7 @@ import { clientTraitsOf } from '../client-traits.js';
 import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest, ReasoningPart, ToolCallPart } from '../request.js';
-import { signatureFor, withoutWords } from '../signature.js';
+import { isOfPart, withoutWords } from '../signature.js';
 import { mostCarried, unsignedReasoning } from '../unsigned-reasoning.js';
 import { type AnswerRestorer, type FitContext, type Fitted, hasReasoning } from './fitted.js';
 
@@ -143,16 +143,14 @@ class SignedCalls implements AnswerRestorer {
   }
 
   /**
-   * Called before a text. A generateContent upstream signs a part: the signature on a text does not belong to the call
-   * after it.
+   * Called before a text. A signature of a part does not belong to the call after it.
    * @returns the tokens for the client's member
    */
   #pass(choice: number): readonly string[] {
     const waiting = this.#waiting.get(choice);
     if (waiting === undefined) return none;
     const { tokens } = waiting;
-    const isKept = (token: string) =>
-      this.#inField !== 'shown' && signatureFor('generateContent', token) === null;
+    const isKept = (token: string) => this.#inField !== 'shown' && !isOfPart(token);
     const kept = tokens.filter(isKept);
     if (kept.length === 0 && !waiting.isOver) this.#waiting.delete(choice);
     else {

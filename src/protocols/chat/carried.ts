@@ -1,6 +1,6 @@
 import { cutId, tokensIn } from '../../conversation/carrying-id.js';
 import type { AssistantPart, ReasoningPart } from '../../conversation/request.js';
-import { signatureFor } from '../../conversation/signature.js';
+import { signatureOfWords } from '../../conversation/signature.js';
 import { tagUnsigned } from '../../conversation/unsigned-reasoning.js';
 import { isObject, type JsonObject, textOf, textOrNull } from '../../wire/json.js';
 import { reasoningName } from './answer/decode.js';
@@ -25,11 +25,6 @@ export function signatureBeside({ extra_content: extra }: JsonObject): string | 
   return isObject(google) ? textOrNull(google.thought_signature) : null;
 }
 
-/** Tells whether a token holds a vendor's signature, which the text of the reasoning cannot replace. */
-export function isOfVendor(token: string | null): boolean {
-  return token !== null && signatureFor('chat', token) === null;
-}
-
 /** Returns the id of a call without the signatures that it may carry, or null for a value that is not an id. */
 export function cutIdOf(id: unknown): string | null {
   return typeof id === 'string' ? cutId(id).id : null;
@@ -44,27 +39,27 @@ export function carriedReasoning(call: JsonObject): ReasoningPart[] {
 }
 
 /**
- * Adds the reasoning that a message has as text. A messages upstream needs the reasoning that it signed at the start of
- * the message, with its text if that can be determined. Other text is the reasoning of a chat upstream.
+ * Adds the reasoning that a message has as text. An upstream that signs words needs the reasoning that it signed at the
+ * start of the message, with its text if that can be determined. Other text is the reasoning of a chat upstream.
  * @param parts with the results of `carriedReasoning`, in their order
  */
 export function withReasoning(message: JsonObject, parts: readonly AssistantPart[]): AssistantPart[] {
   const name = reasoningName(message);
   const text = name === null ? '' : (message[name] as string);
   const firstCall = parts.findIndex(({ kind }) => kind === 'toolCall');
-  const isLeading = (part: AssistantPart, index: number) => index < firstCall && isThinking(part);
+  const isLeading = (part: AssistantPart, index: number) => index < firstCall && hasSignedWords(part);
   const leading = parts.filter(isLeading);
   const rest = parts.filter((part, index) => !isLeading(part, index));
   const [only] = leading;
-  if (leading.length === 1 && only !== undefined && !rest.some(isThinking)) {
-    const isReadable = only.kind === 'reasoning' && !signatureFor('messages', only.signature)?.redacted;
+  if (leading.length === 1 && only !== undefined && !rest.some(hasSignedWords)) {
+    const isReadable = only.kind === 'reasoning' && !signatureOfWords(only.signature)?.redacted;
     return [isReadable ? { ...only, text } : only, ...rest];
   }
   if (leading.length > 0 || name === null) return [...leading, ...rest];
   return [{ kind: 'reasoning', text, signature: tagUnsigned(name, '') }, ...rest];
 }
 
-/** Tells whether a part is reasoning that a messages upstream signed. */
-function isThinking(part: AssistantPart): boolean {
-  return part.kind === 'reasoning' && signatureFor('messages', part.signature) !== null;
+/** Tells whether a part is reasoning whose words are signed. */
+function hasSignedWords(part: AssistantPart): boolean {
+  return part.kind === 'reasoning' && signatureOfWords(part.signature) !== null;
 }

@@ -33,7 +33,6 @@ export const chatCodec: TextCodec = {
     jsonWord: 'anywhere',
     ...openaiSchemas,
     lacks: [],
-    signsWords: false,
     search: { asked: 'never', says: ['location', 'contextSize'], choice: 'implied', name: null },
   },
   decodeRequest,

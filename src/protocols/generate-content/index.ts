@@ -83,7 +83,6 @@ export const generateContentCodec: TextCodec = {
       'formatDescription',
       'serving',
     ],
-    signsWords: false,
     search: { asked: 'alone', says: [], choice: 'none', name: null },
   },
   decodeRequest,

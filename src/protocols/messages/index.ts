@@ -51,7 +51,6 @@ export const messagesCodec: TextCodec = {
       'formatDescription',
       'serving',
     ],
-    signsWords: true,
     search: {
       asked: 'always',
       says: ['allowedDomains', 'blockedDomains', 'location', 'maxUses'],

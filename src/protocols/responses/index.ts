@@ -43,7 +43,6 @@ export const responsesCodec: TextCodec = {
     jsonWord: 'turns',
     ...openaiSchemas,
     lacks: ['seed', 'presencePenalty', 'frequencyPenalty'],
-    signsWords: false,
     search: {
       asked: 'always',
       says: ['allowedDomains', 'location', 'maxUses', 'contextSize', 'live'],

@@ -24,7 +24,6 @@ export const anything: RequestRules = {
   strictTools: null,
   toolNames: { longest: 1000, legal: /^/ },
   lacks: [],
-  signsWords: false,
   search: { asked: 'always', says: [], choice: 'any', name: null },
 };
 

@@ -2,9 +2,10 @@ import type { Answer, AnswerChoice, AnswerPart, TokenLogprob } from '../../../co
 import { answerCallId } from '../../../conversation/call-id.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
 import type { ToolCallPart } from '../../../conversation/request.js';
+import { isOfVendor } from '../../../conversation/signature.js';
 import { quoted } from '../../../wire/json.js';
 import { encodeCitation, encodeLogprobs } from '../annotations.js';
-import { extraContent, isOfVendor } from '../carried.js';
+import { extraContent } from '../carried.js';
 import { encodeFinish } from './finish.js';
 import { encodeUsage } from './usage.js';
 

@@ -2,6 +2,7 @@ import { answerCallId } from '../../../conversation/call-id.js';
 import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
 import type { LeftOut } from '../../../conversation/left-out.js';
+import { isOfVendor } from '../../../conversation/signature.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { framed, type RawTextFrame, rawBytes } from '../../../wire/raw-text.js';
 import { openai } from '../../error-formats/openai.js';
@@ -9,7 +10,7 @@ import { encodeCitation, encodeLogprobs } from '../annotations.js';
 import { answerHead } from '../answer/encode.js';
 import { encodeFinish } from '../answer/finish.js';
 import { encodeUsage } from '../answer/usage.js';
-import { extraContent, isOfVendor } from '../carried.js';
+import { extraContent } from '../carried.js';
 
 type ChoiceEvent = Extract<StreamEvent, { choice: number }>;
 

@@ -18,7 +18,7 @@ import type {
   Turn,
   UserPart,
 } from '../../../conversation/request.js';
-import { signatureFor } from '../../../conversation/signature.js';
+import { signatureOfWords } from '../../../conversation/signature.js';
 import type { GatewayError } from '../../../errors.js';
 import {
   flagOrNull,
@@ -471,12 +471,12 @@ class InputReader {
   }
 
   /**
-   * A messages upstream needs the reasoning that it signed before the first call at the start of the turn, before its
-   * texts.
+   * An upstream that signs words needs the reasoning that it signed before the first call at the start of the turn,
+   * before its texts.
    */
   #carried(part: ReasoningPart): void {
     const parts = this.#assistant ?? [];
-    const isLeading = signatureFor('messages', part.signature) !== null && parts.every(isNoCall);
+    const isLeading = signatureOfWords(part.signature) !== null && parts.every(isNoCall);
     const at = isLeading ? parts.findIndex(({ kind }) => kind !== 'reasoning') : -1;
     if (at === -1) this.#part(part);
     else parts.splice(at, 0, part);
