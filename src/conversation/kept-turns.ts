@@ -1,6 +1,7 @@
 import type { GatewayError } from '../errors.js';
 import { isObject, type JsonObject, parseJson, parseObject, textOrNull } from '../wire/json.js';
 import { withoutMembers } from '../wire/json-skip.js';
+import type { TextProtocolName } from './request.js';
 
 /*
  * How the calls of an endpoint continue earlier ones: what the gateway keeps of a turn if its upstream keeps nothing,
@@ -252,11 +253,8 @@ interface HeldByItems {
   records(run: Buffer, isStream: boolean, holder: Holder): readonly KeptRecord[];
 }
 
-/** Protocols whose turns are kept. Their ids may coincide. */
-type KeepingProtocol = 'responses' | 'messages';
-
-/** Makes the value of a record that names a holder. */
-export function writeHolder(holder: Holder, of: KeepingProtocol): string {
+/** Makes the value of a record that names a holder. @param of protocol of the turn: ids of several may coincide */
+export function writeHolder(holder: Holder, of: TextProtocolName): string {
   return JSON.stringify({ v: 1, of, held: holder });
 }
 
@@ -267,7 +265,7 @@ export function writeHolder(holder: Holder, of: KeepingProtocol): string {
  */
 export function readRecord(
   value: string,
-  of: KeepingProtocol,
+  of: TextProtocolName,
   names: readonly string[],
 ): (KeptChain & { readonly texts: readonly string[] }) | Holder | null {
   const known = new Set(['v', 'of', 'held', 'bytes', 'before', ...names]);

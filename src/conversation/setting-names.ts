@@ -1,10 +1,16 @@
 import type { LeftOut } from './left-out.js';
 import type { ConversationRequest, TextProtocolName, UserPart } from './request.js';
 
-/** Paths of a setting's members. The first is the name for clients of the protocol. */
-type Paths = Readonly<Partial<Record<TextProtocolName, readonly string[]>>>;
+/**
+ * Paths of a setting's members. The first is the name for clients of the protocol. None if the protocol has no member
+ * for the setting, or only members within lists, which paths do not reach.
+ */
+type Paths = Readonly<Record<TextProtocolName, readonly string[]>>;
 
-/** As in the vendors' references. A protocol without a member for a setting is absent. */
+/** Settings of a tool or an image, which every protocol has in lists. */
+const inLists: Paths = { chat: [], responses: [], messages: [], generateContent: [] };
+
+/** As in the vendors' references. */
 const settings = {
   temperature: sampling('temperature', 'temperature'),
   topP: sampling('top_p', 'topP'),
@@ -14,6 +20,7 @@ const settings = {
   frequencyPenalty: sampling('frequency_penalty', 'frequencyPenalty'),
   stop: {
     chat: ['stop'],
+    responses: [],
     messages: ['stop_sequences'],
     generateContent: ['generationConfig.stopSequences'],
   },
@@ -43,14 +50,27 @@ const settings = {
   formatDescription: {
     chat: ['response_format.json_schema.description'],
     responses: ['text.format.description'],
+    messages: [],
+    generateContent: [],
   },
-  verbosity: { chat: ['verbosity'], responses: ['text.verbosity'] },
+  verbosity: {
+    chat: ['verbosity'],
+    responses: ['text.verbosity'],
+    messages: [],
+    generateContent: [],
+  },
   user: {
     chat: ['user', 'safety_identifier'],
     responses: ['user', 'safety_identifier'],
     messages: ['metadata.user_id'],
+    generateContent: [],
   },
-  tools: { chat: ['tools'], responses: ['tools'], messages: ['tools'], generateContent: ['tools'] },
+  tools: {
+    chat: ['tools'],
+    responses: ['tools'],
+    messages: ['tools'],
+    generateContent: ['tools'],
+  },
   toolChoice: {
     chat: ['tool_choice'],
     responses: ['tool_choice'],
@@ -61,24 +81,40 @@ const settings = {
     chat: ['parallel_tool_calls'],
     responses: ['parallel_tool_calls'],
     messages: ['tool_choice.disable_parallel_tool_use'],
+    generateContent: [],
   },
   logprobs: {
     chat: ['logprobs', 'top_logprobs'],
     responses: ['include', 'top_logprobs'],
+    messages: [],
     generateContent: ['generationConfig.responseLogprobs', 'generationConfig.logprobs'],
   },
-  logitBias: { chat: ['logit_bias'] },
-  candidates: { chat: ['n'], generateContent: ['generationConfig.candidateCount'] },
+  logitBias: {
+    chat: ['logit_bias'],
+    responses: [],
+    messages: [],
+    generateContent: [],
+  },
+  candidates: {
+    chat: ['n'],
+    responses: [],
+    messages: [],
+    generateContent: ['generationConfig.candidateCount'],
+  },
   prefill: {
     chat: ['messages'],
     responses: ['input'],
     messages: ['messages'],
     generateContent: ['contents'],
   },
-  /** Settings of a tool, an image, a document and reasoning. They are in lists, which paths do not reach. */
-  strict: {},
-  detail: {},
-  fileName: { chat: ['filename'], responses: ['filename'], messages: ['title'] },
+  strict: inLists,
+  detail: inLists,
+  fileName: {
+    chat: ['filename'],
+    responses: ['filename'],
+    messages: ['title'],
+    generateContent: [],
+  },
   signature: {
     chat: ['reasoning_content'],
     responses: ['encrypted_content'],
@@ -137,7 +173,7 @@ function hasPart({ turns }: ConversationRequest, isWanted: (part: UserPart) => b
  */
 export function settingName(from: TextProtocolName, setting: Setting): string {
   const paths: Paths = settings[setting];
-  return paths[from]?.[0] ?? setting;
+  return paths[from][0] ?? setting;
 }
 
 /** Records a setting that is left out under the client's name for it. */
@@ -163,8 +199,8 @@ export function ruledOut(
   const names: string[] = [];
   for (const setting of Object.keys(settings) as Setting[]) {
     const paths: Paths = settings[setting];
-    const isMeant = paths[to]?.some((other) => other === path || other.startsWith(`${path}.`)) === true;
-    const name = paths[request.from]?.[0];
+    const isMeant = paths[to].some((other) => other === path || other.startsWith(`${path}.`));
+    const [name] = paths[request.from];
     if (isMeant && name !== undefined && isSaid(request, setting)) names.push(name);
   }
   // Chat and responses share these names.

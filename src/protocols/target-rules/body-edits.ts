@@ -23,23 +23,42 @@ interface Places {
   readonly sampling: readonly MemberPath[];
   /** Whether each name may also be in snake case. */
   readonly takesSnakeCase: boolean;
+  /** Adds what the rule `fillReasoning` changes; null if it changes nothing. */
+  readonly fillReasoning: ((edits: ObjectEdits) => void) | null;
+  /** Adds what each form of the rule `thinking` changes. Other forms change nothing. */
+  readonly thinking: Readonly<Partial<Record<ThinkingRule, (edits: ObjectEdits) => void>>>;
 }
+
+type ThinkingRule = NonNullable<TargetRules['thinking']>;
 
 const penalties = [['presence_penalty'], ['frequency_penalty'], ['repetition_penalty']];
 const drawing = [['temperature'], ['top_p'], ['top_k']];
-const none: Places = { efforts: [], upperCase: false, turns: null, sampling: [], takesSnakeCase: false };
+const none: Places = {
+  efforts: [],
+  upperCase: false,
+  turns: null,
+  sampling: [],
+  takesSnakeCase: false,
+  fillReasoning: null,
+  thinking: {},
+};
 
 /**
  * As in the vendors' references: https://platform.openai.com/docs/api-reference/chat/create (`reasoning.effort` there is
  * OpenRouter's and Ollama's), https://platform.openai.com/docs/api-reference/responses/create,
  * https://platform.claude.com/docs/en/api/messages, https://ai.google.dev/api/generate-content#ThinkingConfig.
  */
-const places: Readonly<Record<TextProtocolName | 'completions', Places>> = {
+const placesOf: Readonly<Record<TextProtocolName | 'completions', Places>> = {
   chat: {
     ...none,
     efforts: [['reasoning_effort'], ['reasoning', 'effort']],
     turns: 'messages',
     sampling: [...drawing, ...penalties],
+    fillReasoning: (edits) => fillReasoning(editAt(edits, ['messages'], sameName)),
+    thinking: {
+      enable_thinking: (edits) => replaceEffort(edits, toSwitch),
+      type: (edits) => replaceEffort(edits, toType),
+    },
   },
   completions: { ...none, sampling: [...drawing, ...penalties] },
   responses: {
@@ -53,8 +72,14 @@ const places: Readonly<Record<TextProtocolName | 'completions', Places>> = {
     efforts: [['output_config', 'effort']],
     turns: 'messages',
     sampling: drawing,
+    thinking: {
+      adaptive: (edits) => changeThinking(edits, adaptiveThinking),
+      never_off: (edits) =>
+        changeThinking(edits, (json) => (parseObject(json)?.type === 'disabled' ? null : json)),
+    },
   },
   generateContent: {
+    ...none,
     efforts: [['generationConfig', 'thinkingConfig', 'thinkingLevel']],
     upperCase: true,
     turns: 'contents',
@@ -68,7 +93,7 @@ const places: Readonly<Record<TextProtocolName | 'completions', Places>> = {
 
 /** Returns the places in the bodies of a protocol. None if it is not a text protocol. */
 function placesIn(protocol: Protocol): Places {
-  return Object.hasOwn(places, protocol) ? places[protocol as keyof typeof places] : none;
+  return Object.hasOwn(placesOf, protocol) ? placesOf[protocol as keyof typeof placesOf] : none;
 }
 
 /** The body to which rules are applied. */
@@ -88,7 +113,8 @@ export interface RuledBody {
 /** Compiles the rules of a target for a kind of body. */
 export function bodyEdits(rules: TargetRules, body: RuledBody): ObjectEdits {
   const { protocol } = body;
-  const { efforts, upperCase, turns, sampling, takesSnakeCase } = placesIn(protocol);
+  const places = placesIn(protocol);
+  const { efforts, upperCase, turns, sampling, takesSnakeCase } = places;
   const spelling = takesSnakeCase ? snakeCase : sameName;
   const edits = createEdits();
   // Images are charged by the number that the client requested.
@@ -106,9 +132,8 @@ export function bodyEdits(rules: TargetRules, body: RuledBody): ObjectEdits {
     list.each ??= createEdits();
     mapWords(editAt(list.each, ['role'], spelling), rules.roles, false);
   }
-  if (rules.fillsReasoning && protocol === 'chat' && turns !== null)
-    fillReasoning(editAt(edits, [turns], spelling));
-  if (rules.thinking !== null) addThinking(edits, rules.thinking, protocol);
+  if (rules.fillsReasoning) places.fillReasoning?.(edits);
+  if (rules.thinking !== null) places.thinking[rules.thinking]?.(edits);
   if (body.model !== null) put(edits, ['model'], JSON.stringify(body.model));
   if (body.includeUsage) put(edits, ['stream_options', 'include_usage'], 'true');
   return edits;
@@ -135,18 +160,12 @@ function wordOf(json: string): string | null {
   return json.startsWith('"') ? (textOrNull(parseJson(json))?.toLowerCase() ?? null) : null;
 }
 
-function addThinking(
-  edits: ObjectEdits,
-  form: NonNullable<TargetRules['thinking']>,
-  protocol: Protocol,
-): void {
-  if (protocol === 'messages' && form === 'adaptive')
-    editAt(edits, ['thinking'], sameName).change = adaptiveThinking;
-  if (protocol === 'messages' && form === 'never_off')
-    editAt(edits, ['thinking'], sameName).change = (json) =>
-      parseObject(json)?.type === 'disabled' ? null : json;
-  if (protocol !== 'chat' || form === 'adaptive' || form === 'never_off') return;
-  editAt(edits, ['reasoning_effort'], sameName).become = form === 'enable_thinking' ? toSwitch : toType;
+function changeThinking(edits: ObjectEdits, change: MemberEdit['change']): void {
+  editAt(edits, ['thinking'], sameName).change = change;
+}
+
+function replaceEffort(edits: ObjectEdits, become: MemberEdit['become']): void {
+  editAt(edits, ['reasoning_effort'], sameName).become = become;
 }
 
 /**
