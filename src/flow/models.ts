@@ -1,4 +1,5 @@
 import {
+  type AuthStyle,
   type CredentialSource,
   type ModelListFormat,
   modelListFormat,
@@ -29,5 +30,13 @@ export function answerModels(call: AuthenticatedCall, route: Route): void {
 }
 
 function formatOf({ auth }: Route, source: CredentialSource): ModelListFormat {
-  return auth === 'modelList' ? modelListFormat(source) : 'generateContent';
+  return auth === 'modelList' ? modelListFormat(source) : formatOfStyle[auth];
 }
+
+/** Formats of the lists whose path belongs to one protocol. */
+const formatOfStyle: Readonly<Record<Exclude<AuthStyle, 'modelList'>, ModelListFormat>> = {
+  bearer: 'chat',
+  messages: 'messages',
+  generateContent: 'generateContent',
+  realtime: 'chat',
+};

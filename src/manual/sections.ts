@@ -215,21 +215,35 @@ function routesTable(): string {
   return table(['request', 'what it does', 'model offered in', 'key', 'stream'], rows);
 }
 
+type TextErrorFormat = Exclude<ErrorFormat['name'], 'kling' | 'jimeng'>;
+
+/** The columns that say how the text protocols name an error. */
+const errorColumns: Readonly<
+  Record<TextErrorFormat, { readonly title: string; readonly format: ErrorFormat; readonly member: string }>
+> = {
+  openai: { title: '`type`', format: openai, member: 'type' },
+  anthropic: { title: '`type` in messages', format: anthropic, member: 'type' },
+  google: { title: '`status` in generateContent', format: google, member: 'status' },
+};
+
 function errorsTable(): string {
-  const told = (errorFormat: ErrorFormat, kind: ErrorKind): { type?: string; status?: string } =>
-    (JSON.parse(errorFormat.errorBody(new GatewayError(kind), 'id')) as { error: object }).error;
+  const columns = Object.values(errorColumns);
+  const nameOf = ({ format, member }: (typeof columns)[number], kind: ErrorKind): string => {
+    const { error } = JSON.parse(format.errorBody(new GatewayError(kind), 'id')) as {
+      readonly error: Readonly<Record<string, string>>;
+    };
+    return error[member] ?? '';
+  };
   const rows = Object.entries(errorTable).map(([kind, { status, code: word, source, message }]) => [
     String(status),
     word === null ? '' : code(word),
-    code(told(openai, kind as ErrorKind).type ?? ''),
-    code(told(anthropic, kind as ErrorKind).type ?? ''),
-    code(told(google, kind as ErrorKind).status ?? ''),
+    ...columns.map((column) => code(nameOf(column, kind as ErrorKind))),
     source,
     message,
   ]);
   rows.sort(([a], [b]) => Number(a) - Number(b));
-  const columns = ['status', '`code`', '`type`', '`type` in messages', '`status` in generateContent'];
-  return table([...columns, 'at fault', 'default message'], rows);
+  const titles = columns.map(({ title }) => title);
+  return table(['status', '`code`', ...titles, 'at fault', 'default message'], rows);
 }
 
 function outcomesTable(): string {

@@ -1,4 +1,5 @@
 import { type TSchema, Type } from 'typebox';
+import type { ModelListFormat } from '../protocols/credentials/credentials.js';
 import type { VideoFormat } from '../video/task.js';
 import { type NamedSchema, named } from './schemas.js';
 
@@ -146,7 +147,7 @@ export const modelAnswers = {
     one: named('GenerateContentModel', generateContentModel),
     list: named('GenerateContentModelList', generateContentModelList),
   },
-} as const;
+} as const satisfies Record<Exclude<ModelListFormat, 'chatAndMessages'>, object>;
 
 /** A video task, as created or shown, in each format. */
 export const taskAnswers: Readonly<Record<VideoFormat, NamedSchema>> = {

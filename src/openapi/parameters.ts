@@ -1,4 +1,5 @@
 import type { VendorWords } from '../config/types.js';
+import type { AuthStyle } from '../protocols/credentials/credentials.js';
 import type { Route } from '../routes.js';
 import type { JsonSchema, Parameter, Reference } from './types.js';
 
@@ -109,12 +110,18 @@ export function parametersOf(
   ];
 }
 
+/** Names of the parameters that belong to each place of keys. */
+const authNames: Readonly<Record<AuthStyle, (words: VendorWords) => readonly string[]>> = {
+  bearer: () => [],
+  messages: (words) => versionNames(words),
+  generateContent: () => ['key'],
+  modelList: (words) => [...versionNames(words).map(optionalName), 'key'],
+  realtime: () => [],
+};
+
 function sharedNames({ route }: PlacedRoute, words: VendorWords): readonly string[] {
   const { operation, auth, stream, method } = route;
-  const names: string[] = [];
-  if (auth === 'messages') names.push(...versionNames(words));
-  if (auth === 'modelList') names.push(...versionNames(words).map(optionalName));
-  if (auth === 'modelList' || auth === 'generateContent') names.push('key');
+  const names = [...authNames[auth](words)];
   if (stream === 'byQuery') names.push('alt');
   switch (operation) {
     case 'modelList':

@@ -1,6 +1,7 @@
 import type { ConfiguredHeaders, KeyHeader, Protocol, Upstream, UpstreamKind } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { type HeadLines, headerLinesOf, joinLines, LinePair, noLines } from '../../wire/head.js';
+import type { HeaderReader } from '../../wire/passed-headers.js';
 import { queryParameter } from '../../wire/query.js';
 import { memberError } from '../../wire/reading.js';
 import { editedList } from '../../wire/token-list.js';
@@ -221,7 +222,7 @@ export function credentialLine(
  * A vendor with header lines of its own: `openai-beta`, or `anthropic-version` with `anthropic-beta`. Google has none
  * of these, but its clients describe themselves as the others' do.
  */
-type HeaderVendor = 'openai' | 'anthropic' | 'google';
+type HeaderVendor = Exclude<HeaderReader, 'shared'>;
 
 /** The vendors whose header lines belong to a call in a protocol. */
 const vendorsOfProtocol: Readonly<Record<Protocol, readonly HeaderVendor[]>> = {
@@ -266,12 +267,20 @@ export function vendorLines(
   kind: UpstreamKind,
   configured: ConfiguredHeaders,
 ): HeadLines {
-  const vendor = vendorOf(protocol, kind);
-  if (vendor === null || vendor === 'google') return noLines;
-  if (vendor === 'openai') {
-    const betas = ruledBetas('openai-beta', client.openaiBeta, configured);
-    return betas === '' ? noLines : openaiBetaLine(betas);
+  switch (vendorOf(protocol, kind)) {
+    case 'openai': {
+      const betas = ruledBetas('openai-beta', client.openaiBeta, configured);
+      return betas === '' ? noLines : openaiBetaLine(betas);
+    }
+    case 'anthropic':
+      return anthropicLinesOf(client, configured);
+    case 'google':
+    case null:
+      return noLines;
   }
+}
+
+function anthropicLinesOf(client: VendorHeaders, configured: ConfiguredHeaders): HeadLines {
   const { vendorcVersion } = client;
   const betas = ruledBetas('anthropic-beta', client.vendorcBeta, configured);
   const beta = betas === '' ? noLines : messagesBetaLine(betas);
