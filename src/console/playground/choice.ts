@@ -28,14 +28,21 @@ export interface ProtocolEntry {
   readonly offeredAs: readonly string[];
 }
 
+/** The text protocols, the default first. */
+const textTitles: Readonly<Record<TextProtocol, string>> = {
+  chat: 'Chat completions',
+  responses: 'Responses',
+  messages: 'Messages',
+  generateContent: 'generateContent',
+};
+
 /** The protocols of each kind, the default first. */
 export const protocolsOf: Readonly<Record<Kind, readonly ProtocolEntry[]>> = {
-  chat: [
-    { name: 'chat', title: 'Chat completions', offeredAs: ['chat'] },
-    { name: 'responses', title: 'Responses', offeredAs: ['responses'] },
-    { name: 'messages', title: 'Messages', offeredAs: ['messages'] },
-    { name: 'generateContent', title: 'generateContent', offeredAs: ['generateContent'] },
-  ],
+  chat: (Object.keys(textTitles) as TextProtocol[]).map((name) => ({
+    name,
+    title: textTitles[name],
+    offeredAs: [name],
+  })),
   image: [
     { name: 'images', title: 'Images', offeredAs: ['images'] },
     { name: 'imagesInput', title: 'Images, input form', offeredAs: ['images'] },

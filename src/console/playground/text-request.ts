@@ -2,6 +2,7 @@ import { callsAnsweredBy, type ToolCall, type Turn } from './conversation.js';
 import { type GatewayRequest, generateContentPath, post } from './gateway-request.js';
 import { isObject, type Json, type JsonObject, merged, parseJson } from './json.js';
 
+/** The gateway's text protocols. The page shares no types with the gateway: a test compares the two lists. */
 export type TextProtocol = 'chat' | 'responses' | 'messages' | 'generateContent';
 
 export interface TextSettings {

@@ -1,4 +1,5 @@
 import type { Test } from 'tap';
+import { textProtocols } from '../../../src/conversation/request.js';
 import { demoKeyHash } from '../../support/demo-key.js';
 import { freePort } from '../../support/free-port.js';
 import { type GatewayProcesses, startGateway } from '../../support/gateway.js';
@@ -50,7 +51,7 @@ function consoleConfig(unusedPort: number): Record<string, unknown> {
     },
     models: {
       talk: {
-        protocols: ['chat', 'responses', 'messages', 'generateContent'],
+        protocols: textProtocols,
         targets: at('sim-text'),
         price: { input: 1.25, output: 10 },
       },

@@ -2,8 +2,9 @@ import { test } from 'tap';
 import { addEvent, addWhole } from '../../../src/console/playground/answer-readers.js';
 import { emptyAnswer, turnOf } from '../../../src/console/playground/text-answer.js';
 import { textRequest } from '../../../src/console/playground/text-request.js';
+import { textProtocols } from '../../../src/conversation/request.js';
 import { startGateway } from '../../support/gateway.js';
-import { forcedTool, read, send, settingsWith, shownThinking, textProtocols } from './asked.js';
+import { forcedTool, read, send, settingsWith, shownThinking } from './asked.js';
 
 const user = (text: string) => ({ role: 'user', text }) as const;
 

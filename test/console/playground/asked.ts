@@ -5,8 +5,6 @@ import type { JsonObject } from '../../../src/console/playground/json.js';
 import { emptyAnswer, type TextAnswer } from '../../../src/console/playground/text-answer.js';
 import type { TextProtocol, TextSettings } from '../../../src/console/playground/text-request.js';
 
-export const textProtocols: readonly TextProtocol[] = ['chat', 'responses', 'messages', 'generateContent'];
-
 /** Settings of the demo's text model, with what a test is about. */
 export function settingsWith(settings: Partial<TextSettings>): TextSettings {
   return {

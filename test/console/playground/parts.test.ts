@@ -6,8 +6,9 @@ import { readImages } from '../../../src/console/playground/media-request.js';
 import { emptyRecord, tokensPerSecond } from '../../../src/console/playground/record.js';
 import { readRefusal } from '../../../src/console/playground/refusal.js';
 import { parseServerTiming, stretches } from '../../../src/console/playground/server-timing.js';
+import { textProtocols } from '../../../src/conversation/request.js';
 import { startGateway } from '../../support/gateway.js';
-import { send, settingsWith, textProtocols } from './asked.js';
+import { send, settingsWith } from './asked.js';
 
 test('the timings of a call are read from its header', async (t) => {
   const { url } = await startGateway(t, { demo: 'simulator' });

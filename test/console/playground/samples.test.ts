@@ -7,8 +7,9 @@ import { test } from 'tap';
 import { demoKeys } from '../../../src/config/demo.js';
 import type { Choice } from '../../../src/console/playground/choice.js';
 import { codeSamples, type Samples } from '../../../src/console/playground/code/samples.js';
+import { textProtocols } from '../../../src/conversation/request.js';
 import { startGateway } from '../../support/gateway.js';
-import { settingsWith, shownThinking, textProtocols } from './asked.js';
+import { settingsWith, shownThinking } from './asked.js';
 
 const run = promisify(execFile);
 /** `dist`, from which scripts find the installed packages. */

@@ -56,13 +56,23 @@ ${content}
 `;
   }
   const stream = choice.kind === 'chat' && choice.settings.stream;
-  return `${curl(baseUrl, request, { credential: credentialOf(choice), stream })}\n`;
+  return `${curl(baseUrl, request, { credential: credentials[choice.protocol], stream })}\n`;
 }
 
-function credentialOf({ protocol }: Choice): Credential {
-  if (protocol === 'messages') return 'x-api-key';
-  return protocol === 'generateContent' ? 'x-goog-api-key' : 'bearer';
-}
+/** Where the vendors' clients put the key. */
+const credentials: Readonly<Record<Choice['protocol'], Credential>> = {
+  chat: 'bearer',
+  responses: 'bearer',
+  messages: 'x-api-key',
+  generateContent: 'x-goog-api-key',
+  images: 'bearer',
+  imagesInput: 'bearer',
+  speech: 'bearer',
+  compat: 'bearer',
+  generic: 'bearer',
+  vendork: 'bearer',
+  vendorj: 'bearer',
+};
 
 function speechFile(format: string): string {
   return `speech.${format}`;
