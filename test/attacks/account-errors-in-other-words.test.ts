@@ -1,4 +1,5 @@
 import { type Test, test } from 'tap';
+import { textProtocols } from '../../src/conversation/request.js';
 import { startGateway } from '../support/gateway.js';
 import { clientFormats } from '../support/media/client-formats.js';
 import { ask, mediaConfig } from '../support/media/gateway.js';
@@ -16,7 +17,6 @@ import { callFace, leak, organisation, quotedKey, textFaces } from './account-an
 
 const message = `Incorrect API key provided: ${quotedKey} of ${organisation}`;
 const ours = /does not accept the gateway's account/;
-const protocols = ['chat', 'responses', 'messages', 'generateContent'];
 
 /** What upstreams say of our account in place of an answer or an event, and none of them as the protocol has it. */
 const bodies: readonly (readonly [string, string])[] = [
@@ -62,7 +62,7 @@ async function stage(t: Test, kind: string, config = {}) {
     upstream: { kind },
     config: {
       store: { kind: 'embedded', path: temporaryFolder(t) },
-      models: { m: { protocols, targets: [{ upstream: 'u0', model: 'm' }] } },
+      models: { m: { protocols: textProtocols, targets: [{ upstream: 'u0', model: 'm' }] } },
       ...config,
     },
   });

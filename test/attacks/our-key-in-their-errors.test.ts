@@ -1,4 +1,5 @@
 import { type Test, test } from 'tap';
+import { textProtocols } from '../../src/conversation/request.js';
 import { startGateway } from '../support/gateway.js';
 import { clientFormats } from '../support/media/client-formats.js';
 import { mediaConfig } from '../support/media/gateway.js';
@@ -14,7 +15,6 @@ import {
 } from '../support/upstream.js';
 import { type CallFace, callFace, leak, ownKey, textFaces } from './account-answers.js';
 
-const protocols = ['chat', 'responses', 'messages', 'generateContent'];
 const slashed = 'sk/own+Zq8WvN3/mLr5==';
 const unicode = [...ownKey].map((each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
 
@@ -53,7 +53,7 @@ async function stage(t: Test, kind: string) {
     upstream: { kind, apiKeys: keys },
     config: {
       store: { kind: 'embedded', path: temporaryFolder(t) },
-      models: { m: { protocols, targets: [{ upstream: 'u0', model: 'm' }] } },
+      models: { m: { protocols: textProtocols, targets: [{ upstream: 'u0', model: 'm' }] } },
     },
   });
   return { gateway, say: (text: string) => (answer = text) };

@@ -1,3 +1,4 @@
+import { textProtocols } from '../../src/conversation/request.js';
 import { type GatewayProcesses, startGateway, untilKilled } from '../support/gateway.js';
 import { loadKeyHash } from '../support/load/request.js';
 import { type LoadUpstream, startLoadUpstream } from '../support/load/upstream.js';
@@ -23,7 +24,7 @@ const standing = new Set<Stage>();
 /** A config in which the load upstream, which speaks chat, serves these models in every text protocol. */
 export function stageConfig(upstreamUrl: string, models: readonly string[] = ['m']) {
   const model = {
-    protocols: ['chat', 'responses', 'messages', 'generateContent'],
+    protocols: textProtocols,
     targets: [{ upstream: 'load', model: 'm' }],
   };
   return {

@@ -78,8 +78,6 @@ const texts: Readonly<Record<string, (model: string) => DoorRequest>> = {
     post(`/v1beta/models/${model}:streamGenerateContent?alt=sse`, contents, [['x-goog-api-key', testKey]]),
 };
 
-const textUpstreams = ['chat', 'responses', 'messages', 'generateContent'] as const;
-
 function upgrade(path: string, query: string): DoorRequest {
   return {
     method: 'GET',
@@ -100,7 +98,7 @@ const clip = { prompt: 'a fox' };
 
 /** Every way in which a client's request becomes one to an upstream. */
 export const doors: readonly Door[] = [
-  ...textUpstreams.flatMap((kind) =>
+  ...textProtocols.flatMap((kind) =>
     Object.entries(texts).map(([name, request]) => ({
       name: `${name} -> ${kind}`,
       request: request(`by-${kind}`),

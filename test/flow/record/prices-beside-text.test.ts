@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { textProtocols } from '../../../src/conversation/request.js';
 import {
   askChat,
   askGoogle,
@@ -400,9 +401,8 @@ function bytesOf(answer: Case['answer']): string {
 test('each member of a usage that is billed is charged at its price, streamed or not, translated or not', async (t) => {
   const upstream = await startRawUpstream(t, '');
   const root = upstream.url.replace(/\/v1$/, '');
-  const texts = ['chat', 'responses', 'messages', 'generateContent'];
   const model = (upstreamName: string, more: readonly string[], target: object = {}) => ({
-    protocols: [...texts, ...more],
+    protocols: [...textProtocols, ...more],
     targets: [{ upstream: upstreamName, ...target }],
     price,
   });
