@@ -87,7 +87,7 @@ async function makeTasks(url: string): Promise<void> {
       ttlMs: 86_400_000,
     });
     await book.open(task, thisProcess(id, 60_000), null);
-    await book.settle(submitted(task, { id: 'theirs', update: null }, Date.now()));
+    await book.recordSubmission(submitted(task, { id: 'theirs', update: null }, Date.now()));
   }
   await own.close();
 }

@@ -16,7 +16,7 @@ import type { OpenCall, OpenRecord } from '../usage/open-calls.js';
 import type { Writable } from '../wire/head.js';
 import { type JsonObject, parseObject, requireCheapBody } from '../wire/json.js';
 import type { SteeringMember } from '../wire/steering-members.js';
-import type { LimitedCall } from './limits/limited-call.js';
+import type { CallLimits } from './limits/call-limits.js';
 import type { BegunResponse, GivenUpTokens } from './record/consumption.js';
 import type { SocketCall } from './responses-socket/upstream-session.js';
 import type { Running } from './running.js';
@@ -113,7 +113,7 @@ export class Call implements Guarded, OpenCall<Call> {
   /** Attempts that another attempt has replaced; null for none. */
   otherAttempts: Map<object, OtherAttempt> | null = null;
   /** Null if no limits apply to the call. */
-  limited: LimitedCall | null = null;
+  limits: CallLimits | null = null;
   /**
    * Slot of a call that opens a session or downloads a file. It is returned when the call is accounted for, at the latest.
    */

@@ -108,7 +108,7 @@ export class BodyStream implements ChunkReceiver {
       this.#held = 0;
       this.#receiver?.holdWaiting(0);
     }
-    this.#settle();
+    this.#update();
   }
 
   /** @returns whether the socket may be read a little now, to learn whether its client is still connected */
@@ -162,7 +162,7 @@ export class BodyStream implements ChunkReceiver {
       if (!this.#paused) this.#deliver(chunk);
       else this.#keep(receiver, chunk);
     }
-    this.#settle();
+    this.#update();
   }
 
   onShredded(): void {
@@ -197,7 +197,7 @@ export class BodyStream implements ChunkReceiver {
   }
 
   /** Reports the end to the receiver, or pauses or resumes the socket as the receiver requires. */
-  #settle(): void {
+  #update(): void {
     const receiver = this.#receiver;
     if (receiver === null) return;
     if (this.#complete && !this.#paused) {

@@ -169,7 +169,7 @@ export class Server {
     return new Promise((resolve) => {
       let quiet: NodeJS.Timeout | undefined;
       let last: NodeJS.Immediate | undefined;
-      const settle = () => {
+      const resolveWhenQuiet = () => {
         clearTimeout(quiet);
         clearImmediate(last);
         quiet = setTimeout(() => {
@@ -181,9 +181,9 @@ export class Server {
       };
       setTimeout(() => {
         host.draining = true;
-        host.onIdle = settle;
+        host.onIdle = resolveWhenQuiet;
         this.#options.onDraining?.();
-        if (host.open === 0) settle();
+        if (host.open === 0) resolveWhenQuiet();
       }, delayMs);
     });
   }

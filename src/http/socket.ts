@@ -125,7 +125,7 @@ export class ClientSocket implements Guarded {
     if (this.#socket === null || this.#askedAt !== 0 || now - this.#heardAt < ms) return;
     this.#askedAt = now;
     this.#socket.ping();
-    this.#settle();
+    this.#checkUnread();
   }
 
   /**
@@ -178,11 +178,11 @@ export class ClientSocket implements Guarded {
     if (!isTaken)
       for (const { data } of waiting) this.#underWay = Math.max(this.#underWay, Buffer.byteLength(data));
     waiting.length = 0;
-    if (!isTaken) this.#settle();
+    if (!isTaken) this.#checkUnread();
   }
 
   /** Checks what waits for the client, after a write. */
-  #settle(): void {
+  #checkUnread(): void {
     const socket = this.#socket;
     if (socket === null) return;
     const unread = socket.getBufferedAmount();
@@ -252,7 +252,7 @@ export class ClientSocket implements Guarded {
   pinged(): void {
     this.#answered();
     if (++this.#pings > mostPings) this.refuse('Too many pings.');
-    else this.#settle();
+    else this.#checkUnread();
   }
 
   ponged(): void {

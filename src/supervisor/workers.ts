@@ -532,15 +532,15 @@ export function createConditions() {
     until(condition: () => boolean, ms: number): Promise<boolean> {
       if (condition()) return Promise.resolve(true);
       return new Promise((resolve) => {
-        const settle = (): void => {
+        const done = (): void => {
           clearTimeout(timer);
           looks.delete(look);
           resolve(condition());
         };
         const look = (): void => {
-          if (condition()) settle();
+          if (condition()) done();
         };
-        const timer = setTimeout(settle, ms);
+        const timer = setTimeout(done, ms);
         looks.add(look);
       });
     },

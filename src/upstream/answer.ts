@@ -312,7 +312,7 @@ function readFields(
       head.lines = buffer.toString('latin1', from, at);
       head.initials = initials;
       head.end = at + 2;
-      return settle(head, toHead);
+      return decideFraming(head, toHead);
     }
     const nameStart = at;
     while ((tokenBytes[buffer[at] as number] as number) > 0) at++;
@@ -448,7 +448,7 @@ function heedLength(head: ParsedHead, length: number): string | null {
 }
 
 /** Determines how the body ends (RFC 9112 section 6.3). */
-function settle(head: ParsedHead, toHead: boolean): ParsedHead | string {
+function decideFraming(head: ParsedHead, toHead: boolean): ParsedHead | string {
   if (head.chunked && head.contentLength !== -1) return 'transfer-encoding together with content-length';
   if (head.minor === 0) head.reusable = false;
   if (toHead || isBodyless(head.status)) {

@@ -31,8 +31,8 @@ export function createReading(): Reading {
   return { sharedBuffer: Buffer.allocUnsafeSlow(readBufferBytes), ownBytes: secureReadBufferBytes };
 }
 
-function settle(connection: Connection): void {
-  connection.settle();
+function releaseOrDestroy(connection: Connection): void {
+  connection.releaseOrDestroy();
 }
 
 /** State that all connections of a client share. */
@@ -369,8 +369,8 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
       this.#reusable && !this.#peerEnded && (this.#body?.isHandedOver ?? true) && this.#held.length === 0;
     this.#closeBody();
     if (!fit) this.destroy();
-    else if (this.secure && this.socket.writableLength > 0) setImmediate(settle, this);
-    else this.settle();
+    else if (this.secure && this.socket.writableLength > 0) setImmediate(releaseOrDestroy, this);
+    else this.releaseOrDestroy();
     exchange.finish();
   }
 
@@ -379,7 +379,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
    * before it has the whole request may continue to read the rest, or discard it. A TLS socket counts bytes that were
    * sent in the current turn of the event loop as unwritten, and corrects that before the turn's immediates run.
    */
-  settle(): void {
+  releaseOrDestroy(): void {
     if (this.#closed) return;
     if (this.socket.writableLength === 0) this.#pool.release(this, this.#keepAliveSeconds);
     else this.destroy();

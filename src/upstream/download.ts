@@ -238,7 +238,7 @@ class Transfer implements Guarded {
     const onEnd = (): void => {
       // Twice the size: the blocks stay in memory until they have been concatenated.
       if (!response.complete || this.#over || !this.#hold(2 * this.#size)) return;
-      this.#settle({ bytes: Buffer.concat(blocks.pieces(), this.#size), mediaType: mediaTypeOf(response) });
+      this.#finish({ bytes: Buffer.concat(blocks.pieces(), this.#size), mediaType: mediaTypeOf(response) });
     };
     response.on('data', this.#guard(onData));
     response.on(
@@ -256,7 +256,7 @@ class Transfer implements Guarded {
       return true;
     } catch (fault) {
       if (!(fault instanceof GatewayError)) throw fault;
-      this.#settle(fault);
+      this.#finish(fault);
       return false;
     }
   }
@@ -274,14 +274,14 @@ class Transfer implements Guarded {
   #fail(error: unknown): void {
     const what =
       this.#first === null ? 'The file' : `The file at ${this.#first.host || this.#first.protocol}`;
-    this.#settle(
+    this.#finish(
       new GatewayError('invalid_value', `${what} cannot be fetched: ${refusalReason(error)}.`, {
         cause: error,
       }),
     );
   }
 
-  #settle(result: Downloaded | GatewayError): void {
+  #finish(result: Downloaded | GatewayError): void {
     if (this.#over) return;
     this.end();
     this.#done(result);

@@ -28,7 +28,7 @@ const linesOfPage = 50;
 const maxRecords = 10_000;
 /** A process that has claimed an ended process's calls appends their lines within this time, or has ended itself. */
 const claimMs = 60_000;
-const defaultSettleMs = 1000;
+const defaultLastWritesMs = 1000;
 /** Most that the clocks of processes may differ. */
 const maxSkewMs = 60_000;
 
@@ -39,7 +39,7 @@ interface InterruptedOptions {
   /** For null of `hasEnded`: a process counts as ended if it has renewed no record for this many milliseconds. */
   readonly silentMs: number;
   /** How long after a process's end its last writes may still reach a database; default one second. */
-  readonly settleMs?: number;
+  readonly lastWritesMs?: number;
   retention(): UsageRetention;
   /** Counts calls in the metrics; see `UsageWriterOptions`. */
   readonly record: Recorder['recordSums'];
@@ -118,10 +118,10 @@ export class InterruptedSearch {
    * @throws {GatewayError} the store's error
    */
   async round(): Promise<readonly InterruptedCalls[]> {
-    const { store, settleMs = defaultSettleMs } = this.#options;
+    const { store, lastWritesMs = defaultLastWritesMs } = this.#options;
     const found: InterruptedCalls[] = [];
     const ended = await this.#ended();
-    if (ended.size > 0) await pause(settleMs);
+    if (ended.size > 0) await pause(lastWritesMs);
     for (const [series, records] of ended) {
       const [first] = records;
       if (first === undefined || !(await store.claim(`${openCallsCollection} ${series}`, claimMs))) continue;

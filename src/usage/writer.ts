@@ -75,7 +75,7 @@ interface SealedBatch {
   readonly calls: readonly CallRows[];
   readonly sums: ReturnType<SumCollector['sums']>;
   /** Called when it was stored or dropped. */
-  readonly onSettled: (() => void)[];
+  readonly onDone: (() => void)[];
 }
 
 /** Writes the usage of a worker to the ledger, in batches, after the calls have ended. */
@@ -169,7 +169,7 @@ export class UsageWriter {
     this.#seal();
     const last = this.#sealed.at(-1) ?? this.#current;
     if (last === null) return Promise.resolve();
-    const done = new Promise<void>((resolve) => last.onSettled.push(resolve));
+    const done = new Promise<void>((resolve) => last.onDone.push(resolve));
     this.#start();
     this.#pauses.end();
     return done;
@@ -217,7 +217,7 @@ export class UsageWriter {
         ledgerBatchOf(batch, this.#writer, number, this.#options.retention()),
       );
       this.#current = null;
-      this.#settle(batch, isTaken ? 0 : batch.records);
+      this.#finish(batch, isTaken ? 0 : batch.records);
     }
     this.#isRunning = false;
   }
@@ -254,9 +254,9 @@ export class UsageWriter {
     this.#open = new OpenBatch(this.#table, this.#options.record, this.#form);
   }
 
-  #settle({ onSettled }: SealedBatch, dropped: number): void {
+  #finish({ onDone }: SealedBatch, dropped: number): void {
     if (dropped > 0) this.#options.onDropped(dropped);
-    for (const tell of onSettled) tell();
+    for (const tell of onDone) tell();
   }
 
   #dropOldest(): void {
@@ -264,7 +264,7 @@ export class UsageWriter {
     if (oldest === undefined) return;
     this.#count -= oldest.records;
     this.#bytes -= oldest.bytes;
-    this.#settle(oldest, oldest.records);
+    this.#finish(oldest, oldest.records);
   }
 
   #end(): void {
@@ -461,7 +461,7 @@ export class OpenBatch {
       lines: this.#lines,
       calls: this.#calls,
       sums,
-      onSettled: [],
+      onDone: [],
     };
   }
 

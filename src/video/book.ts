@@ -117,7 +117,7 @@ export class TaskBook {
   }
 
   /** Records how a submission ended: the upstream has answered, or never will. Durable when it resolves. */
-  async settle(task: VideoTask): Promise<void> {
+  async recordSubmission(task: VideoTask): Promise<void> {
     const isWatched = task.upstream.id !== null && task.state !== 'failed';
     await Promise.all([
       this.#recordAnswer(task),
@@ -126,9 +126,9 @@ export class TaskBook {
     await this.forget(task.id);
   }
 
-  /** Defers `settle` until `catchUp` finds the store available. */
-  settleLater(task: VideoTask): void {
-    this.#defer(task.id, () => this.settle(task));
+  /** Defers `recordSubmission` until `catchUp` finds the store available. */
+  recordSubmissionLater(task: VideoTask): void {
+    this.#defer(task.id, () => this.recordSubmission(task));
   }
 
   /**

@@ -41,7 +41,7 @@ export async function endInterrupted(book: TaskBook): Promise<readonly Interrupt
           });
     // If the task's end was recorded but the submission's was not, the task may not be watched yet.
     if (task === null || task.upstream.id === null) await book.forget(submission.taskId);
-    else await book.settle(task);
+    else await book.recordSubmission(task);
     if (ended && task !== null) found.push({ submission, task });
   }
   return found;

@@ -34,7 +34,7 @@ const modules = [
   'flow/answer/held',
   'flow/upstream/forward',
   'flow/upstream/attend',
-  'flow/limits/limited-call',
+  'flow/limits/call-limits',
   'flow/realtime/open',
   'flow/realtime/bridge',
   'flow/sockets/sessions',

@@ -60,7 +60,7 @@ for (const [kind, open] of Object.entries(openStores)) {
   storeTest('a task is gone when its time is over, and swept', async (t, store) => {
     const book = new TaskBook(store);
     await book.open(task('short'), thisProcess('short', longMs), null);
-    await book.settle(submitted(task('short'), { id: 'up', update: null }, Date.now()));
+    await book.recordSubmission(submitted(task('short'), { id: 'up', update: null }, Date.now()));
     await book.open(task('long'), thisProcess('long', longMs), null);
     t.equal((await book.find('short'))?.task.upstream.id, 'up');
     await expire(book, 'short');
@@ -152,8 +152,8 @@ for (const [kind, open] of Object.entries(openStores)) {
     await book.open(task('a'), thisProcess('a', longMs), request);
     const made = submitted(task('a'), { id: 'up', update: null }, Date.now());
     failing.fail(0, Number.POSITIVE_INFINITY, false);
-    await unavailable(t, book.settle(made));
-    book.settleLater(made);
+    await unavailable(t, book.recordSubmission(made));
+    book.recordSubmissionLater(made);
     await book.catchUp();
     failing.fail(0, 0, false);
     t.equal((await book.find('a'))?.task.state, 'submitting');
@@ -241,7 +241,7 @@ for (const [kind, open] of Object.entries(openStores)) {
     let hasFailed = false;
     for (let step = 0, isSettled = false; !isSettled; step++) {
       failing.fail(failing.calls() + step, failing.calls() + step + 1, true);
-      isSettled = await book.settle(made).then(
+      isSettled = await book.recordSubmission(made).then(
         () => true,
         () => false,
       );

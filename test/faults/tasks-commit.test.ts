@@ -8,7 +8,7 @@ import { jsonAnswer, postsTo, type RawUpstream, startRawUpstream } from '../supp
 const skip = skipWithoutPostgres();
 const answer = jsonAnswer(200, '{"id":"up-77","status":"queued"}');
 /** How long the gateway tries to record what an upstream has made. */
-const settleMs = 5000;
+const lastWritesMs = 5000;
 
 interface Submitted {
   readonly postgres: PostgresServer;
@@ -70,7 +70,7 @@ test('a task that cannot be recorded is told in the log, and recorded later', { 
   const tookMs = performance.now() - begunAt;
   t.match([status, body], [503, { error: { code: 'store_unavailable' } }]);
   t.equal(headers.get('x-should-retry'), 'false', 'it may be made twice');
-  t.ok(tookMs > settleMs, `it tried for ${tookMs} ms`);
+  t.ok(tookMs > lastWritesMs, `it tried for ${tookMs} ms`);
   const told = await gateway.untilLogged(({ err }) => JSON.stringify(err)?.includes('up-77') ?? false);
   t.match(told, {
     level: 'error',

@@ -258,7 +258,7 @@ test('interrupted calls are found by their requests, and have a row if they have
     store,
     hasEnded: () => true,
     silentMs: 1,
-    settleMs: 0,
+    lastWritesMs: 0,
     retention: () => ({ lineMs: 40 * dayMs, sumMs: 40 * dayMs }),
     record: uncounted,
   });

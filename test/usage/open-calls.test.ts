@@ -125,7 +125,7 @@ function searchOf(store: WholeStore, hasEnded: (writer: ProcessMark) => boolean 
     store,
     hasEnded,
     silentMs: 60_000,
-    settleMs: 0,
+    lastWritesMs: 0,
     retention: () => ({ lineMs: 30 * dayMs, sumMs: 30 * dayMs }),
     record: uncounted,
   });

@@ -38,7 +38,7 @@ export function detachOrCancel(answer: AnswerEnds): boolean {
     new DetachedAnswer(answer, attempt).begin(phase);
     return true;
   }
-  if (phase.name !== 'over' && phase.name !== 'sent') awaited?.cancel();
+  if (phase.name !== 'ended' && phase.name !== 'sent') awaited?.cancel();
   return false;
 }
 
@@ -96,7 +96,7 @@ class DetachedAnswer implements UpstreamHandler, Detached {
     const call = this.#call;
     call.leftAt = performance.now();
     this.#services.detached.add(this);
-    call.limited?.freeSlots();
+    call.limits?.freeSlots();
     releaseBody(this.#services, call, this.#attempt, this.#transform);
     this.#events = phase.name === 'events' ? phase : heldBackOf(this.#attempt);
     this.#head = 'head' in phase ? phase.head : (this.#events?.head ?? null);

@@ -16,10 +16,10 @@ import { noteUsage } from '../record/consumption.js';
 import { endFailedStream, outcomeOf, refuseStream } from '../refuse.js';
 import type { Services } from '../services.js';
 import type { Hedge } from '../upstream/hedge.js';
-import { over, type Phase, waiting } from './phase.js';
+import { ended, type Phase, waiting } from './phase.js';
 
 /**
- * The ends of an answer that `Relay` passes on, and the state that both share. Each of these ends the call (`settle`), except
+ * The ends of an answer that `Relay` passes on, and the state that both share. Each of these ends the call (`finish`), except
  * `giveUp` before any part of the answer was sent:
  *
  * it is complete                                    `endGood`; for a stream at its protocol's end `endComplete`
@@ -75,9 +75,9 @@ export abstract class AnswerEnds extends Swept {
    * Ends the call.
    * @param isBroken its answer is incomplete, and not because the client has disconnected. An error answer never has usage
    */
-  settle(outcome: CallOutcome, isBroken = outcome === 'upstream_error'): void {
+  finish(outcome: CallOutcome, isBroken = outcome === 'upstream_error'): void {
     const { services, call, awaited, transform } = this;
-    this.phase = over;
+    this.phase = ended;
     this.stopTimers();
     releaseBody(services, call, awaited, transform);
     if (awaited?.sentAt) noteUsage(call, transform, this.head, outcome, isBroken);
@@ -88,14 +88,14 @@ export abstract class AnswerEnds extends Swept {
   }
 
   /** Ends a call whose whole answer was sent. */
-  settleWhole({ status }: ResponseHead): void {
-    this.settle(status >= 400 ? 'upstream_error' : 'complete');
+  finishWhole({ status }: ResponseHead): void {
+    this.finish(status >= 400 ? 'upstream_error' : 'complete');
   }
 
   /** Gives up a useless answer. Another target may be tried if nothing of the answer was relayed. */
   giveUp(error: GatewayError, failure: UpstreamFailure | null = null, reason = givenUpBy(error)): void {
     const { phase } = this;
-    this.phase = over;
+    this.phase = ended;
     if (isVendorAccountError(error)) this.attempt?.accountRefused(error);
     if (this.handedOn === 'answer') this.endBroken(error, reason, phase);
     else {
@@ -147,7 +147,7 @@ export abstract class AnswerEnds extends Swept {
       this.call.error = error;
       this.call.exchange.abort();
     } else this.writeLastWords(phase, error);
-    this.settle(outcomeOf(error), true);
+    this.finish(outcomeOf(error), true);
   }
 
   /**
@@ -168,7 +168,7 @@ export abstract class AnswerEnds extends Swept {
     this.#cancel(givenUpBy(error), error);
     this.call.error = error;
     endFailedStream(this.call);
-    this.settle('upstream_error');
+    this.finish('upstream_error');
   }
 
   /** Ends a stream that has reached its protocol's own end, whether or not the upstream's connection has ended. */
@@ -184,10 +184,10 @@ export abstract class AnswerEnds extends Swept {
   /** Ends a good stream. Its last events (`waitingEnd`) are sent when what they promise is stored. */
   endGood({ waitingEnd }: AnswerTransform): void {
     if (waitingEnd !== null)
-      this.whenKept(waitingEnd, (result) => this.settle(sendStreamEnd(this.call, result, waitingEnd)));
+      this.whenKept(waitingEnd, (result) => this.finish(sendStreamEnd(this.call, result, waitingEnd)));
     else {
       this.call.exchange.end();
-      this.settle('complete');
+      this.finish('complete');
     }
   }
 

@@ -40,7 +40,7 @@ export function passedLines(call: Call, head: ResponseHead, isError = head.statu
   const named = call.target?.upstream.returnHeaders ?? null;
   if (!head.mayHave(named === null ? returnedInitials : returnedInitials | named.initials)) return '';
   const { fields } = head;
-  const isLimited = call.limited !== null;
+  const isLimited = call.limits !== null;
   let lines = '';
   for (let i = 0; i < fields.length; i += 2) {
     const value = fields[i + 1] as string;
@@ -73,7 +73,7 @@ export function ownLines(call: Call): string {
 }
 
 function rateLines(call: Call): string {
-  return call.limited === null ? '' : call.limited.lines(call);
+  return call.limits === null ? '' : call.limits.lines(call);
 }
 
 /** Returns the line with the request id under the name that the error format's SDKs read beside `x-request-id`. */

@@ -13,13 +13,13 @@ import { EventRuns, parseEvent } from '../../wire/sse.js';
  * undecided   its first bytes show its kind            `events`, `whole` or `opening` (`decide`)
  * opening     its first bytes are known to be harmless `bytes`
  * whole       it is too large to be gathered           `bytes`, if it may be sent in pieces
- *             it has arrived and is sent               `keeping`, `sent` or `over`
- * events      its protocol's end, or the upstream's    `keeping` or `over`
- * bytes       it has ended                             `over`
- * keeping     what its end promises is stored          `over`; from `whole` through `sent`
- * sent        the client has read all of it            `over`
- * any         given up, broken off, client disconnects `over`
- * over        another attempt is made (`reset`)        `waiting`
+ *             it has arrived and is sent               `keeping`, `sent` or `ended`
+ * events      its protocol's end, or the upstream's    `keeping` or `ended`
+ * bytes       it has ended                             `ended`
+ * keeping     what its end promises is stored          `ended`; from `whole` through `sent`
+ * sent        the client has read all of it            `ended`
+ * any         given up, broken off, client disconnects `ended`
+ * ended       another attempt is made (`reset`)        `waiting`
  */
 
 /** An answer whose head has arrived. */
@@ -96,10 +96,10 @@ export type Phase =
   | Events
   | Keeping
   | { readonly name: 'sent'; readonly head: ResponseHead }
-  | { readonly name: 'over' };
+  | { readonly name: 'ended' };
 
 export const waiting: Phase = { name: 'waiting' };
-export const over: Phase = { name: 'over' };
+export const ended: Phase = { name: 'ended' };
 
 /** Whether keep-alives may be sent. They are allowed only between the events of a stream. */
 export function mayKeepAlive(phase: Phase, transform: AnswerTransform | null): boolean {

@@ -33,8 +33,8 @@ import {
   type Answering,
   type Bytes,
   type Events,
+  ended,
   mayKeepAlive,
-  over,
   type Phase,
   type Undecided,
   type Whole,
@@ -174,34 +174,34 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     else if (phase.name === 'whole') this.#endWhole(phase);
     else if (phase.name === 'bytes') {
       this.call.exchange.end();
-      this.settleWhole(phase.head);
+      this.finishWhole(phase.head);
     }
   }
 
   onFailure(failure: UpstreamFailure): void {
     const phase = this.phase;
-    if (phase.name === 'over' || phase.name === 'keeping') return;
+    if (phase.name === 'ended' || phase.name === 'keeping') return;
     const error = failureError(failure);
     // `#noteHead` sets this as well, but possibly no head has arrived.
     this.call.sentAt = this.awaited?.sentAt ?? 0;
     if (this.handedOn === 'answer') this.endFailedUpstream(error);
     else {
-      this.phase = over;
+      this.phase = ended;
       this.owner.onAttemptFailed(error, failure, null);
     }
   }
 
   onClientGone(): void {
     if (detachOrCancel(this)) {
-      this.phase = over;
+      this.phase = ended;
       this.stopTimers();
-    } else this.settle('client_gone');
+    } else this.finish('client_gone');
   }
 
   onDrained(): void {
     const phase = this.phase;
     if (phase.name === 'sent') {
-      this.settleWhole(phase.head);
+      this.finishWhole(phase.head);
       return;
     }
     this.flowing = true;
@@ -238,7 +238,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
   onOurFault(error: GatewayError): void {
     const { awaited } = this;
     const phase = this.phase;
-    this.phase = over;
+    this.phase = ended;
     this.stopTimers();
     try {
       if (!this.call.exchange.isAnswered) refuse(this.services, this.call, error);
@@ -248,7 +248,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     } finally {
       // After the client's side has ended. The target is not at fault, so its attempt is cancelled without a failure.
       awaited?.cancel();
-      this.settle(outcomeOf(error), true);
+      this.finish(outcomeOf(error), true);
     }
   }
 
@@ -258,7 +258,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
       this.endBroken(error);
       return;
     }
-    this.phase = over;
+    this.phase = ended;
     this.stopTimers();
     refuse(this.services, this.call, error, head);
   }
@@ -314,7 +314,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
   }
 
   #tellError(head: ResponseHead, error: GatewayError): void {
-    this.phase = over;
+    this.phase = ended;
     // The attempt has already read the body of an error answer below this size.
     if (head.status >= 500 && isVendorAccountError(error)) this.attempt?.accountRefused(error);
     this.awaited?.cancel();
@@ -397,7 +397,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
 
   #respond(head: ResponseHead, answer: Buffer | string): void {
     const call = this.call;
-    if (call.exchange.respond(head.status, answerLines(call, head), answer)) this.settleWhole(head);
+    if (call.exchange.respond(head.status, answerLines(call, head), answer)) this.finishWhole(head);
     else {
       // Only what the client has not read counts: the upstream's bytes have become the answer.
       countAnswerMemory(this.services, call, call.exchange.bytesOut);

@@ -62,7 +62,7 @@ export function beginInBackground(call: Call, apiKey: string | null, watch: Answ
 
 /** Defers the settlement of a call until its end is known. @param record the record as of now */
 export function settleLater(services: Services, call: Call, record: CallRecord): void {
-  const { begun, target, model, limited } = call;
+  const { begun, target, model, limits } = call;
   if (begun?.id == null || target === null) return;
   const { expected } = begun;
   const streamed = call.usage?.output ?? 0;
@@ -74,7 +74,7 @@ export function settleLater(services: Services, call: Call, record: CallRecord):
     upstreamModel: target.model,
     credential: begun.credential,
     at: Date.now(),
-    reserved: limited?.reserved() ?? [],
+    reserved: limits?.reserved() ?? [],
     factor,
     streamed,
     record: {

@@ -12,8 +12,8 @@ import { account } from '../record/account.js';
 import { factorOf } from '../record/consumption.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
+import { budgetsOf, CallLimits, type PeriodBudget } from './call-limits.js';
 import { type Expected, expectedOf, expectedTokens, limitsOutput, presumeSeconds } from './expected-usage.js';
-import { budgetsOf, LimitedCall, type PeriodBudget } from './limited-call.js';
 
 /*
  * Checks calls against their limits. This file computes what a call needs, and the `LeaseHolder` of the worker decides
@@ -86,12 +86,12 @@ export function admit(
   const { key } = call;
   if (key.limits === null && key.groupLimits.length === 0) return true;
   const { demands, rateLines } = poolsOfKey(key)[needed];
-  const limited = new LimitedCall(services.limits, rateLines);
-  call.limited = limited;
+  const limits = new CallLimits(services.limits, rateLines);
+  call.limits = limits;
   if (demands.length === 0) return true;
-  limited.beforeModel = services.limits.take(demands, services.hostClock.at(call.authenticatedAt));
+  limits.beforeModel = services.limits.take(demands, services.hostClock.at(call.authenticatedAt));
   return (
-    limited.beforeModel !== null || admitOrWait(services, { limited, part: 'beforeModel', demands, waiter })
+    limits.beforeModel !== null || admitOrWait(services, { limits, part: 'beforeModel', demands, waiter })
   );
 }
 
@@ -100,7 +100,7 @@ type Part = 'beforeModel' | 'forModel';
 
 /** A call, or part of one, for which the worker holds too few units. */
 interface Short {
-  readonly limited: LimitedCall;
+  readonly limits: CallLimits;
   readonly part: Part;
   readonly demands: readonly Demand[];
   readonly waiter: AdmissionListener;
@@ -110,21 +110,21 @@ interface Short {
  * @returns whether the call is admitted immediately; if not, it waits and its waiter is notified
  * @throws {GatewayError} the refusal, if the call is denied immediately
  */
-function admitOrWait(services: Services, { limited, part, demands, waiter }: Short): boolean {
+function admitOrWait(services: Services, { limits, part, demands, waiter }: Short): boolean {
   const decision = services.limits.acquire(demands, (later) => {
-    if (limited.isOver) {
+    if (limits.isOver) {
       if (later.outcome === 'admitted') later.release();
       return;
     }
-    const refusal = applyDecision(limited, part, later);
+    const refusal = applyDecision(limits, part, later);
     if (refusal === null) waiter.onAdmitted();
     else waiter.onNotAdmitted(refusal);
   });
   if (decision.outcome === 'pending') {
-    limited[part] = decision;
+    limits[part] = decision;
     return false;
   }
-  const refusal = applyDecision(limited, part, decision);
+  const refusal = applyDecision(limits, part, decision);
   if (refusal !== null) throw refusal;
   return true;
 }
@@ -157,32 +157,32 @@ export function admitResolved(
   const { key, model } = call;
   if (call.route.endpoint?.metering.seconds != null) presumeSeconds(call);
   const price = hasBudget(key, model) ? priceToPay(call, call.running.snapshot.unpriced) : null;
-  if (call.limited === null && model.limits === null && price === null) {
+  if (call.limits === null && model.limits === null && price === null) {
     next(services, call);
     return;
   }
   const pools = poolsOfKey(key).forModel(model);
-  call.limited ??= new LimitedCall(services.limits, pools.rateLines);
-  const { limited } = call;
-  limited.rateLines = pools.rateLines;
+  call.limits ??= new CallLimits(services.limits, pools.rateLines);
+  const { limits } = call;
+  limits.rateLines = pools.rateLines;
   if (pools.demands.length === 0 && price === null) {
-    limited.isAdmitted = true;
+    limits.isAdmitted = true;
     next(services, call);
     return;
   }
   const demands =
     price === null
       ? demandsOf(pools, pools.tokenIndexes.length > 0 ? expectedTokens(call) : 0)
-      : demandsWithBudgets(call, limited, pools, { price, ...expect(call) });
-  limited.forModel = services.limits.take(demands, services.hostClock.at(call.validatedAt));
-  if (limited.forModel === null) {
+      : demandsWithBudgets(call, limits, pools, { price, ...expect(call) });
+  limits.forModel = services.limits.take(demands, services.hostClock.at(call.validatedAt));
+  if (limits.forModel === null) {
     const queued = new Queued(services, call, next);
-    if (!admitOrWait(services, { limited, part: 'forModel', demands, waiter: queued })) {
+    if (!admitOrWait(services, { limits, part: 'forModel', demands, waiter: queued })) {
       call.exchange.listener = queued;
       return;
     }
   }
-  limited.isAdmitted = true;
+  limits.isAdmitted = true;
   next(services, call);
 }
 
@@ -208,17 +208,17 @@ function priceToPay({ key, model }: ResolvedCall, unpriced: UnpricedRule): Price
 
 function demandsWithBudgets(
   call: ResolvedCall,
-  limited: LimitedCall,
+  limits: CallLimits,
   pools: CallPools,
   { price, usage, seconds }: Expected & { readonly price: Price },
 ): readonly Demand[] {
   const { key, model, units, made } = call;
   const consumption = { usage, seconds, calls: units, made };
   const cost = Math.max(1, costOf(price, consumption, factorOf(call)));
-  limited.budgets = budgetsOf(key, model, Date.now());
+  limits.budgets = budgetsOf(key, model, Date.now());
   // At most the limit of the budget: an exhausted budget admits no call, but an estimate above the limit must not
   // refuse the call for ever.
-  const ofBudgets = limited.budgets.map(({ pool }) => ({ pool, amount: Math.min(cost, pool.limit) }));
+  const ofBudgets = limits.budgets.map(({ pool }) => ({ pool, amount: Math.min(cost, pool.limit) }));
   // Tokens of a session are counted when it ends, those of an upload when it is answered.
   const tokens = call.body === null ? 0 : usage.input + usage.output;
   return [...demandsOf(pools, tokens), ...ofBudgets];
@@ -228,12 +228,12 @@ function demandsWithBudgets(
  * Gives a call the units that were decided for it, immediately or after a wait.
  * @returns why it is not admitted; null if it is
  */
-function applyDecision(limited: LimitedCall, part: Part, decision: Decision): GatewayError | null {
-  limited[part] = decision.outcome === 'admitted' ? decision : null;
+function applyDecision(limits: CallLimits, part: Part, decision: Decision): GatewayError | null {
+  limits[part] = decision.outcome === 'admitted' ? decision : null;
   if (decision.outcome === 'admitted') return null;
   if (decision.reason === 'unknown') return undecided;
   const { pool } = decision;
-  const budget = limited.budgets.find((each) => each.pool === pool);
+  const budget = limits.budgets.find((each) => each.pool === pool);
   return budget === undefined ? overLimit(decision) : overBudget(budget, decision);
 }
 
@@ -292,8 +292,8 @@ class Queued<Of extends Call> implements AdmissionListener, ExchangeListener {
   }
 
   onAdmitted(): void {
-    const { limited } = this.#call;
-    if (limited?.forModel != null) limited.isAdmitted = true;
+    const { limits } = this.#call;
+    if (limits?.forModel != null) limits.isAdmitted = true;
     try {
       this.#next(this.#services, this.#call);
     } catch (fault) {

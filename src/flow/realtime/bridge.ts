@@ -90,7 +90,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     this.#slot = slot;
     this.#waiting = slot.part();
     this.#unfinished = slot.part();
-    const { budgets, admission } = call.limited ?? { budgets: [], admission: null };
+    const { budgets, admission } = call.limits ?? { budgets: [], admission: null };
     const pools = budgets.map(({ pool }) => pool);
     this.#funds =
       pools.length === 0 || admission === null
@@ -197,7 +197,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     this.#leftAs = outcome;
     this.#call.leftAt = performance.now();
     this.#services.detached.add(this);
-    this.#call.limited?.freeSlots();
+    this.#call.limits?.freeSlots();
     this.#upstream.resume();
     if (this.#openUsage.mayMakeResponse) this.#upstream.send(cancelResponse, false);
     return true;

@@ -26,8 +26,8 @@ export function account(services: Services, call: Call, outcome: CallOutcome): v
   keepMemory(services, call, 0);
   noteUnnamed(call);
   try {
-    if (endsLater(call)) call.limited?.endLater();
-    else call.limited?.end(call);
+    if (endsLater(call)) call.limits?.endLater();
+    else call.limits?.end(call);
     call.slot?.give();
     // A buffer that was never given to an upstream has no other reader.
     if (call.target === null && call.body !== null) call.exchange.recycleBody();

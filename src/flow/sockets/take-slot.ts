@@ -26,7 +26,7 @@ export function takeSlot<Of extends AuthenticatedCall>(
   } catch (fault) {
     const isOfClientKey = fault instanceof GatewayError && fault.kind === 'rate_limit_exceeded';
     if (!isOfClientKey || !sessions.beginLate()) throw fault;
-    call.limited?.freeBudgets();
+    call.limits?.freeBudgets();
     call.exchange.listener = new LateRefusal(services, call, fault);
     return;
   }

@@ -86,7 +86,7 @@ export class UnseenMemory {
     const isSlow = ++this.#ticks % slowTicks === 0;
     if (this.#sessions.size > 0) this.#emptyTicks = 0;
     else if (++this.#emptyTicks > lingerTicks || !this.#memory.isPressed) {
-      if (isSlow) this.#settle();
+      if (isSlow) this.#rebase();
       return;
     }
     if (!this.#measure(isSlow)) return;
@@ -118,7 +118,7 @@ export class UnseenMemory {
   }
 
   /** Takes a new base, when uWS has neither open sockets nor buffers of closed ones. */
-  #settle(): void {
+  #rebase(): void {
     this.#base = this.#reading.native();
     this.#memory.unseenBytes = 0;
     this.#memory.isPressed = false;

@@ -190,7 +190,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
   onClientGone(): void {
     this.#fetch.cancel();
     this.#renewal.cancel();
-    this.#settle('client_gone');
+    this.#endCall('client_gone');
   }
 
   onDrained(): void {
@@ -321,7 +321,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
     if (exchange.method === 'HEAD') {
       this.#fetch.cancel();
       exchange.respondEmpty(status, all, length === -1 ? null : length);
-      this.#settle('complete');
+      this.#endCall('complete');
       return;
     }
     this.#mode = 'passing';
@@ -338,7 +338,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
   #break(error: GatewayError): void {
     this.#call.error = error;
     this.#call.exchange.abort();
-    this.#settle('upstream_error');
+    this.#endCall('upstream_error');
   }
 
   #finish(): void {
@@ -347,7 +347,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
       return;
     }
     this.#call.exchange.end();
-    this.#settle('complete');
+    this.#endCall('complete');
   }
 
   #refuse(error: GatewayError): void {
@@ -356,7 +356,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
     refuse(this.#services, this.#call, error);
   }
 
-  #settle(outcome: CallOutcome): void {
+  #endCall(outcome: CallOutcome): void {
     this.#mode = 'over';
     this.#fetch.release();
     account(this.#services, this.#call, outcome);

@@ -53,8 +53,8 @@ const bodyCopies = 3;
 /** A submission may take as long as any call, and then this long to record its end. */
 const marginMs = 60_000;
 /** How long, and at which interval, recording the end of a submission is retried while the store fails. */
-const settleMs = 5000;
-const settleRetryMs = 200;
+const recordMs = 5000;
+const recordRetryMs = 200;
 
 /** The target that a submission is sent to, and the request for it. */
 interface Choice {
@@ -259,11 +259,11 @@ class Submitting implements Asker, ExchangeListener {
   ask(): void {
     const choice = choiceAt(this.#plan, this.#request, this.#id);
     this.#call.target = choice.target;
-    this.#settleBy(this.#submit(choice));
+    this.#endAfter(this.#submit(choice));
   }
 
   onNoneLeft(fault: unknown): void {
-    this.#settleBy(this.#failed === null ? Promise.reject(fault) : this.#conclude(this.#failed));
+    this.#endAfter(this.#failed === null ? Promise.reject(fault) : this.#conclude(this.#failed));
   }
 
   onClientGone(): void {
@@ -275,7 +275,7 @@ class Submitting implements Asker, ExchangeListener {
   }
 
   /** @param step resolves to whether the call ends with it */
-  #settleBy(step: Promise<boolean>): void {
+  #endAfter(step: Promise<boolean>): void {
     step.then(
       (isOver) => {
         if (isOver) this.#end();
@@ -400,7 +400,7 @@ class Submitting implements Asker, ExchangeListener {
     if (head.status >= 300) {
       this.#attempt?.failed('unusable_answer', true);
       const isClear = provesUndone(head.status, answer.sentMs);
-      await (isClear ? this.#forgetTask(task) : this.#settleUnknown(task));
+      await (isClear ? this.#forgetTask(task) : this.#recordUnknown(task));
       this.#refuseWith(choice, answer, !isClear);
       return;
     }
@@ -419,12 +419,12 @@ class Submitting implements Asker, ExchangeListener {
       const isClear = fault instanceof GatewayError && isRefusal(fault, answer.sentMs);
       if (isClear) this.#attempt?.succeeded();
       else this.#attempt?.failed('unusable_answer', true);
-      await (isClear ? this.#forgetTask(task) : this.#settleUnknown(task));
+      await (isClear ? this.#forgetTask(task) : this.#recordUnknown(task));
       throw isClear || !(fault instanceof GatewayError) ? fault : unrepeatable(fault);
     }
     // First, so that a task in the book always has its call's ledger line, too, even if a process is killed.
     await this.#services.openCalls.keep(call);
-    await this.#settle(made);
+    await this.#recordSubmission(made);
     if (hasEnded(made)) onEnded(this.#services, made);
     const { format } = this.#request;
     answerJson(
@@ -459,12 +459,12 @@ class Submitting implements Asker, ExchangeListener {
   }
 
   async #onFailure(task: VideoTask, failure: UpstreamFailure): Promise<never> {
-    await (failure.bytesSent ? this.#settleUnknown(task) : this.#forgetTask(task));
+    await (failure.bytesSent ? this.#recordUnknown(task) : this.#forgetTask(task));
     throw failureError(failure, failure.bytesSent);
   }
 
-  #settleUnknown(task: VideoTask): Promise<void> {
-    return this.#settle(failedTask(task, unknownOutcome, Date.now()));
+  #recordUnknown(task: VideoTask): Promise<void> {
+    return this.#recordSubmission(failedTask(task, unknownOutcome, Date.now()));
   }
 
   /** No upstream has the task. */
@@ -473,14 +473,14 @@ class Submitting implements Asker, ExchangeListener {
   }
 
   /**
-   * Records how the submission ended. Retries for `settleMs`, since the upstream already has the task. After that, the
+   * Records how the submission ended. Retries for `recordMs`, since the upstream already has the task. After that, the
    * outcome is recorded once the store is back, and the client's error says that it is not recorded yet.
    */
-  async #settle(task: VideoTask): Promise<void> {
-    const until = performance.now() + settleMs;
+  async #recordSubmission(task: VideoTask): Promise<void> {
+    const until = performance.now() + recordMs;
     for (;;) {
       try {
-        await this.#services.book.settle(task);
+        await this.#services.book.recordSubmission(task);
         return;
       } catch (fault) {
         if (performance.now() >= until) {
@@ -488,10 +488,10 @@ class Submitting implements Asker, ExchangeListener {
           const outcome = id === null ? 'may have made a task' : `has made the task ${id}`;
           const words = `the upstream ${name} ${outcome}, which could not be recorded as ${task.id}`;
           this.#services.reportFault('promise', new Error(words, { cause: fault }), this.#call);
-          this.#services.book.settleLater(task);
+          this.#services.book.recordSubmissionLater(task);
           throw fault instanceof GatewayError ? notRecorded(fault) : fault;
         }
-        await sleep(settleRetryMs);
+        await sleep(recordRetryMs);
       }
     }
   }
@@ -499,7 +499,7 @@ class Submitting implements Asker, ExchangeListener {
 
 /** The charge of a call whose task an upstream has accepted. */
 function chargeOf(call: Call): TaskCharge {
-  const budgets = call.limited?.budgets ?? [];
+  const budgets = call.limits?.budgets ?? [];
   const { mediaSeconds: seconds, made } = call;
   const costOfSeconds = (price: Price | null, factor: number, ofMade = made): number =>
     price === null ? 0 : costOf(price, { usage: null, seconds, calls: 0, made: ofMade }, factor);

@@ -31,7 +31,7 @@ export class GroundingWriter {
   }
 
   addText(text: string): void {
-    this.#settle();
+    this.#decodeRawText();
     if (this.#text === null) return;
     this.#text = this.#text.length + text.length > longestText ? null : this.#text + text;
   }
@@ -44,7 +44,7 @@ export class GroundingWriter {
   }
 
   /** Decodes the text that was passed on raw. */
-  #settle(): void {
+  #decodeRawText(): void {
     if (this.#rawText !== '' && this.#text !== null) this.#text += plainText(this.#rawText);
     this.#rawText = '';
   }
@@ -90,7 +90,7 @@ export class GroundingWriter {
 
   #supports(): string {
     if (this.#citations.length === 0) return '';
-    this.#settle();
+    this.#decodeRawText();
     const text = this.#text;
     if (text === null) {
       this.#lost?.add('citations');

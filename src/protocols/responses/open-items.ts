@@ -69,7 +69,7 @@ export class OpenMessage {
     const opened = this.#openPart('text');
     const list = logprobList(logprobs);
     if (list !== '') this.#logprobs += this.#logprobs === '' ? list : `,${list}`;
-    this.#settle();
+    this.#decodeRawText();
     this.#text.add(text);
     return opened + this.#event('output_text.delta', `,"delta":${JSON.stringify(text)},"logprobs":[${list}]`);
   }
@@ -83,12 +83,12 @@ export class OpenMessage {
     if (this.#part !== 'text') return null;
     if (this.#rawText === '') this.#rawPlace = `${this.#place()},"delta":"`;
     this.#rawText += raw;
-    if (this.#rawText.length > mostRawText) this.#settle();
+    if (this.#rawText.length > mostRawText) this.#decodeRawText();
     return `${rawDelta}${this.#writer.number()}${this.#rawPlace}${raw}${rawDeltaEnd}`;
   }
 
   /** Decodes the text that was passed on raw. */
-  #settle(): void {
+  #decodeRawText(): void {
     if (this.#rawText !== '') this.#text.add(plainText(this.#rawText));
     this.#rawText = '';
   }
@@ -133,7 +133,7 @@ export class OpenMessage {
 
   #closePart(): string {
     if (this.#part === null) return '';
-    this.#settle();
+    this.#decodeRawText();
     const text = JSON.stringify(this.#text.toString());
     const done =
       this.#part === 'text'

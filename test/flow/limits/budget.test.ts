@@ -1,6 +1,6 @@
 import { type Test, test } from 'tap';
 import type { Budget } from '../../../src/config/types.js';
-import { budgetOf } from '../../../src/flow/limits/limited-call.js';
+import { budgetOf } from '../../../src/flow/limits/call-limits.js';
 import { hashKey } from '../../../src/keys/secret.js';
 import { ownedUnits } from '../../limits/host.js';
 import { costOf } from '../../support/cost.js';

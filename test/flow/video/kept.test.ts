@@ -277,7 +277,7 @@ test('a video whose end was written by somebody who did not hear of it is kept b
     now,
   );
   await book.open(task, thisProcess(id, 60_000), null);
-  await book.settle(made);
+  await book.recordSubmission(made);
   const booked = await book.find(id);
   t.ok(booked !== null && (await book.update(booked, (known) => advance(known, update('completed'), now))));
   await eventually(() => existsSync(join(folder, `${id}.mp4`)));

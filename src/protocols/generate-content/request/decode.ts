@@ -298,7 +298,7 @@ function decodeContents(contents: unknown): Turn[] {
     } else if (role === 'model') {
       if (open === null) {
         ids.beginTurn();
-        open = { parts: [], settled: 0 };
+        open = { parts: [], unsignedFrom: 0 };
       }
       addModelParts(open, { content, at, ids });
       if (open.parts.length > 0 && turns.at(-1)?.role !== 'assistant')
@@ -344,8 +344,8 @@ function decodeUserParts(content: JsonObject, at: string, ids: CallIds): UserPar
 /** A turn of the model to which contents are added. */
 interface ModelTurn {
   readonly parts: AssistantPart[];
-  /** Number of parts that stand before all reasoning without a signature so far. */
-  settled: number;
+  /** Index of the first part that may be reasoning without a signature. */
+  unsignedFrom: number;
 }
 
 interface ModelContent {
@@ -362,7 +362,7 @@ function addModelParts(turn: ModelTurn, { content, at, ids }: ModelContent): voi
     const signature = carriedSignature('generateContent', textOf(memberOf(part, 'thoughtSignature')), false);
     if (part.thought === true) {
       addReasoning(parts, textOf(part.text), signature);
-      if (signature !== null) turn.settled = parts.length;
+      if (signature !== null) turn.unsignedFrom = parts.length;
       continue;
     }
     if (signature !== null) addSigned(turn, signature);
@@ -377,7 +377,7 @@ function addModelParts(turn: ModelTurn, { content, at, ids }: ModelContent): voi
       else if (spoken !== null) parts.push(spoken);
       if (spoken !== null) goesOn = false;
     }
-    if (signature !== null || isObject(call)) turn.settled = parts.length;
+    if (signature !== null || isObject(call)) turn.unsignedFrom = parts.length;
   }
 }
 
@@ -385,17 +385,17 @@ function addModelParts(turn: ModelTurn, { content, at, ids }: ModelContent): voi
  * Adds the reasoning of a signature, which stands on the next part. The vendor's own signature belongs to that part. In
  * answers of other vendors' models, it stands after the texts that followed the reasoning.
  */
-function addSigned({ parts, settled }: ModelTurn, signature: string): void {
+function addSigned({ parts, unsignedFrom }: ModelTurn, signature: string): void {
   if (signatureFor('generateContent', signature) !== null) {
     addReasoning(parts, '', signature);
     return;
   }
-  // Settled parts are not examined again, however many parts are signed.
+  // Earlier parts are not examined again, however many parts are signed.
   let shown = parts.length - 1;
-  while (shown >= settled && !isUnsigned(parts[shown])) shown--;
-  const thought = shown < settled ? undefined : parts[shown];
+  while (shown >= unsignedFrom && !isUnsigned(parts[shown])) shown--;
+  const thought = shown < unsignedFrom ? undefined : parts[shown];
   if (thought?.kind === 'reasoning') parts[shown] = { ...thought, signature };
-  else parts.splice(settled, 0, { kind: 'reasoning', text: '', signature });
+  else parts.splice(unsignedFrom, 0, { kind: 'reasoning', text: '', signature });
 }
 
 function isUnsigned(part: AssistantPart | undefined): boolean {

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import type { Key, Model } from '../../../src/config/types.js';
 import type { Call } from '../../../src/flow/call.js';
-import { LimitedCall } from '../../../src/flow/limits/limited-call.js';
+import { CallLimits } from '../../../src/flow/limits/call-limits.js';
 import type { LeaseHolder } from '../../../src/limits/lease-holder.js';
 import type { Pool } from '../../../src/limits/pool.js';
 import { poolsOfKey } from '../../../src/limits/pools.js';
@@ -18,9 +18,9 @@ test('an admitted call is told what was told a moment ago, a refused one what is
     running: { snapshot: { vendors: { vendorc: [] } } },
   } as unknown as Call;
   const remainingToldTo = (isAdmitted: boolean) => {
-    const limited = new LimitedCall(holder, poolsOfKey(key).forModel(model).rateLines);
-    limited.isAdmitted = isAdmitted;
-    return /remaining-requests: (\d+)/.exec(limited.lines(call))?.[1];
+    const limits = new CallLimits(holder, poolsOfKey(key).forModel(model).rateLines);
+    limits.isAdmitted = isAdmitted;
+    return /remaining-requests: (\d+)/.exec(limits.lines(call))?.[1];
   };
   t.equal(remainingToldTo(true), '9000');
   t.equal(remainingToldTo(true), '9000');

@@ -40,7 +40,7 @@ interface EndedCall extends Consumption {
 }
 
 /** What a call holds of its limits, and what its client is told about them. */
-export class LimitedCall {
+export class CallLimits {
   /** Taken before its body is read: requests and concurrent calls, if any limit applies to them. */
   beforeModel: Taken = null;
   /** Taken when its model is known. */
