@@ -6,7 +6,7 @@ import type { Services } from '../flow/services.js';
 import { resultOfFailure, resultOfStatus } from '../metrics/results.js';
 import type { VendorAccountError } from '../protocols/error-formats/vendor-account.js';
 import type { ResponseHead, UpstreamExchange } from '../upstream/types.js';
-import { carriesAccount, type ErrorAnswer, toldStatus } from './error-answer.js';
+import { carriesAccount, type ErrorAnswer, reportedStatus } from './error-answer.js';
 import type { TargetHealth } from './health.js';
 import { type AttemptOutcome, type Finding, findingOfFailure, findingOfStatus } from './outcome.js';
 import { type FailedAttempt, isOfUpstreamKey, verdict } from './verdict.js';
@@ -328,7 +328,7 @@ export class Attempt {
 
   /** A successful answer is unusable. It counts by the status of its error, or as a failure of the upstream. */
   unusable(error: GatewayError): void {
-    const status = toldStatus(error);
+    const status = reportedStatus(error);
     if (status === null) this.failed('unusable_answer', true);
     else this.endedAs(status);
   }

@@ -12,16 +12,16 @@ import { vendorStatus } from '../video/upstream-formats/native-error.js';
 import { fieldsOf } from '../wire/head.js';
 import { isObject } from '../wire/json.js';
 import { namesAccount } from '../wire/passed-headers.js';
-import { parseErrorBody, retryAfterMsOf, statusError } from './told-error.js';
+import { parseErrorBody, retryAfterMsOf, statusError } from './reported-error.js';
 
 /*
  * Decides whether an error in an answer concerns the gateway's account, the upstream or the caller.
  *
  * - An answer with an error status: `readErrorAnswer`.
- * - An error inside a good status: `upstreamError` of the protocol or of `protocols/error-formats/`, then `toldStatus`.
+ * - An error inside a good status: `upstreamError` of the protocol or of `protocols/error-formats/`, then `reportedStatus`.
  *
  * Both give a status. From it, `verdict` decides whether the call is sent to another target, and `outcome` what the
- * answer shows about this one. `told-error` makes the error for the caller.
+ * answer shows about this one. `reported-error` makes the error for the caller.
  */
 
 const longestCause = 8192;
@@ -58,7 +58,7 @@ function judgedStatus(status: number): number {
  * limit, or the caller's mistake. It is judged as if it had arrived with that status. Null for any other error, which
  * is the upstream's failure.
  */
-export function toldStatus({ source, status, vendorAccountStatus }: GatewayError): number | null {
+export function reportedStatus({ source, status, vendorAccountStatus }: GatewayError): number | null {
   if (vendorAccountStatus !== null) return vendorAccountStatus;
   return source === 'upstream' && status < 500 ? judgedStatus(status) : null;
 }

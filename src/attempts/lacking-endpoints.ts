@@ -37,7 +37,7 @@ export class LackingEndpoints {
  * @param path of the request, which an answer may quote and which may hold the model's name
  * @param request body of the request; null if it is not in memory
  */
-export function saysItLacks(
+export function reportsMissingEndpoint(
   status: number,
   body: Buffer,
   {

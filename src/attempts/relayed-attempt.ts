@@ -7,7 +7,7 @@ import { Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/types.js';
 import { Attempt, type AttemptPlan } from './attempts.js';
 import { readErrorAnswer } from './error-answer.js';
-import { statusError } from './told-error.js';
+import { statusError } from './reported-error.js';
 
 /** Error answers are read up to this size to find out what they are about. */
 const judgedErrorBytes = 256 * 1024;

@@ -48,7 +48,7 @@ export function knownEffort(word: EffortWord | null): Effort | null {
 }
 
 /** Replaces the effort by the target's word for it. */
-export function inWordsOf(
+export function mapEffort(
   efforts: ReadonlyMap<string, string>,
   reasoning: Reasoning | null,
 ): Reasoning | null {

@@ -137,7 +137,7 @@ function sampling(name: string, inObject: string): Paths {
 }
 
 /** Returns whether the client made a setting. A translation adds some settings itself. */
-export function isSaid(request: ConversationRequest, setting: Setting): boolean {
+export function isSetByClient(request: ConversationRequest, setting: Setting): boolean {
   switch (setting) {
     case 'stop':
       return request.stop.length > 0;
@@ -201,7 +201,7 @@ export function ruledOut(
     const paths: Paths = settings[setting];
     const isMeant = paths[to].some((other) => other === path || other.startsWith(`${path}.`));
     const [name] = paths[request.from];
-    if (isMeant && name !== undefined && isSaid(request, setting)) names.push(name);
+    if (isMeant && name !== undefined && isSetByClient(request, setting)) names.push(name);
   }
   // Chat and responses share these names.
   if (request.serving?.[path] !== undefined) names.push(path);

@@ -99,7 +99,7 @@ export function locationIn(value: unknown): SearchLocation | null {
 }
 
 /** Returns the members of a location that are set. */
-export function saidOf(location: SearchLocation): Record<string, string> {
+export function setMembersOf(location: SearchLocation): Record<string, string> {
   const said: Record<string, string> = {};
   for (const [name, value] of Object.entries(location)) if (value !== null) said[name] = value;
   return said;

@@ -13,7 +13,7 @@ import { type AuthenticatedCall, Call, type ResolvedCall } from './call.js';
 import { answerById } from './conversation/by-id.js';
 import { recall } from './conversation/recall.js';
 import { drawingOf } from './images/draw.js';
-import { takeImages } from './images/take.js';
+import { serveImages } from './images/serve.js';
 import { admitResolved, admitThen, refuseUncounted, requireOutputLimit } from './limits/admit.js';
 import { answerModels, modelsErrorFormat } from './models.js';
 import { openSession } from './realtime/open.js';
@@ -25,7 +25,7 @@ import type { Services } from './services.js';
 import { takeSlot } from './sockets/take-slot.js';
 import { forward } from './upstream/forward.js';
 import { serveContent } from './video/content-relay.js';
-import { makesTask, showTask, takeAction, takeCreate } from './video/take.js';
+import { createsTask, serveAction, serveCreate, showTask } from './video/serve.js';
 
 /**
  * Serves one request in these steps: route, authenticate, take a request and a slot of the limits of its key (`admit`), read
@@ -68,7 +68,7 @@ function begin(services: Services, arrived: Call): void {
     case 'videoCreate':
     case 'videoAction':
       // Polling the status of a task does not count as a request.
-      new Intake(services, call, proceedMedia).start(route.operation !== 'videoAction' || makesTask(call));
+      new Intake(services, call, proceedMedia).start(route.operation !== 'videoAction' || createsTask(call));
       return;
     case 'videoShow':
       showTask(services, call, declared(route.video).format, taskId(call));
@@ -228,9 +228,9 @@ function proceedUpload(services: Services, call: AuthenticatedCall): void {
 function proceedMedia(services: Services, call: AuthenticatedCall): void {
   const { operation, image, video, endpoint, schema } = call.route;
   if (image !== null)
-    takeImages(services, call, { operation: image, endpoint: declared(endpoint), schema: declared(schema) });
-  else if (operation === 'videoAction') takeAction(services, call);
-  else takeCreate(services, call, declared(video));
+    serveImages(services, call, { operation: image, endpoint: declared(endpoint), schema: declared(schema) });
+  else if (operation === 'videoAction') serveAction(services, call);
+  else serveCreate(services, call, declared(video));
 }
 
 /** Returns a part that the routing table sets for every route of the operation. */

@@ -202,13 +202,13 @@ export class ShareKeeper implements ShareSource {
     this.#isLeaving = true;
     if (isSilent) return;
     const now = this.#options.now();
-    for (const share of this.#shares.values()) share.disown();
+    for (const share of this.#shares.values()) share.unrefProcess();
     this.#send(now, true);
   }
 
   /** @param isWhole whether to state everything; otherwise only what is urgent */
   #send(now: number, isWhole: boolean): void {
-    if (!this.#isInTerm(now) && !this.#isDisowned) this.#disown();
+    if (!this.#isInTerm(now) && !this.#isDisowned) this.#unrefProcess();
     const shares = this.#gather(now, isWhole);
     const pools = shares.map((share) => share.state(now));
     const number = ++this.#number;
@@ -317,10 +317,10 @@ export class ShareKeeper implements ShareSource {
    * Gives up what is free, which the store may have given to others. Keeps what is in use, which the store may have
    * forgotten.
    */
-  #disown(): void {
+  #unrefProcess(): void {
     this.#isDisowned = true;
     for (const share of this.#shares.values()) {
-      share.disown();
+      share.unrefProcess();
       this.#unknown.add(share);
     }
   }
@@ -361,7 +361,7 @@ export class ShareKeeper implements ShareSource {
     this.#isAlone = isAlone;
     this.#round++;
     if (isAlone) this.#standAlone();
-    else this.#disown();
+    else this.#unrefProcess();
     this.#markCutOff();
     this.#user.onTerm();
   }
@@ -450,7 +450,7 @@ class PoolShare {
   }
 
   /** Reduces the share to what is in use: gives up what is free, or reports what is used beyond it. */
-  disown(): void {
+  unrefProcess(): void {
     this.pool.resize(this.pool.share - this.pool.free);
     this.isDirty = true;
   }
@@ -461,7 +461,7 @@ class PoolShare {
    */
   state(now: number): PoolStatement {
     const { pool } = this;
-    if (pool.free < 0) this.disown();
+    if (pool.free < 0) this.unrefProcess();
     const surplus = this.#surplus(now);
     pool.resize(pool.share - surplus);
     pool.left += surplus;

@@ -80,7 +80,7 @@ const types: ReadonlySet<string> = new Set([
 
 /** The member in which TypeBox keeps checks in code. */
 const refinements = '~refine';
-const unsayable = 'Further rules apply that a schema cannot say.';
+const unsupportedMember = 'Further rules apply that a schema cannot say.';
 
 /**
  * Writes one schema as plain JSON Schema. A union with null becomes one schema of two types if that is equivalent. Types
@@ -99,7 +99,8 @@ export function writeSchema(schema: object, write: WriteSchema): JsonSchema {
   }
   if (Object.hasOwn(schema, refinements)) {
     const { description } = written;
-    written.description = typeof description === 'string' ? `${description} ${unsayable}` : unsayable;
+    written.description =
+      typeof description === 'string' ? `${description} ${unsupportedMember}` : unsupportedMember;
   }
   return written;
 }

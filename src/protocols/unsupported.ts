@@ -1,6 +1,6 @@
 import type { TargetOptions } from '../conversation/codec.js';
 import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
-import { isSaid, type Setting, settingName } from '../conversation/setting-names.js';
+import { isSetByClient, type Setting, settingName } from '../conversation/setting-names.js';
 import type { GatewayError } from '../errors.js';
 import { memberError, nameOfType } from '../wire/reading.js';
 
@@ -57,7 +57,7 @@ export function untranslatable(at: string, detail = ''): GatewayError {
  * @param lacked the settings, in the order in which they are checked
  * @throws {GatewayError} of status 400, naming the first of them
  */
-export function refuseUnsayable(
+export function refuseUnsupported(
   request: ConversationRequest,
   target: Pick<TargetOptions, 'hostedTools'>,
   to: TextProtocolName,
@@ -65,7 +65,7 @@ export function refuseUnsayable(
 ): void {
   for (const setting of lacked) {
     const detail = setting === 'candidates' ? 'with more than one answer' : '';
-    if (isSaid(request, setting)) throw unsupportedSetting(request, setting, to, detail);
+    if (isSetByClient(request, setting)) throw unsupportedSetting(request, setting, to, detail);
   }
   const [hosted] = request.hostedTools;
   if (hosted !== undefined && target.hostedTools === 'reject')

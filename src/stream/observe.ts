@@ -22,7 +22,7 @@ import {
 } from '../conversation/stream-rules.js';
 import type { MadeMedia, Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
-import { keyError, tellable } from '../protocols/error-formats/vendor-account.js';
+import { keyError, reportableError } from '../protocols/error-formats/vendor-account.js';
 import { parseObject } from '../wire/json.js';
 import type { AnswerTransform, StreamFailure, TransformEnd, WaitingEnd } from './answer-transform.js';
 import { LargeEvent } from './large-event.js';
@@ -163,7 +163,7 @@ export class ObservedTransform implements AnswerTransform {
     }
     const failure = this.#accountErrors.atStart(all);
     if (failure !== null) return failure;
-    if (judged instanceof GatewayError) return tellable(judged, this.#observed.secrets);
+    if (judged instanceof GatewayError) return reportableError(judged, this.#observed.secrets);
     return 'meaningful';
   }
 
@@ -276,7 +276,7 @@ export class ObservedTransform implements AnswerTransform {
 
   get passedError(): GatewayError | null {
     const error = this.#started ? this.#judgeEnd().error : null;
-    return error === null ? null : tellable(error, this.#observed.secrets);
+    return error === null ? null : reportableError(error, this.#observed.secrets);
   }
 
   get nextNumber(): number {

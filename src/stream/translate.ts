@@ -22,9 +22,9 @@ import type { StreamStart } from '../conversation/stream-rules.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import {
+  errorToReport,
   keyError,
-  tellable,
-  toldError,
+  reportableError,
   vendorAccountErrorOf,
 } from '../protocols/error-formats/vendor-account.js';
 import { parseObject } from '../wire/json.js';
@@ -190,7 +190,7 @@ export class TranslatedTransform implements AnswerTransform {
       if (!(fault instanceof GatewayError)) throw fault;
       // The vendor also bills the usage of an answer that failed.
       if (parsed !== null) this.#usageOfWhole = upstreamCodec.usageOf(parsed);
-      throw toldError(fault, text, secrets);
+      throw errorToReport(fault, text, secrets);
     }
   }
 
@@ -378,7 +378,7 @@ class StreamTranslation {
     if (!isError && ((found !== undefined && found.kind !== 'start') || data.length > longestError)) return;
     const error = vendorAccountErrorOf(data, event === 'error' ? 'error' : 'strange', this.#secrets);
     if (isError) decoded.pop();
-    const told = error ?? (isError ? tellable(found.error, this.#secrets) : null);
+    const told = error ?? (isError ? reportableError(found.error, this.#secrets) : null);
     if (told !== null) decoded.push({ kind: 'error', error: told });
   }
 

@@ -5,7 +5,7 @@ import {
   keyAt,
   keyError,
   quotedKeyError,
-  tellable,
+  reportableError,
   vendorAccountError,
   vendorAccountErrorOf,
 } from '../protocols/error-formats/vendor-account.js';
@@ -155,7 +155,7 @@ export class VendorAccountErrors {
     const answer = parseObject(body.toString('utf8'));
     if (!answer?.error || writtenIn(answer).weight > 0) return null;
     const judged = this.#rules.judgeStart(Buffer.from(`data: ${JSON.stringify(answer)}\n\n`));
-    return judged instanceof GatewayError ? tellable(judged, this.#secrets) : null;
+    return judged instanceof GatewayError ? reportableError(judged, this.#secrets) : null;
   }
 }
 

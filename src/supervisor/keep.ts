@@ -137,12 +137,12 @@ export function keepRunning(options: KeepOptions): KeptProcess {
 }
 
 /** Sends a message to a process. No-op if it is disconnected. */
-export function tell(child: ChildProcess, message: object): void {
+export function sendMessage(child: ChildProcess, message: object): void {
   if (child.connected) child.send(message, () => {});
 }
 
-/** Like `tell`, but resolves once the message is written, or cannot be. */
-export function told(child: ChildProcess, message: object): Promise<void> {
+/** Like `sendMessage`, but resolves once the message is written, or cannot be. */
+export function sendMessageFully(child: ChildProcess, message: object): Promise<void> {
   return new Promise((resolve) => {
     if (child.connected) child.send(message, () => resolve());
     else resolve();
@@ -150,7 +150,7 @@ export function told(child: ChildProcess, message: object): Promise<void> {
 }
 
 /** Lets a process and this one run independently. Otherwise this one would stay alive as long as the other. */
-export function disown(child: ChildProcess): void {
+export function unrefProcess(child: ChildProcess): void {
   if (child.connected) child.disconnect();
   child.unref();
 }

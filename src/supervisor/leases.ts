@@ -21,7 +21,7 @@ import type { WholeStore } from '../store/whole-store.js';
 import { budgetPeriod } from '../usage/budget.js';
 import { nanosPerDollar } from '../wire/nano-dollars.js';
 import { inSlices } from '../wire/steps.js';
-import { tell } from './keep.js';
+import { sendMessage } from './keep.js';
 
 /** Collection of the store with the marks that budgets have passed. Existing stores contain this name. */
 const collection = 'budget-marks';
@@ -262,7 +262,7 @@ export function createLeases(options: LeasesOptions): Leases {
   };
   const join = async (child: ChildProcess): Promise<void> => {
     try {
-      await inSlices(owner.joinSteps(numberOf(child), (message) => tell(child, message)));
+      await inSlices(owner.joinSteps(numberOf(child), (message) => sendMessage(child, message)));
     } catch (fault) {
       options.onFault('ipc', fault);
     }

@@ -12,7 +12,7 @@ import type { Store } from '../store/store.js';
 import type { WholeStore } from '../store/whole-store.js';
 import { inSlices, nextSlice, type Steps } from '../wire/steps.js';
 import { WideMap } from '../wire/wide-map.js';
-import { told } from './keep.js';
+import { sendMessageFully } from './keep.js';
 import type { WorkerOrder } from './messages.js';
 import { Rounds } from './rounds.js';
 
@@ -169,7 +169,7 @@ async function tellWhole(
     // What the watch has not reported yet at the start is sent to all workers.
     const more = from + keysOfPart < ids.length || !watch.isWhole;
     const keys = toWire({ whole: from === 0, put, removed: [], more });
-    await told(child, { type: 'keys', keys } satisfies WorkerOrder);
+    await sendMessageFully(child, { type: 'keys', keys } satisfies WorkerOrder);
     if (!child.connected) return;
     await nextSlice();
   }

@@ -343,15 +343,15 @@ export async function untilFree<Opened>(
   log: Logger,
 ): Promise<Opened | null> {
   const startedAt = performance.now();
-  let isSaid = false;
+  let isSetByClient = false;
   while (isWanted()) {
     try {
       return await open();
     } catch (error) {
       if (!(error instanceof PortInUseError)) throw error;
     }
-    if (!isSaid && performance.now() - startedAt > patienceMs) {
-      isSaid = true;
+    if (!isSetByClient && performance.now() - startedAt > patienceMs) {
+      isSetByClient = true;
       log.warn("the operators' address is still in use, it is tried again and again");
     }
     await sleep(retryMs);

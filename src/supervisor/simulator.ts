@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
-import { disown, type KeptProcess, keepRunning } from './keep.js';
+import { type KeptProcess, keepRunning, unrefProcess } from './keep.js';
 import { isMessage, type SimulatorReport } from './messages.js';
 
 const module = fileURLToPath(new URL('../simulator/main.js', import.meta.url));
@@ -81,7 +81,7 @@ export function createSimulatorProcess(log: Logger): SimulatorProcess {
     kill,
     orphan() {
       kept?.release();
-      for (const child of running()) disown(child);
+      for (const child of running()) unrefProcess(child);
     },
   };
 }

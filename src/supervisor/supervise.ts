@@ -30,7 +30,7 @@ const numbers = /\d+/g;
  * @param store its `risks` must never reject
  * @returns a function that stops it
  */
-export function tellRisks(
+export function logRisks(
   store: Pick<WholeStore, 'risks'>,
   log: Logger,
   everyMs: number = risksMs,
@@ -158,7 +158,7 @@ class Supervisor {
       onChange: (change) => this.#leases.applyKeys(change),
       log: this.#logger,
     });
-    this.#stopRisks = tellRisks({ risks: () => this.#risks() }, this.#logger);
+    this.#stopRisks = logRisks({ risks: () => this.#risks() }, this.#logger);
     this.#operations = this.#createOperations();
   }
 

@@ -7,7 +7,7 @@ import type { ResolvedConfig } from '../config/resolve.js';
 import type { FaultPlace } from '../errors.js';
 import { inSlices, nextSlice } from '../wire/steps.js';
 import { heartbeatMs, kernelMs, watchHeartbeats } from './heartbeat.js';
-import { disown, type KeptProcess, keepRunning, tell, told } from './keep.js';
+import { type KeptProcess, keepRunning, sendMessage, sendMessageFully, unrefProcess } from './keep.js';
 import {
   graceMs,
   isMessage,
@@ -161,7 +161,7 @@ export class WorkerPool {
    */
   tellAll(order: WorkerOrder): readonly ChildProcess[] {
     const heard = [...this.#started, ...this.#leaving].filter((child) => child.connected);
-    for (const child of heard) tell(child, order);
+    for (const child of heard) sendMessage(child, order);
     return heard;
   }
 
@@ -210,7 +210,7 @@ export class WorkerPool {
     clearInterval(this.#looking);
     for (const place of this.#places) place.release();
     for (const child of this.#running()) {
-      disown(child);
+      unrefProcess(child);
       // The exit of this process does not wait for an answer.
       this.#stops.onGone(child);
     }
@@ -341,7 +341,8 @@ export class WorkerPool {
    */
   async #drainTogether(children: readonly ChildProcess[]): Promise<void> {
     await this.#stops.begin((number) => {
-      for (const child of children) tell(child, { type: 'stop-listening', number } satisfies WorkerOrder);
+      for (const child of children)
+        sendMessage(child, { type: 'stop-listening', number } satisfies WorkerOrder);
       return children;
     }, stopMs);
     this.#tellToDrain(children);
@@ -349,7 +350,7 @@ export class WorkerPool {
 
   #tellToDrain(children: readonly ChildProcess[]): void {
     for (const child of children)
-      tell(child, { type: 'drain', graceMs: this.#graceMs } satisfies WorkerOrder);
+      sendMessage(child, { type: 'drain', graceMs: this.#graceMs } satisfies WorkerOrder);
   }
 
   #leave(place: KeptProcess, child: ChildProcess): void {
@@ -357,7 +358,7 @@ export class WorkerPool {
     const [oldest, ...others] = place.running().filter((each) => this.#leaving.has(each));
     if (oldest === undefined || others.length < mostLeaving) return;
     this.#log.warn({ worker: oldest.pid }, 'too many workers are draining: ending the oldest');
-    tell(oldest, { type: 'cut' } satisfies WorkerOrder);
+    sendMessage(oldest, { type: 'cut' } satisfies WorkerOrder);
     setTimeout(() => oldest.kill('SIGKILL'), lastWordsMs).unref();
   }
 
@@ -480,10 +481,10 @@ async function tellChange(child: ChildProcess, change: ConfigChange, order: Conf
   for (const part of configParts(change)) {
     if (left === 0) await nextSlice();
     left = (left || partsOfTurn[order.type]) - 1;
-    await told(child, { type: 'config-part', part } satisfies WorkerOrder);
+    await sendMessageFully(child, { type: 'config-part', part } satisfies WorkerOrder);
     if (!child.connected) return;
   }
-  tell(child, order);
+  sendMessage(child, order);
 }
 
 /** Serializes the settings that a worker reads only at its start, to compare them. */

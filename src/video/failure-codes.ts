@@ -1,4 +1,4 @@
-import { isLimitWord } from '../protocols/error-formats/upstream-error.js';
+import { isRateLimitCode } from '../protocols/error-formats/upstream-error.js';
 import type { TaskFailure } from './task.js';
 
 /*
@@ -20,7 +20,7 @@ type FailureKind = 'policy' | 'limit' | 'other';
 /** The kind of failure that any vendor's code stands for. */
 export function failureKind(code: string): FailureKind {
   if (policyNumber.test(code) || policyWord.test(code)) return 'policy';
-  return limitNumber.test(code) || isLimitWord(code) ? 'limit' : 'other';
+  return limitNumber.test(code) || isRateLimitCode(code) ? 'limit' : 'other';
 }
 
 const words: Readonly<Record<FailureKind, string>> = {

@@ -2,7 +2,7 @@ import { GatewayError } from '../errors.js';
 import { textOf } from '../wire/json.js';
 import { heldBy, placeOf } from './members.js';
 import type { VideoFormat, VideoRequest } from './task.js';
-import { unsayable } from './unsayable.js';
+import { unsupportedMember } from './unsupported.js';
 
 /** A size in pixels. */
 interface Size {
@@ -52,7 +52,7 @@ export function sizeFor(request: VideoRequest, to: VideoFormat): Size | null {
   if (given !== null || request.aspectRatio === null) return given;
   const [, across, down] = ratioText.exec(request.aspectRatio) ?? [];
   if (across === undefined || down === undefined)
-    throw unsayable(placeOf(request.body, ['aspect_ratio']), to, 'that is no ratio such as 16:9');
+    throw unsupportedMember(placeOf(request.body, ['aspect_ratio']), to, 'that is no ratio such as 16:9');
   const ratio = Number(across) / Number(down);
   return ratio >= 1
     ? { width: even(shortSide * ratio), height: shortSide }

@@ -165,7 +165,7 @@ export type VideoHint = 'fps' | 'seed' | 'mode' | 'cfg_scale';
 /** Writes the calls to upstreams of one format, and reads their answers. */
 export interface UpstreamFormat {
   /** Hints that it cannot express; a request of another format is translated without them. */
-  readonly unsaid: readonly VideoHint[];
+  readonly lacks: readonly VideoHint[];
   /**
    * @param model the model's name at the upstream
    * @param taskId the gateway's own id, for formats in which a task can carry its creator's id

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { LackingEndpoints, saysItLacks } from '../../src/attempts/lacking-endpoints.js';
+import { LackingEndpoints, reportsMissingEndpoint } from '../../src/attempts/lacking-endpoints.js';
 import { countTokens } from '../../src/protocols/messages/index.js';
 import { compactResponses } from '../../src/protocols/responses/index.js';
 import { makeTarget } from './targets.js';
@@ -9,7 +9,7 @@ test('a 404 is about the path unless it names the model as a word of its own', (
     '{"model":"gpt-4","input":[{"id":"rs_abc12"},{"file_id":"file-99"},"nothing found"]}',
   );
   const asked = { model: 'gpt-4', path: '/models/gpt-4:countTokens', request };
-  const says = (status: number, text: string) => saysItLacks(status, Buffer.from(text), asked);
+  const says = (status: number, text: string) => reportsMissingEndpoint(status, Buffer.from(text), asked);
   t.ok(says(405, 'gpt-4'));
   t.ok(says(404, ''));
   t.ok(says(404, 'Cannot POST /v1beta/models/gpt-4:countTokens'));
@@ -24,7 +24,7 @@ test('a 404 is about the path unless it names the model as a word of its own', (
   t.notOk(says(404, "Item with id 'rs_abc12' not found."), 'what the request names is not there');
   t.notOk(says(404, '{"error":{"message":"No such file: file-99"}}'));
   t.ok(says(404, '{"error":{"type":"not_found_error","message":"nothing found"}}'));
-  t.ok(saysItLacks(404, Buffer.from('rs_abc12'), { ...asked, request: null }));
+  t.ok(reportsMissingEndpoint(404, Buffer.from('rs_abc12'), { ...asked, request: null }));
   for (const status of [400, 403, 500, 501, 200]) t.notOk(says(status, ''));
   t.end();
 });

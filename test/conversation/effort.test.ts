@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { effortOfBudget, effortOfWord, inWordsOf, knownEffort } from '../../src/conversation/effort.js';
+import { effortOfBudget, effortOfWord, knownEffort, mapEffort } from '../../src/conversation/effort.js';
 
 test('a budget stands for an effort', async (t) => {
   const cases: [number, string | null][] = [
@@ -40,10 +40,10 @@ test('an effort is put into the words of a target, and all else stays', async (t
     ['ultra', 'max'],
   ]);
   const reasoning = { effort: 'ultra', budget: 5, show: true, summary: 'auto' };
-  t.strictSame(inWordsOf(words, reasoning), { ...reasoning, effort: 'max' });
-  t.equal(inWordsOf(words, null), null);
+  t.strictSame(mapEffort(words, reasoning), { ...reasoning, effort: 'max' });
+  t.equal(mapEffort(words, null), null);
   for (const effort of ['high', 'constructor', null]) {
     const other = { ...reasoning, effort };
-    t.equal(inWordsOf(words, other), other, String(effort));
+    t.equal(mapEffort(words, other), other, String(effort));
   }
 });

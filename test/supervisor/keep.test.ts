@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import t, { type Test, test } from 'tap';
-import { type KeepOptions, keepRunning, tell } from '../../src/supervisor/keep.js';
+import { type KeepOptions, keepRunning, sendMessage } from '../../src/supervisor/keep.js';
 
 const log = pino({ level: 'silent' });
 
@@ -74,7 +74,7 @@ test('a process that leaves of its own accord has its successor before it ends',
           const [first, second] = started;
           if (second === undefined) return place.replace(child);
           running.push(place.running().length);
-          if (first !== undefined) tell(first, { code: 0 });
+          if (first !== undefined) sendMessage(first, { code: 0 });
         },
         onExit(child) {
           running.push(place.running().length);
@@ -125,7 +125,7 @@ test('a released place starts nothing any more', async (t) => {
       optionsFor(t, serving, {
         onMessage(child) {
           place.release();
-          tell(child, { code: 1 });
+          sendMessage(child, { code: 1 });
           place.replace(child);
         },
         onExit: () => resolve(place.running()),

@@ -38,7 +38,7 @@ async function storeGauge(host: GatewayProcesses): Promise<string | undefined> {
 }
 
 /** What a host has said of the store since a line of its log: true for each time that it was back. */
-function saidOf({ logs }: GatewayProcesses, from: number): boolean[] {
+function setMembersOf({ logs }: GatewayProcesses, from: number): boolean[] {
   return logs.slice(from).flatMap((line) => {
     const [, what] = /the store of limits (cannot be reached|is reachable again)/.exec(line) ?? [];
     return what === undefined ? [] : [what === 'is reachable again'];
@@ -47,7 +47,7 @@ function saidOf({ logs }: GatewayProcesses, from: number): boolean[] {
 
 /** Resolves when the last that a host has said of the store since a line of its log is that. */
 const untilSaid = (host: GatewayProcesses, from: number, isBack: boolean): Promise<unknown> =>
-  host.until(() => saidOf(host, from).at(-1) === isBack);
+  host.until(() => setMembersOf(host, from).at(-1) === isBack);
 
 test('600 requests per minute are 600 over two hosts and eight clients that hammer both', {
   skip,
@@ -72,7 +72,7 @@ test('600 requests per minute are 600 over two hosts and eight clients that hamm
   t.ok(accepted >= 590, `${accepted} accepted`);
   t.ok(refused.every(({ retryAfter }) => Number(retryAfter) >= 1 && Number(retryAfter) <= 61));
   t.ok(all.every((each) => each.some(({ status }) => status === 200)));
-  t.comment(`what they said of the store: ${JSON.stringify(hosts.map((host) => saidOf(host, 0)))}`);
+  t.comment(`what they said of the store: ${JSON.stringify(hosts.map((host) => setMembersOf(host, 0)))}`);
 });
 
 test('what one host has in hand serves the other, and its slots move with the load', { skip }, async (t) => {
@@ -110,7 +110,7 @@ test('open: without the store each host counts alone, says so, and comes back', 
   await untilSaid(host, from, true);
   t.equal(await storeGauge(host), '1');
   t.equal((await askLimited(host.baseUrl)).status, 429);
-  t.strictSame(saidOf(host, from), [false, true]);
+  t.strictSame(setMembersOf(host, from), [false, true]);
 });
 
 test('closed: without the store a host has no more than it was given', { skip }, async (t) => {

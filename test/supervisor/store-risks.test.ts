@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { test } from 'tap';
 import { createStore } from '../../src/store/create.js';
-import { tellRisks } from '../../src/supervisor/supervise.js';
+import { logRisks } from '../../src/supervisor/supervise.js';
 import { eventually } from '../support/eventually.js';
 import { startGateway, testConfig } from '../support/gateway.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
@@ -11,7 +11,7 @@ import { temporaryFolder } from '../support/temporary-folder.js';
 test('what a store may lose is told once, and a safe store is not spoken of', async (t) => {
   const lines: unknown[] = [];
   const log = pino({ base: null }, { write: (text: string) => void lines.push(JSON.parse(text)) });
-  t.teardown(tellRisks({ risks: async () => ['fsync is off'] }, log));
+  t.teardown(logRisks({ risks: async () => ['fsync is off'] }, log));
   await eventually(() => lines.length === 1);
   t.match(lines[0], { level: 40, risks: ['fsync is off'] });
   let asked = 0;
@@ -19,7 +19,7 @@ test('what a store may lose is told once, and a safe store is not spoken of', as
     asked += 1;
     return [];
   };
-  t.teardown(tellRisks({ risks: safe }, log));
+  t.teardown(logRisks({ risks: safe }, log));
   await eventually(() => asked === 1);
   t.equal(lines.length, 1);
 });
@@ -32,7 +32,7 @@ test('what becomes a risk later is told then, and once though its numbers change
     asked += 1;
     return asked === 1 ? [] : [`a standby is ${asked} s behind`];
   };
-  t.teardown(tellRisks({ risks }, log, 1));
+  t.teardown(logRisks({ risks }, log, 1));
   await eventually(() => asked === 5);
   t.strictSame(
     lines.map((line) => line.risks),

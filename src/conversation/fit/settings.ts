@@ -1,6 +1,6 @@
 import type { RequestRules } from '../codec.js';
 import type { ConversationRequest, HostedTool, ReasoningPart } from '../request.js';
-import { isSaid, leaveOut, type Setting } from '../setting-names.js';
+import { isSetByClient, leaveOut, type Setting } from '../setting-names.js';
 import { isOfVendor, signatureFor } from '../signature.js';
 import type { FitContext, Fitted } from './fitted.js';
 
@@ -53,6 +53,6 @@ function isSet(request: ConversationRequest, setting: Setting): boolean {
     case 'frequencyPenalty':
       return (request[setting] ?? 0) !== 0;
     default:
-      return isSaid(request, setting);
+      return isSetByClient(request, setting);
   }
 }

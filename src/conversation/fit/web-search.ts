@@ -44,9 +44,9 @@ export function fitWebSearch(
   // If the protocol cannot forbid the search, it is left out for a client that wants no tool.
   const isUnwanted = toolChoice?.mode === 'none' && rules.choice !== 'any';
   const isAskedFor = !isUnwanted && isAsked(request, rules, options);
-  const unsayable = isAskedFor ? unsayableOf(search, rules) : [];
-  if (!isAskedFor || unsayable.length > 0) {
-    for (const setting of unsayable) tell(from, setting, leftOut);
+  const unsupported = isAskedFor ? unsupportedOf(search, rules) : [];
+  if (!isAskedFor || unsupported.length > 0) {
+    for (const setting of unsupported) tell(from, setting, leftOut);
     if (search.forced) tell(from, 'forced', leftOut);
     const { type, at } = search;
     const hostedTools = isUnwanted ? request.hostedTools : [...request.hostedTools, { type, at }];
@@ -80,7 +80,7 @@ const restrictions: readonly SearchSetting[] = ['allowedDomains', 'blockedDomain
  * Returns the restrictions of a search to certain pages that the target cannot be told. No protocol has both of them,
  * though both may be set.
  */
-function unsayableOf(search: WebSearch, { says }: RequestRules['search']): readonly SearchSetting[] {
+function unsupportedOf(search: WebSearch, { says }: RequestRules['search']): readonly SearchSetting[] {
   const set = restrictions.filter((setting) => isSet(search, setting));
   return set.filter((setting) => !says.includes(setting) || (set.length > 1 && setting === 'blockedDomains'));
 }

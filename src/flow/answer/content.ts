@@ -174,7 +174,7 @@ const wholeErrorBytes = 1024 * 1024;
 const decidingBytes = 4096;
 
 /** Returns the phase in which a useful answer is read, by its head. */
-export function takenAs(
+export function phaseByHead(
   transform: AnswerTransform,
   head: ResponseHead,
   { streamed, secrets }: { readonly streamed: boolean; readonly secrets: OwnSecrets },

@@ -9,7 +9,7 @@ import { EventRuns, parseEvent } from '../../wire/sse.js';
  * The phases of an answer that is relayed: phase, event, next phase. `Relay` and its ends (`AnswerEnds`) change the phase, by
  * the kind of the answer (`content`).
  *
- * waiting     its head arrives                         `undecided`, `whole`, `opening` or `events` (`takenAs`)
+ * waiting     its head arrives                         `undecided`, `whole`, `opening` or `events` (`phaseByHead`)
  * undecided   its first bytes show its kind            `events`, `whole` or `opening` (`decide`)
  * opening     its first bytes are known to be harmless `bytes`
  * whole       it is too large to be gathered           `bytes`, if it may be sent in pieces

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { readErrorAnswer } from '../../attempts/error-answer.js';
 import type { AttemptOwner } from '../../attempts/relayed-attempt.js';
-import { failureError, statusError } from '../../attempts/told-error.js';
+import { failureError, statusError } from '../../attempts/reported-error.js';
 import type { OwnSecrets } from '../../config/types.js';
 import type { StreamStart } from '../../conversation/stream-rules.js';
 import { type FaultPlace, GatewayError } from '../../errors.js';
@@ -22,7 +22,7 @@ import {
   endedUnbegun,
   isEventStream,
   noStream,
-  takenAs,
+  phaseByHead,
   tooLarge,
   unfitError,
 } from './content.js';
@@ -95,7 +95,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     if (transform.streamsUnasked && this.handedOn === 'nothing') this.#streamed = isEventStream(head);
     const refusal = answerError(head, this.#streamed);
     if (refusal !== null) this.giveUp(refusal);
-    else this.phase = takenAs(transform, head, { streamed: this.#streamed, secrets: this.#secrets });
+    else this.phase = phaseByHead(transform, head, { streamed: this.#streamed, secrets: this.#secrets });
   }
 
   /** Classifies by its first bytes an answer that should be a stream and does not have the content type of one. */

@@ -167,7 +167,7 @@ function endedRecord(services: Services, found: BackgroundCall, shown: Shown | n
   const expected = estimatedUsage(record.usage?.input ?? 0, record.usage?.output ?? 0);
   if (shown === null) return { ...ended, usage: expected };
   const { end } = shown;
-  const usage = end?.usage ?? unsaidUsage(shown, found, expected);
+  const usage = end?.usage ?? unreportedUsage(shown, found, expected);
   if (usage === expected) return { ...ended, usage };
   const outcome = end === null ? record.outcome : outcomes[end.status];
   if (usage === null) return { ...ended, outcome, usage, units: 0, costNanoUsd: 0, paidNanoUsd: 0 };
@@ -186,7 +186,11 @@ function endedRecord(services: Services, found: BackgroundCall, shown: Shown | n
  * has used nothing.
  * @param expected the usage expected when its call was admitted
  */
-function unsaidUsage({ end, response }: Shown, { streamed }: BackgroundCall, expected: Usage): Usage | null {
+function unreportedUsage(
+  { end, response }: Shown,
+  { streamed }: BackgroundCall,
+  expected: Usage,
+): Usage | null {
   if (end?.status === 'failed') return null;
   const { input } = expected;
   const output = Math.max(streamed, tokensOf(writtenIn(parseObject(response.toString('utf8'))).weight));

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { parseErrorBody, retryAfterMsOf } from '../../attempts/told-error.js';
+import { parseErrorBody, retryAfterMsOf } from '../../attempts/reported-error.js';
 import { GatewayError } from '../../errors.js';
 import type { UpstreamFailure } from '../../upstream/types.js';
 import type { Asking } from '../call.js';

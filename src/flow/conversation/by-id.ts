@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import { noteVendorAccountRefused } from '../../attempts/attempts.js';
 import { carriesAccount } from '../../attempts/error-answer.js';
-import { failureError } from '../../attempts/told-error.js';
+import { failureError } from '../../attempts/reported-error.js';
 import { type Holder, isHolder, isLegalId } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
 import { isVendorAccountError, keyError } from '../../protocols/error-formats/vendor-account.js';

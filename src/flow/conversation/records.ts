@@ -49,13 +49,13 @@ export function noteRecords(services: Services, call: Call, records: readonly Ke
     },
     (fault: unknown) => {
       keeping.notes -= 1;
-      tellStoreFault(services, fault);
+      logStoreFault(services, fault);
     },
   );
 }
 
 /** Logs that the store fails conversations, rate limited over the calls that proceed without it. */
-export function tellStoreFault({ keeping, reportFault }: Services, fault: unknown): void {
+export function logStoreFault({ keeping, reportFault }: Services, fault: unknown): void {
   const now = performance.now();
   if (now < keeping.tellFrom) return;
   keeping.tellFrom = now + toldEveryMs;

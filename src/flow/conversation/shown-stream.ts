@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { failureError } from '../../attempts/told-error.js';
+import { failureError } from '../../attempts/reported-error.js';
 import type { Upstream } from '../../config/types.js';
 import type { FaultPlace, GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';

@@ -1,13 +1,17 @@
 import { performance } from 'node:perf_hooks';
 import { type Asker, Attempt, type AttemptPlan } from '../../attempts/attempts.js';
-import { toldStatus } from '../../attempts/error-answer.js';
-import { failureError, statusError } from '../../attempts/told-error.js';
+import { reportedStatus } from '../../attempts/error-answer.js';
+import { failureError, statusError } from '../../attempts/reported-error.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
 import type { Target } from '../../config/types.js';
 import { LeftOut } from '../../conversation/left-out.js';
 import { GatewayError } from '../../errors.js';
 import type { Endpoint } from '../../protocols/endpoint.js';
-import { isVendorAccountError, keyError, toldError } from '../../protocols/error-formats/vendor-account.js';
+import {
+  errorToReport,
+  isVendorAccountError,
+  keyError,
+} from '../../protocols/error-formats/vendor-account.js';
 import { type ImageAnswer, missingBytes, withBytes } from '../../protocols/images/answer.js';
 import { readDashscopeAnswer, readOpenaiAnswer } from '../../protocols/images/answer-decode.js';
 import { encodeDashscope } from '../../protocols/images/encode-dashscope.js';
@@ -337,7 +341,7 @@ export class Conversion implements Asker {
  * The failure of an unusable answer: images may have been made, unless its error stands for a status that rules it out.
  */
 function unusable(error: GatewayError): FailedAttempt {
-  const reason = toldStatus(error) ?? 'unusable_answer';
+  const reason = reportedStatus(error) ?? 'unusable_answer';
   return { reason, bytesSent: true, replayable: true, hasEffects: true, sentMs: 0 };
 }
 
@@ -354,7 +358,7 @@ function readImageAnswer(target: Target, answer: Answered): ImageAnswer | Gatewa
     return target.images === 'dashscope' ? readDashscopeAnswer(body) : readOpenaiAnswer(body);
   } catch (fault) {
     if (!(fault instanceof GatewayError)) throw fault;
-    return toldError(fault, body.toString('utf8'), target.upstream.secrets);
+    return errorToReport(fault, body.toString('utf8'), target.upstream.secrets);
   }
 }
 

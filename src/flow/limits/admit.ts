@@ -41,14 +41,14 @@ import { type Expected, expectedOf, expectedTokens, limitsOutput, presumeSeconds
  * 4. An upstream's status 429, unless it is about the gateway's own account, which is a 502:
  *    - Passed on unchanged by `flow/answer/relay`, `flow/realtime/open`, `flow/video/create` and
  *      `flow/conversation/by-id`.
- *    - Translated to the client's error format by `statusError` of `attempts/told-error`. For the file of a video
+ *    - Translated to the client's error format by `statusError` of `attempts/reported-error`. For the file of a video
  *      `problemOf` of `flow/video/content-source` decides that.
  *    - Of an upstream's WebSocket: `socketStreamRules.refusal` of `protocols/responses/socket-message` reads the status
  *      of an error message that arrives before the response. It is then treated like an HTTP status.
  *
- * 5. An upstream's error inside a 200. `isLimitWord` of `protocols/error-formats/upstream-error` recognises the codes
+ * 5. An upstream's error inside a 200. `isRateLimitCode` of `protocols/error-formats/upstream-error` recognises the codes
  *    and types of all vendors. The error is made by:
- *    - `toldAs` of the same file, for OpenAI's protocols: called by its `upstreamError`, and by `upstreamError` of
+ *    - `errorByCode` of the same file, for OpenAI's protocols: called by its `upstreamError`, and by `upstreamError` of
  *      `protocols/responses/upstream-error`.
  *    - `upstreamErrorOf` of the same file, with the protocol's own words from `upstreamError` of
  *      `protocols/messages/upstream-error` and `protocols/generate-content/upstream-error`.

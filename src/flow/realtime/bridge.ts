@@ -18,7 +18,7 @@ import {
   keyError,
   vendorAccountErrorOfClose,
 } from '../../protocols/error-formats/vendor-account.js';
-import { isPiece, mayAskForResponse, mayTellUsage } from '../../protocols/realtime/event-type.js';
+import { isPiece, mayAskForResponse, mayHaveUsage } from '../../protocols/realtime/event-type.js';
 import {
   errorEvent,
   judgeEvent,
@@ -235,7 +235,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
 
   #recordUsage(event: Buffer): void {
     const call = this.#call;
-    if (!mayTellUsage(event)) {
+    if (!mayHaveUsage(event)) {
       this.#openUsage.noteDelta(event);
       return;
     }

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { type Asker, Attempt, type AttemptPlan, type Wait } from '../../attempts/attempts.js';
 import { readErrorAnswer } from '../../attempts/error-answer.js';
-import { failureError } from '../../attempts/told-error.js';
+import { failureError } from '../../attempts/reported-error.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
 import type { Target } from '../../config/types.js';
 import { type FaultPlace, GatewayError } from '../../errors.js';

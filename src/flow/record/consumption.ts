@@ -48,10 +48,10 @@ export function noteUsage(
   if (transform === null || (head !== null && head.status >= 400)) return;
   const usage = transform.usageAtEnd(isBroken ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
   // A plain text may contain anything: whoever speaks in a recording could claim any usage in its transcript.
-  const isSaid = call.mediaSeconds > 0 && head !== null && isTranscript(call) && !isStructured(head);
-  if (!isSaid) call.usage ??= usage;
+  const isSetByClient = call.mediaSeconds > 0 && head !== null && isTranscript(call) && !isStructured(head);
+  if (!isSetByClient) call.usage ??= usage;
   call.units = usage?.calls ?? transform.units ?? call.units;
-  if (!isSaid && (transform.mediaSeconds > 0 || call.usage !== null))
+  if (!isSetByClient && (transform.mediaSeconds > 0 || call.usage !== null))
     call.mediaSeconds = transform.mediaSeconds;
   call.made = joinMade(call.made, transform.made ?? null);
   call.lostInAnswer = transform.lost ?? nothing;
@@ -151,7 +151,7 @@ export function noteFailed(call: WithAttempts, attempt: OtherAttemptParts): void
 }
 
 /** Records the usage that the answer of a failed last attempt reports. No client pays for an error. */
-export function noteToldUsage(call: WithAttempts, attempt: OtherAttemptParts | null): void {
+export function noteReportedUsage(call: WithAttempts, attempt: OtherAttemptParts | null): void {
   if (attempt !== null && attempt.transform.usage !== null) noteFailed(call, attempt);
 }
 

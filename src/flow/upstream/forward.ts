@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { type Asker, type AttemptPlan, Wait } from '../../attempts/attempts.js';
-import { toldStatus } from '../../attempts/error-answer.js';
-import { saysItLacks } from '../../attempts/lacking-endpoints.js';
+import { reportedStatus } from '../../attempts/error-answer.js';
+import { reportsMissingEndpoint } from '../../attempts/lacking-endpoints.js';
 import { type AttemptOwner, type JudgedErrorAnswer, RelayedAttempt } from '../../attempts/relayed-attempt.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
 import type { Target } from '../../config/types.js';
@@ -15,7 +15,7 @@ import { Relay } from '../answer/relay.js';
 import { attemptDeadlines, type ForwardedCall, type ResolvedCall, type RoutedCall } from '../call.js';
 import { holdInAll, keptBytes, takeAnswerMemory } from '../memory-budget.js';
 import { account } from '../record/account.js';
-import { noteFailed, noteGivenUp, noteToldUsage } from '../record/consumption.js';
+import { noteFailed, noteGivenUp, noteReportedUsage } from '../record/consumption.js';
 import { refusalOf } from '../refuse.js';
 import { aimAt, routeCall } from '../resolve.js';
 import { beginTranslatedMessage, sendSocketCall } from '../responses-socket/send.js';
@@ -279,7 +279,7 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
     if (!endpoint.mayLack || call.gatewayPath === 'translated' || !call.exchange.alive) return false;
     const { model } = target;
     const path = endpoint.upstreamPath(model, false);
-    const isLacking = saysItLacks(status, body, { model, path, request: call.body });
+    const isLacking = reportsMissingEndpoint(status, body, { model, path, request: call.body });
     if (isLacking) this.services.lacking.note(target, endpoint, performance.now());
     return isLacking;
   }
@@ -287,12 +287,12 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
   onAttemptFailed(error: GatewayError, cause: UpstreamFailure | GivenUpBy, head: ResponseHead | null): void {
     const isGivenUp = typeof cause === 'string';
     const { reason, bytesSent, sentMs } = isGivenUp ? { reason: cause, bytesSent: true, sentMs: 0 } : cause;
-    const status = error.vendorAccountStatus ?? (isGivenUp ? toldStatus(error) : null);
+    const status = error.vendorAccountStatus ?? (isGivenUp ? reportedStatus(error) : null);
     if (this.#planNext({ reason: status ?? reason, bytesSent, sentMs })) {
       this.#goOn(error);
       return;
     }
-    noteToldUsage(this.call, this.#attempt);
+    noteReportedUsage(this.call, this.#attempt);
     this.relay.refuse(status === null && bytesSent && this.#hasEffects ? unrepeatable(error) : error, head);
   }
 

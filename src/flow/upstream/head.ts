@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { ConfiguredHeaders, Protocol, Target, Upstream } from '../../config/types.js';
 import type { RequestHead } from '../../http/request-head.js';
 import {
+  clientInfoLines,
   credentialLine,
-  tellingLines,
   type VendorHeaders,
   vendorLines,
 } from '../../protocols/credentials/credentials.js';
@@ -116,7 +116,7 @@ const ofClient = new LinePair();
 export function forwardedLines({ exchange }: Call, target: Target, protocol: Protocol): HeadLines {
   const { head } = exchange;
   const { clientHeaders } = target;
-  const lines = ofClient.join(head.forwarded, tellingLines(protocol, head, target.upstream.kind));
+  const lines = ofClient.join(head.forwarded, clientInfoLines(protocol, head, target.upstream.kind));
   if (clientHeaders === null) return lines;
   const { without, pass, editsForwarded } = clientHeaders;
   const kept = editsForwarded ? linesWhere(lines, (name) => !without.has(name)) : lines;

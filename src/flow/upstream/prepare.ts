@@ -1,7 +1,7 @@
 import type { RelayedAttempt } from '../../attempts/relayed-attempt.js';
 import type { Protocol, Target, TargetRules } from '../../config/types.js';
 import type { AnswerContext } from '../../conversation/codec.js';
-import { inWordsOf } from '../../conversation/effort.js';
+import { mapEffort } from '../../conversation/effort.js';
 import { bodyEstimate, inputEstimate, mediumTokens } from '../../conversation/estimate-usage.js';
 import { fitRequest } from '../../conversation/fit/fit.js';
 import type { Keep } from '../../conversation/kept-turns.js';
@@ -332,7 +332,7 @@ export function prepareTranslated(
   const asked =
     targetRules === null
       ? request
-      : { ...request, reasoning: inWordsOf(targetRules.efforts, request.reasoning) };
+      : { ...request, reasoning: mapEffort(targetRules.efforts, request.reasoning) };
   const leftOut = new LeftOut(request.leftOut);
   const { request: fitted, restorer } = fitRequest(asked, {
     rules: upstreamCodec.rules,

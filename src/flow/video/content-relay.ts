@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { noteVendorAccountRefused } from '../../attempts/attempts.js';
 import { readErrorAnswer } from '../../attempts/error-answer.js';
-import { failureError } from '../../attempts/told-error.js';
+import { failureError } from '../../attempts/reported-error.js';
 import { type FaultPlace, GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import type { CallOutcome } from '../../metrics/call-record.js';

@@ -1,4 +1,4 @@
-import { statusError } from '../../attempts/told-error.js';
+import { statusError } from '../../attempts/reported-error.js';
 import type { Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import type { ResponseHead } from '../../upstream/types.js';

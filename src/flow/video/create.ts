@@ -2,14 +2,14 @@ import { createHash, randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Asker, Attempt, type AttemptPlan } from '../../attempts/attempts.js';
-import { toldStatus } from '../../attempts/error-answer.js';
-import { failureError, statusError } from '../../attempts/told-error.js';
+import { reportedStatus } from '../../attempts/error-answer.js';
+import { failureError, statusError } from '../../attempts/reported-error.js';
 import { type FailedAttempt, provesUndone } from '../../attempts/verdict.js';
 import type { Model, Price, Target } from '../../config/types.js';
 import { LeftOut } from '../../conversation/left-out.js';
 import { GatewayError, unrepeatable } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
-import { isVendorAccountError, toldError } from '../../protocols/error-formats/vendor-account.js';
+import { errorToReport, isVendorAccountError } from '../../protocols/error-formats/vendor-account.js';
 import type { UpstreamFailure } from '../../upstream/types.js';
 import { dayMs } from '../../usage/budget.js';
 import { costOf } from '../../usage/cost.js';
@@ -28,7 +28,7 @@ import { requireMetered } from '../../video/metered.js';
 import { thisProcess } from '../../video/recovery.js';
 import { resolutionOf } from '../../video/shape.js';
 import type { TaskCharge, UpstreamFormat, VideoCall, VideoRequest, VideoTask } from '../../video/task.js';
-import { unsaidHints } from '../../video/unsayable.js';
+import { leftOutHints } from '../../video/unsupported.js';
 import { headerLine, joinLines } from '../../wire/head.js';
 import { answerError } from '../answer/content.js';
 import { ownLines, passedLines, timingLine } from '../answer/lines.js';
@@ -371,7 +371,7 @@ class Submitting implements Asker, ExchangeListener {
     const call = this.#call;
     call.gatewayPath = 'translated';
     const format = upstreamFormatOf(target.upstream.kind);
-    call.leftOut = new LeftOut(unsaidHints(this.#request, format, upstreamFormat.unsaid)).names;
+    call.leftOut = new LeftOut(leftOutHints(this.#request, format, upstreamFormat.lacks)).names;
     const forwarded = forwardedLines(call, target, 'video');
     this.#attempt = new Attempt(this.#services, this.#plan);
     return ask(
@@ -547,7 +547,7 @@ function readCreated(
     if (secret !== null) throw secret;
     return created;
   } catch (fault) {
-    throw fault instanceof GatewayError ? toldError(fault, body.toString('utf8'), secrets) : fault;
+    throw fault instanceof GatewayError ? errorToReport(fault, body.toString('utf8'), secrets) : fault;
   }
 }
 
@@ -573,7 +573,7 @@ function isRefusal({ kind, status, unrepeatable }: GatewayError, sentMs: number)
 
 /** The status that such an error stands for; null if it may be the caller's mistake as well as the upstream's. */
 function statusOf(error: GatewayError): number | null {
-  return toldStatus(error) ?? (error.kind === 'overloaded' ? error.status : null);
+  return reportedStatus(error) ?? (error.kind === 'overloaded' ? error.status : null);
 }
 
 /** @returns whether the upstream answered with a success status */

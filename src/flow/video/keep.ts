@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
-import { failureError } from '../../attempts/told-error.js';
+import { failureError } from '../../attempts/reported-error.js';
 import { GatewayError } from '../../errors.js';
 import { Beginning } from '../../stream/gather.js';
 import type { ResponseHead, UpstreamFailure } from '../../upstream/types.js';

@@ -1,10 +1,10 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { noteVendorAccountRefused } from '../../attempts/attempts.js';
-import { failureError, statusError } from '../../attempts/told-error.js';
+import { failureError, statusError } from '../../attempts/reported-error.js';
 import type { Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
-import { isVendorAccountError, toldError } from '../../protocols/error-formats/vendor-account.js';
+import { errorToReport, isVendorAccountError } from '../../protocols/error-formats/vendor-account.js';
 import type { UpstreamFailure } from '../../upstream/types.js';
 import { changeByPoll, hasEnded } from '../../video/advance.js';
 import type { BookedTask } from '../../video/book.js';
@@ -188,7 +188,7 @@ function changeBy(
     if (!(fault instanceof GatewayError)) throw fault;
     // For the log only: the client gets the task unchanged.
     const isGood = !isFailure(answer) && answer.refusal === null;
-    call.error = isGood ? toldError(fault, answer.body.toString('utf8'), upstream.secrets) : fault;
+    call.error = isGood ? errorToReport(fault, answer.body.toString('utf8'), upstream.secrets) : fault;
     return null;
   }
 }

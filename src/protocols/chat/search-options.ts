@@ -1,4 +1,4 @@
-import { locationIn, plainSearch, saidOf, type WebSearch } from '../../conversation/web-search.js';
+import { locationIn, plainSearch, setMembersOf, type WebSearch } from '../../conversation/web-search.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 
 /*
@@ -22,6 +22,7 @@ export function decodeSearch({ web_search_options: options }: JsonObject): WebSe
 export function encodeSearch({ location, contextSize }: WebSearch): JsonObject {
   return {
     search_context_size: contextSize ?? undefined,
-    user_location: location === null ? undefined : { type: 'approximate', approximate: saidOf(location) },
+    user_location:
+      location === null ? undefined : { type: 'approximate', approximate: setMembersOf(location) },
   };
 }

@@ -169,7 +169,7 @@ function refusalsFor(wanted: string): Refusals {
 }
 
 /** Lines of a client's request head that describe the client to its vendor's upstreams: see `HeaderReader`. */
-interface TellingLines {
+interface ClientInfoLines {
   readonly sharedLines: HeadLines;
   readonly openaiLines: HeadLines;
   readonly anthropicLines: HeadLines;
@@ -309,7 +309,7 @@ const ofAnthropic = new LinePair();
  * it.
  * @param protocol of the upstream's request
  */
-export function tellingLines(protocol: Protocol, client: TellingLines, kind: UpstreamKind): HeadLines {
+export function clientInfoLines(protocol: Protocol, client: ClientInfoLines, kind: UpstreamKind): HeadLines {
   switch (vendorOf(protocol, kind)) {
     case 'openai':
       return ofOpenai.join(client.sharedLines, client.openaiLines);

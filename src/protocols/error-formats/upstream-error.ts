@@ -50,7 +50,7 @@ export function upstreamError(error: unknown): GatewayError | null {
   if (ofVendorAccount !== null) return ofVendorAccount;
   if (typeof error === 'string') return error === '' ? null : new GatewayError('upstream_error', error);
   if (!isObject(error)) return null;
-  return toldAs(error, wordsOf(error.message));
+  return errorByCode(error, errorMessageOf(error.message));
 }
 
 /**
@@ -58,18 +58,18 @@ export function upstreamError(error: unknown): GatewayError | null {
  * @param known its kind, if its protocol has a word for it
  */
 export function upstreamErrorOf(error: JsonObject, known: ErrorKind | undefined): GatewayError {
-  const kind = known ?? (tellsOfLimit(error) ? 'rate_limit_exceeded' : 'upstream_error');
-  return vendorAccountErrorIn(error) ?? answeredAs(kind, wordsOf(error.message));
+  const kind = known ?? (isRateLimitError(error) ? 'rate_limit_exceeded' : 'upstream_error');
+  return vendorAccountErrorIn(error) ?? answeredAs(kind, errorMessageOf(error.message));
 }
 
 /** Returns the message of an error, or a default. */
-export function wordsOf(message: unknown): string {
+export function errorMessageOf(message: unknown): string {
   return textOrNull(message) || 'The upstream answered with an error.';
 }
 
 /** Returns the error for one in OpenAI's form that is not about the gateway's account, by its `code` or `type`. */
-export function toldAs(error: JsonObject, message: string): GatewayError {
-  if (tellsOfLimit(error)) return answeredAs('rate_limit_exceeded', message);
+export function errorByCode(error: JsonObject, message: string): GatewayError {
+  if (isRateLimitError(error)) return answeredAs('rate_limit_exceeded', message);
   return requestFault(error, message) ?? new GatewayError('upstream_error', message);
 }
 
@@ -88,12 +88,12 @@ function requestFault({ code, type }: JsonObject, message: string): GatewayError
  * Tells whether an error means too many requests, by its `code` or `type`. Such an error is a 429, whatever the status
  * of the answer.
  */
-export function tellsOfLimit({ code, type }: JsonObject): boolean {
-  return isLimitWord(code) || isLimitWord(type);
+export function isRateLimitError({ code, type }: JsonObject): boolean {
+  return isRateLimitCode(code) || isRateLimitCode(type);
 }
 
 /** Tells whether a code or type means too many requests, in any vendor's words. */
-export function isLimitWord(code: unknown): boolean {
+export function isRateLimitCode(code: unknown): boolean {
   return typeof code === 'string' ? limitWord.test(code) : code === 429;
 }
 

@@ -221,9 +221,9 @@ export function vendorAccountErrorOf(
  * Returns the error to report for an answer of a successful status that was an error. By its text it may be about the
  * gateway's account.
  */
-export function toldError(error: GatewayError, text: string, secrets: OwnSecrets): GatewayError {
+export function errorToReport(error: GatewayError, text: string, secrets: OwnSecrets): GatewayError {
   const ofVendorAccount = vendorAccountErrorOf(text, 'strange', secrets);
-  return isVendorAccountError(ofVendorAccount) ? ofVendorAccount : tellable(error, secrets);
+  return isVendorAccountError(ofVendorAccount) ? ofVendorAccount : reportableError(error, secrets);
 }
 
 /** A longer text is not a sentence about an account. */
@@ -453,7 +453,7 @@ export function quotedKeyError(): GatewayError {
  * The same for an error made from an upstream's words.
  * @returns the error to report
  */
-export function tellable(error: GatewayError, secrets: OwnSecrets): GatewayError {
+export function reportableError(error: GatewayError, secrets: OwnSecrets): GatewayError {
   if (isVendorAccountError(error)) return error;
   const failure = secretError(`${error.message}\n${error.code ?? ''}\n${error.param ?? ''}`, secrets);
   if (failure === null || failure.vendorAccountStatus !== null) return failure ?? error;

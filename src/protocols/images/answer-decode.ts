@@ -14,7 +14,7 @@ import {
 import { numberNames, readNumbers } from '../../wire/json-numbers.js';
 import { lastObjectStart } from '../../wire/json-skip.js';
 import { wholeOrNull } from '../../wire/reading.js';
-import { tellsOfLimit, upstreamError, wordsOf } from '../error-formats/upstream-error.js';
+import { errorMessageOf, isRateLimitError, upstreamError } from '../error-formats/upstream-error.js';
 import { vendorAccountErrorIn } from '../error-formats/vendor-account.js';
 import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
 import type { AnswerImage, ImageAnswer, InputDetails } from './answer.js';
@@ -73,8 +73,8 @@ function failureOf(answer: JsonObject): GatewayError | null {
   if (code === null || isObject(answer.output)) return null;
   const ofVendorAccount = vendorAccountErrorIn(answer);
   if (ofVendorAccount !== null) return ofVendorAccount;
-  const message = wordsOf(answer.message);
-  if (tellsOfLimit(answer)) return answeredAs('rate_limit_exceeded', message);
+  const message = errorMessageOf(answer.message);
+  if (isRateLimitError(answer)) return answeredAs('rate_limit_exceeded', message);
   if (refusals.test(code)) return answeredAs('invalid_request', message, code);
   return new GatewayError('upstream_error', message);
 }

@@ -27,12 +27,12 @@ export function encodeDashscope(request: ImageRequest, model: string): ImageCall
 }
 
 /** Lists the members of the client's body that such a request cannot express. */
-export function unsaidByDashscope({ extras }: ImageRequest): string[] {
+export function unsupportedByDashscope({ extras }: ImageRequest): string[] {
   return Object.entries(extras).flatMap(([name, value]) => {
     // Other values of `background` are refused; for `output_format`, the upstream's default is requested.
     const isMet = name === 'background' || (name === 'output_format' && value === 'png');
-    const isSaid = isMet || (name === 'seed' && seedOf(value) !== null);
-    return value === null || value === '' || isSaid ? [] : [name];
+    const isSetByClient = isMet || (name === 'seed' && seedOf(value) !== null);
+    return value === null || value === '' || isSetByClient ? [] : [name];
   });
 }
 

@@ -58,7 +58,7 @@ const onlyNewer: ReadonlySet<string> = new Set([
  * Lists the members of the client's body that such a request cannot express.
  * @param model the model's name at the upstream
  */
-export function unsaidByOpenai(
+export function unsupportedByOpenai(
   { form, promptExtend, watermark, parameters, extras }: ImageRequest,
   model: string,
 ): string[] {

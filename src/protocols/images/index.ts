@@ -11,7 +11,7 @@ import { lastWordOf, needleOf } from '../../wire/json-skip.js';
 import { firstEventEnd, lastEvents, parseEvent } from '../../wire/sse.js';
 import { alwaysEffects } from '../effects.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
-import { brokenEvent, foreignEvent, upstreamError, wordsOf } from '../error-formats/upstream-error.js';
+import { brokenEvent, errorMessageOf, foreignEvent, upstreamError } from '../error-formats/upstream-error.js';
 import { imagesUsage } from './answer-decode.js';
 import { MadeImages } from './made.js';
 
@@ -59,7 +59,9 @@ function judgeEvent(event: string | null, data: string): StreamStart {
 /** The failure is in `error`, or it is the event itself. */
 function failureOf(body: JsonObject): GatewayError {
   return (
-    upstreamError(body.error) ?? upstreamError(body) ?? new GatewayError('upstream_error', wordsOf(null))
+    upstreamError(body.error) ??
+    upstreamError(body) ??
+    new GatewayError('upstream_error', errorMessageOf(null))
   );
 }
 

@@ -1,4 +1,10 @@
-import { locationIn, plainSearch, saidOf, textsIn, type WebSearch } from '../../conversation/web-search.js';
+import {
+  locationIn,
+  plainSearch,
+  setMembersOf,
+  textsIn,
+  type WebSearch,
+} from '../../conversation/web-search.js';
 import { isObject, type JsonObject, numberOrNull } from '../../wire/json.js';
 
 /*
@@ -38,7 +44,7 @@ export function encodeSearch({ allowedDomains, blockedDomains, location, maxUses
     max_uses: maxUses ?? undefined,
     allowed_domains: allowedDomains.length > 0 ? allowedDomains : undefined,
     blocked_domains: blockedDomains.length > 0 ? blockedDomains : undefined,
-    user_location: location === null ? undefined : { type: 'approximate', ...saidOf(location) },
+    user_location: location === null ? undefined : { type: 'approximate', ...setMembersOf(location) },
   };
 }
 

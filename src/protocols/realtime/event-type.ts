@@ -33,7 +33,7 @@ const seconds = [...'dc'].map((letter) => letter.charCodeAt(0));
  * Returns whether the type of a server event may be one of those above, or one that `OpenUsage` looks for. Only checks
  * the letters after the first quotes. False for nearly all events, which are pieces of audio and text.
  */
-export function mayTellUsage(event: Buffer): boolean {
+export function mayHaveUsage(event: Buffer): boolean {
   const end = Math.min(event.length, typeWithin);
   let hasType = false;
   let isWithin = false;

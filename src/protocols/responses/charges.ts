@@ -13,7 +13,7 @@ import {
 } from '../../wire/json-skip.js';
 import { eventEnd, eventObject, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { levelsOfAnswer, levelsOfEvent } from './answer/usage.js';
-import { isSearch, toldSearches } from './search-item.js';
+import { isSearch, reportedSearches } from './search-item.js';
 
 /** The results of many searches make an answer long, and the usage at its end does not count the searches. */
 export const noteBytes = 8 * 1024 * 1024;
@@ -47,7 +47,7 @@ export function noteCharges(run: Buffer, charges: AnswerCharges): void {
   const mayTell = (hasTier || isLong) && contains(run, toolUsageKey);
   const toolsAt = mayTell ? lastMemberObject(run, toolUsageKey.whole, levels) : -1;
   const tools = objectAt(run, toolsAt);
-  const told = toldSearches(tools);
+  const told = reportedSearches(tools);
   charges.searches = told ?? charges.searches;
   // What the beginning of a stream reports of its tools does not include later searches.
   if (told === null) countSearches(run, isAnswer, charges, 0);

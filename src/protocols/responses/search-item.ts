@@ -16,7 +16,7 @@ export function isSearch(item: unknown): boolean {
  * Returns the number of searches that the vendor bills, or null if it does not report one: not every search item is
  * billed.
  */
-export function toldSearches(toolUsage: unknown): number | null {
+export function reportedSearches(toolUsage: unknown): number | null {
   const { num_requests: told } = objectOf(objectOf(toolUsage).web_search);
   return Number.isSafeInteger(told) ? Math.max(0, Number(told)) : null;
 }

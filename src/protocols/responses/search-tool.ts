@@ -1,4 +1,10 @@
-import { locationIn, plainSearch, saidOf, textsIn, type WebSearch } from '../../conversation/web-search.js';
+import {
+  locationIn,
+  plainSearch,
+  setMembersOf,
+  textsIn,
+  type WebSearch,
+} from '../../conversation/web-search.js';
 import { isObject, type JsonObject, objectOf, textOrNull } from '../../wire/json.js';
 
 /* Web search as a tool of this protocol: https://developers.openai.com/api/docs/guides/tools-web-search */
@@ -30,7 +36,7 @@ export function encodeSearch({ allowedDomains, location, contextSize, live }: We
   return JSON.stringify({
     type: 'web_search',
     filters: allowedDomains.length > 0 ? { allowed_domains: allowedDomains } : undefined,
-    user_location: location === null ? undefined : { type: 'approximate', ...saidOf(location) },
+    user_location: location === null ? undefined : { type: 'approximate', ...setMembersOf(location) },
     search_context_size: contextSize ?? undefined,
     external_web_access: live ? undefined : false,
   });

@@ -1,7 +1,7 @@
 import { isServersOwn } from '../../conversation/event-protocol.js';
 import type { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
-import { toldAs, wordsOf } from '../error-formats/upstream-error.js';
+import { errorByCode, errorMessageOf } from '../error-formats/upstream-error.js';
 import { vendorAccountErrorIn } from '../error-formats/vendor-account.js';
 
 /**
@@ -13,7 +13,7 @@ export function upstreamError(event: JsonObject): GatewayError {
   const error = isObject(response.error) ? response.error : response;
   const ofVendorAccount = vendorAccountErrorIn(error) ?? vendorAccountErrorIn(response.error);
   if (ofVendorAccount !== null) return ofVendorAccount;
-  return toldAs(error, wordsOf(textOrNull(error.message) ?? response.error));
+  return errorByCode(error, errorMessageOf(textOrNull(error.message) ?? response.error));
 }
 
 /**

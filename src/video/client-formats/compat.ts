@@ -13,7 +13,7 @@ import { hasValue, readDuration, requireBody } from '../members.js';
 import { bareRequest, lengthOf, readOrPass } from '../request.js';
 import { isRatio, parseSize } from '../shape.js';
 import type { TaskState, VideoClientFormat, VideoRequest, VideoTask } from '../task.js';
-import { isReference } from '../unsayable.js';
+import { isReference } from '../unsupported.js';
 
 const longestPrompt = 32_000;
 

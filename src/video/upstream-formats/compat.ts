@@ -3,7 +3,7 @@ import { type FormField, writeForm } from '../../wire/form-data.js';
 import { isObject, numberOrNull, textOf } from '../../wire/json.js';
 import { parseSize, sizeFor } from '../shape.js';
 import type { UpstreamFormat, VideoCall, VideoRequest } from '../task.js';
-import { refuseForeign, refuseVendorkMembers, unsayable } from '../unsayable.js';
+import { refuseForeign, refuseVendorkMembers, unsupportedMember } from '../unsupported.js';
 import {
   getCall,
   jsonCall,
@@ -33,7 +33,7 @@ function translate(request: VideoRequest, model: string): FormField[] {
   refuseVendorkMembers(request, 'compat');
   refuseNegative(request, 'compat');
   requireOne(request, 'compat');
-  if (request.imageTail !== null) throw unsayable(request.imageTail.at, 'compat');
+  if (request.imageTail !== null) throw unsupportedMember(request.imageTail.at, 'compat');
   const size = sizeFor(request, 'compat');
   return [
     { name: 'model', data: model },
@@ -79,7 +79,7 @@ const answers: PlainAnswers = {
 
 /** The video format of OpenAI-compatible upstreams, whose base URL ends in `/v1`. */
 export const compatUpstreamFormat: UpstreamFormat = {
-  unsaid: ['fps', 'seed', 'mode', 'cfg_scale'],
+  lacks: ['fps', 'seed', 'mode', 'cfg_scale'],
   create,
   readCreated: (body) => plainCreated(answers, parseAnswer(body)),
   poll: (task) => getCall(`${path}/${encodeURIComponent(upstreamId(task))}`),

@@ -1,7 +1,7 @@
 import { type JsonObject, numberOrNull, objectOf } from '../../wire/json.js';
 import { sizeFor } from '../shape.js';
 import type { UpstreamFormat, VideoRequest } from '../task.js';
-import { refuseForeign, vendorkMembers } from '../unsayable.js';
+import { refuseForeign, vendorkMembers } from '../unsupported.js';
 import {
   getCall,
   imageText,
@@ -74,7 +74,7 @@ export const genericAnswers: PlainAnswers = {
 
 /** The vendor-neutral format of upstreams, whose base URL ends in `/v1`. */
 export const genericUpstreamFormat: UpstreamFormat = {
-  unsaid: [],
+  lacks: [],
   create: (request, model) =>
     jsonCall(path, request.format === 'generic' ? amend(request, model) : translate(request, model)),
   readCreated: (body) => plainCreated(genericAnswers, parseAnswer(body)),

@@ -16,7 +16,7 @@ import type {
   VideoResult,
   VideoTask,
 } from '../task.js';
-import { unsayable } from '../unsayable.js';
+import { unsupportedMember } from '../unsupported.js';
 
 /*
  * What the formats of all upstreams have in common: building requests and reading answers. No member of an answer is
@@ -249,7 +249,7 @@ export function promptFor({ prompt }: VideoRequest): string {
  * @throws {GatewayError} of status 400, naming the client's member
  */
 export function requireOne({ count, body }: VideoRequest, to: VideoFormat): void {
-  if (count !== null && count > 1) throw unsayable(placeOf(body, ['n']), to, 'above 1');
+  if (count !== null && count > 1) throw unsupportedMember(placeOf(body, ['n']), to, 'above 1');
 }
 
 /**
@@ -257,5 +257,5 @@ export function requireOne({ count, body }: VideoRequest, to: VideoFormat): void
  * @throws {GatewayError} of status 400, naming the client's member
  */
 export function refuseNegative({ negativePrompt, body }: VideoRequest, to: VideoFormat): void {
-  if (negativePrompt !== null) throw unsayable(placeOf(body, ['negative_prompt']), to);
+  if (negativePrompt !== null) throw unsupportedMember(placeOf(body, ['negative_prompt']), to);
 }

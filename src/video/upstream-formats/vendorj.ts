@@ -3,7 +3,7 @@ import { failureKind } from '../failure-codes.js';
 import { framesOf, numberIn } from '../members.js';
 import { aspectRatioFor } from '../shape.js';
 import type { TaskUpdate, UpstreamFormat, VideoRequest } from '../task.js';
-import { refuseForeign, refuseVendorkMembers, unsayable } from '../unsayable.js';
+import { refuseForeign, refuseVendorkMembers, unsupportedMember } from '../unsupported.js';
 import { vendorjError } from './native-error.js';
 import {
   codeBeside,
@@ -60,11 +60,11 @@ function amend({ body, seconds }: VideoRequest, model: string): JsonObject {
 /** The order in a list tells the first image from the last. There is no order across the two lists. */
 function imagesOf({ image, imageTail }: VideoRequest): JsonObject {
   if (image === null) {
-    if (imageTail !== null) throw unsayable(imageTail.at, 'vendorj', 'without a first image');
+    if (imageTail !== null) throw unsupportedMember(imageTail.at, 'vendorj', 'without a first image');
     return {};
   }
   if (imageTail !== null && imageTail.kind !== image.kind)
-    throw unsayable(imageTail.at, 'vendorj', 'with one image as a URL and one as data');
+    throw unsupportedMember(imageTail.at, 'vendorj', 'with one image as a URL and one as data');
   const texts = (imageTail === null ? [image] : [image, imageTail]).map(imageText);
   return image.kind === 'url' ? { image_urls: texts } : { binary_data_base64: texts };
 }
@@ -95,7 +95,7 @@ function readPolled(answer: JsonObject): TaskUpdate {
 
 /** The vendorj format of upstreams: one path, with the action in the query. */
 export const vendorjUpstreamFormat: UpstreamFormat = {
-  unsaid: ['fps', 'mode', 'cfg_scale'],
+  lacks: ['fps', 'mode', 'cfg_scale'],
   create: (request, model) =>
     jsonCall(
       pathOf('CVSync2AsyncSubmitTask'),

@@ -4,7 +4,7 @@ import { isObject, type JsonObject, listOf, objectOf } from '../../wire/json.js'
 import { failureKind } from '../failure-codes.js';
 import { aspectRatioFor } from '../shape.js';
 import type { TaskUpdate, UpstreamFormat, VideoRequest, VideoTask } from '../task.js';
-import { refuseForeign, vendorkMembers } from '../unsayable.js';
+import { refuseForeign, vendorkMembers } from '../unsupported.js';
 import { genericAnswers } from './generic.js';
 import { vendorkError } from './native-error.js';
 import {
@@ -116,7 +116,7 @@ function readRefusal(code: number, data: JsonObject, answer: JsonObject): TaskUp
 
 /** The vendork format of upstreams, whose base URL ends before `/v1/videos`. */
 export const vendorkUpstreamFormat: UpstreamFormat = {
-  unsaid: ['fps', 'seed'],
+  lacks: ['fps', 'seed'],
   create: (request, model, taskId) =>
     jsonCall(
       pathOf(request),

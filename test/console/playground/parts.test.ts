@@ -1,14 +1,25 @@
 import { test } from 'tap';
-import { requestOf } from '../../../src/console/playground/choice.js';
+import { protocolsOf, requestOf } from '../../../src/console/playground/choice.js';
 import { emptyLog, logEvent } from '../../../src/console/playground/event-log.js';
 import { merged } from '../../../src/console/playground/json.js';
 import { readImages } from '../../../src/console/playground/media-request.js';
 import { emptyRecord, tokensPerSecond } from '../../../src/console/playground/record.js';
 import { readRefusal } from '../../../src/console/playground/refusal.js';
 import { parseServerTiming, stretches } from '../../../src/console/playground/server-timing.js';
+import type { TextProtocol } from '../../../src/console/playground/text-request.js';
 import { textProtocols } from '../../../src/conversation/request.js';
 import { startGateway } from '../../support/gateway.js';
 import { send, settingsWith } from './asked.js';
+
+// The compiler names this line if the gateway has a text protocol that the page's type lacks.
+const known: readonly TextProtocol[] = textProtocols;
+
+test('the playground has every text protocol of the gateway', async (t) => {
+  t.strictSame(
+    protocolsOf.chat.map(({ name }) => name),
+    known,
+  );
+});
 
 test('the timings of a call are read from its header', async (t) => {
   const { url } = await startGateway(t, { demo: 'simulator' });

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { encodeDashscope, unsaidByDashscope } from '../../../src/protocols/images/encode-dashscope.js';
+import { encodeDashscope, unsupportedByDashscope } from '../../../src/protocols/images/encode-dashscope.js';
 import type { ImageRequest } from '../../../src/protocols/images/request.js';
 import { imageUrl, jsonOf, plain, png, pngUrl } from './samples.js';
 
@@ -78,8 +78,8 @@ test('images stand before the text: bytes as data URLs, URLs as they are', async
 test('a format of the file that it cannot make is left out and named, and PNG is what it makes', (t) => {
   const asked = (output_format: string) => ({ ...plain, extras: { output_format } });
   t.strictSame(jsonOf(encodeDashscope(asked('webp'), 'u').body).parameters, {});
-  t.strictSame(unsaidByDashscope(asked('webp')), ['output_format']);
-  t.strictSame(unsaidByDashscope(asked('png')), []);
+  t.strictSame(unsupportedByDashscope(asked('webp')), ['output_format']);
+  t.strictSame(unsupportedByDashscope(asked('png')), []);
   t.end();
 });
 

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { ImageSource } from '../../../src/media/image.js';
-import { encodeOpenai, unsaidByOpenai } from '../../../src/protocols/images/encode-openai.js';
+import { encodeOpenai, unsupportedByOpenai } from '../../../src/protocols/images/encode-openai.js';
 import type { ImageCall } from '../../../src/protocols/images/request.js';
 import { imageUrl, jpeg, jsonOf, plain, png } from './samples.js';
 
@@ -29,9 +29,9 @@ test('what a family of models refuses is left out, and named where the answer do
   t.strictSame(written('gpt-image-1'), { model: 'gpt-image-1', ...rest, output_format: 'webp' });
   t.strictSame(written('dall-e-3'), { model: 'dall-e-3', ...rest, response_format: 'b64_json' });
   t.match(written('other'), { response_format: 'b64_json', output_format: 'webp' });
-  t.strictSame(unsaidByOpenai(request, 'gpt-image-1'), []);
-  t.strictSame(unsaidByOpenai(request, 'dall-e-3'), ['output_format']);
-  t.strictSame(unsaidByOpenai(request, 'other'), []);
+  t.strictSame(unsupportedByOpenai(request, 'gpt-image-1'), []);
+  t.strictSame(unsupportedByOpenai(request, 'dall-e-3'), ['output_format']);
+  t.strictSame(unsupportedByOpenai(request, 'other'), []);
   t.end();
 });
 

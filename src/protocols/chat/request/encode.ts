@@ -20,7 +20,7 @@ import { fileNameOf, textOfDocument } from '../../openai-shared/file-part.js';
 import { chatCallId, userId } from '../../openai-shared/hashed-id.js';
 import { encodeServing } from '../../openai-shared/serving.js';
 import { encodeSchema, member } from '../../openai-shared/settings.js';
-import { ofType, refuseUnsayable, unsupportedAt } from '../../unsupported.js';
+import { ofType, refuseUnsupported, unsupportedAt } from '../../unsupported.js';
 import { encodeSearch } from '../search-options.js';
 
 /**
@@ -30,7 +30,7 @@ import { encodeSearch } from '../search-options.js';
  */
 export function encodeRequest(request: ConversationRequest, target: TargetOptions, leftOut: LeftOut): string {
   const { stop, tools, toolChoice, logprobs } = request;
-  refuseUnsayable(request, target, 'chat', []);
+  refuseUnsupported(request, target, 'chat', []);
   // Upstreams refuse settings of tools without tools, and hosted tools may just have been dropped.
   const withTools = tools.length > 0;
   return (

@@ -14,7 +14,7 @@ import { type Signature, signatureFor } from '../../../conversation/signature.js
 import { toolParameters } from '../../../conversation/tool-parameters.js';
 import { isObjectText, type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
-import { refuseUnsayable, unsupportedSetting } from '../../unsupported.js';
+import { refuseUnsupported, unsupportedSetting } from '../../unsupported.js';
 import { encodeReasoning } from '../reasoning.js';
 import { encodeSchema, type SchemaSpare, schemaSpare } from '../schema-encode.js';
 
@@ -24,7 +24,7 @@ import { encodeSchema, type SchemaSpare, schemaSpare } from '../schema-encode.js
  * @throws {GatewayError} of status 400, naming the client's field, for what the protocol cannot express
  */
 export function encodeRequest(request: ConversationRequest, target: TargetOptions): string {
-  refuseUnsayable(request, target, 'generateContent', ['logitBias']);
+  refuseUnsupported(request, target, 'generateContent', ['logitBias']);
   const tools = encodeTools(request, target);
   const contents = encodeContents(request.turns, target);
   if (contents === '[]')

@@ -21,7 +21,7 @@ import { toolParameters } from '../../../conversation/tool-parameters.js';
 import type { GatewayError } from '../../../errors.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { memberError, wholeOrNull } from '../../../wire/reading.js';
-import { ofType, refuseUnsayable, unsupportedAt } from '../../unsupported.js';
+import { ofType, refuseUnsupported, unsupportedAt } from '../../unsupported.js';
 import { legalCallId } from '../call-ids.js';
 import { encodeSearch, searchName } from '../search-tool.js';
 
@@ -42,7 +42,7 @@ const leastThinkingTopP = 0.95;
  * @throws {GatewayError} of status 400, naming the client's field, for what the protocol cannot express
  */
 export function encodeRequest(request: ConversationRequest, target: TargetOptions, leftOut: LeftOut): string {
-  refuseUnsayable(request, target, 'messages', ['candidates', 'logprobs', 'logitBias']);
+  refuseUnsupported(request, target, 'messages', ['candidates', 'logprobs', 'logitBias']);
   const { tools, toolChoice, forced } = encodeTools(request);
   const messages = encodeMessages(request);
   const mayThink = target.thinking === 'adaptive' ? !messages.isBegun : messages.mayThink;

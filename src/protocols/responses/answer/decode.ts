@@ -7,7 +7,7 @@ import { citationIn, logprobsIn } from '../../openai-shared/text-details.js';
 import { nameOfItem } from '../left-out.js';
 import { tagReasoning } from '../reasoning.js';
 import { joinedTexts } from '../request/decode.js';
-import { isSearch, searchesOf, toldSearches } from '../search-item.js';
+import { isSearch, reportedSearches, searchesOf } from '../search-item.js';
 import { upstreamError } from '../upstream-error.js';
 import { decodeFinish } from './finish.js';
 import { decodeUsage } from './usage.js';
@@ -36,7 +36,7 @@ export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
 
 /** See `TextCodec.usageOf`. */
 export function usageOf(body: JsonObject): Usage | null {
-  return decodeUsage(body, toldSearches(body.tool_usage) ?? listOf(body.output).filter(isSearch).length);
+  return decodeUsage(body, reportedSearches(body.tool_usage) ?? listOf(body.output).filter(isSearch).length);
 }
 
 /**

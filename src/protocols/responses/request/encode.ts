@@ -20,7 +20,7 @@ import { fileNameOf } from '../../openai-shared/file-part.js';
 import { responsesCallId, userId } from '../../openai-shared/hashed-id.js';
 import { encodeServing } from '../../openai-shared/serving.js';
 import { encodeSchema, member } from '../../openai-shared/settings.js';
-import { refuseUnsayable, unsupportedAt } from '../../unsupported.js';
+import { refuseUnsupported, unsupportedAt } from '../../unsupported.js';
 import { openReasoning } from '../reasoning.js';
 import { encodeSearch, includedSources } from '../search-tool.js';
 
@@ -32,7 +32,7 @@ const leastOutputTokens = 16;
  * reasoning is requested in its encrypted form, which the client carries.
  */
 export function encodeRequest(request: ConversationRequest, target: TargetOptions): string {
-  refuseUnsayable(request, target, 'responses', ['candidates', 'logitBias']);
+  refuseUnsupported(request, target, 'responses', ['candidates', 'logitBias']);
   const { tools, toolChoice, search } = request;
   const { maxTokens } = request;
   let body =

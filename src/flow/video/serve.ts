@@ -30,7 +30,7 @@ import { createTask } from './create.js';
 import { refreshed } from './poll.js';
 
 /** Creates the task that a call's body requests. */
-export function takeCreate(
+export function serveCreate(
   services: Services,
   call: AuthenticatedCall,
   { format, operation }: VideoRoute,
@@ -42,14 +42,14 @@ export function takeCreate(
  * Whether a call of a path that both creates and shows tasks creates one.
  * @throws {GatewayError} of status 400 for a query that names neither action
  */
-export function makesTask({ exchange }: Call): boolean {
+export function createsTask({ exchange }: Call): boolean {
   const { query } = exchange.head;
   return readAction({ get: (name) => queryParameter(query, name) }) === 'submit';
 }
 
 /** Serves a path that creates or shows tasks, by the action in its query. */
-export function takeAction(services: Services, call: AuthenticatedCall): void {
-  if (makesTask(call)) {
+export function serveAction(services: Services, call: AuthenticatedCall): void {
+  if (createsTask(call)) {
     createTask(services, call, readSubmit(call));
     return;
   }

@@ -4,8 +4,8 @@ import type { Endpoint } from '../../protocols/endpoint.js';
 import { writeAnswer } from '../../protocols/images/answer.js';
 import { decodeImageBody } from '../../protocols/images/decode.js';
 import { decodeImageForm } from '../../protocols/images/decode-form.js';
-import { unsaidByDashscope } from '../../protocols/images/encode-dashscope.js';
-import { unsaidByOpenai } from '../../protocols/images/encode-openai.js';
+import { unsupportedByDashscope } from '../../protocols/images/encode-dashscope.js';
+import { unsupportedByOpenai } from '../../protocols/images/encode-openai.js';
 import { type ImageOutline, outlineOfBody, outlineOfForm, passesTo } from '../../protocols/images/outline.js';
 import type { ImageOperation, ImageRequest } from '../../protocols/images/request.js';
 import { imageForm } from '../../protocols/images/schema.js';
@@ -36,7 +36,7 @@ interface ImageRoute {
  * Serves a call for images. A body that the targets take unchanged passes through, and they judge its content. A body of
  * the other form, or an answer that must have a certain form, is converted.
  */
-export function takeImages(services: Services, call: AuthenticatedCall, route: ImageRoute): void {
+export function serveImages(services: Services, call: AuthenticatedCall, route: ImageRoute): void {
   const asked = read(call, route);
   const { form, count, stream, responseFormat, size, quality } = asked.outline;
   const resolved = resolveModel(call, route.endpoint.protocol);
@@ -83,7 +83,7 @@ function askedOf(endpoint: Endpoint, outline: ImageOutline, make: () => ImageReq
     passes: ({ images }) => passesTo(images, outline),
     request,
     leftOut: ({ images, model }) =>
-      images === 'dashscope' ? unsaidByDashscope(request()) : unsaidByOpenai(request(), model),
+      images === 'dashscope' ? unsupportedByDashscope(request()) : unsupportedByOpenai(request(), model),
     write: (answer) => writeAnswer(answer, outline.responseFormat, Date.now()),
   };
 }

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { parseErrorBody, retryAfterMsOf } from '../../src/attempts/told-error.js';
+import { parseErrorBody, retryAfterMsOf } from '../../src/attempts/reported-error.js';
 import { parseHead } from '../../src/upstream/answer.js';
 
 test('when an upstream wants to be asked again is read from either header, the more exact one first', async (t) => {

@@ -9,7 +9,7 @@ import type { VideoFormat, VideoHint, VideoRequest } from './task.js';
  * @param to the format of the upstream
  * @param detail which value, if the name of the member does not show it
  */
-export function unsayable(at: string, to: VideoFormat, detail = ''): GatewayError {
+export function unsupportedMember(at: string, to: VideoFormat, detail = ''): GatewayError {
   const what = detail === '' ? '' : ` ${detail}`;
   return new GatewayError(
     'unsupported_parameter',
@@ -46,25 +46,25 @@ const maxImages = 2;
 export function refuseForeign({ format, body, form, fault }: VideoRequest, to: VideoFormat): void {
   if (fault !== null) throw fault;
   const file = form?.find(({ name, filename }) => filename !== null && !isReference(name));
-  if (file !== undefined) throw unsayable(file.name, to);
+  if (file !== undefined) throw unsupportedMember(file.name, to);
   if (format === 'vendorj') {
     let count = 0;
     for (const name of ['binary_data_base64', 'image_urls']) {
       const list = body[name];
       const images = listOf(list);
-      if (count + images.length > maxImages) throw unsayable(`${name}[${maxImages - count}]`, to);
+      if (count + images.length > maxImages) throw unsupportedMember(`${name}[${maxImages - count}]`, to);
       count += images.length;
     }
   }
   const callback = format === 'vendork' || format === 'generic' ? memberOf(body, 'callback_url') : null;
-  if (callback !== null) throw unsayable(callback.at, to);
+  if (callback !== null) throw unsupportedMember(callback.at, to);
 }
 
 /** Paths of the hints in a request that are left out for an upstream of this format. */
-export function unsaidHints(request: VideoRequest, to: VideoFormat, unsaid: readonly VideoHint[]): string[] {
+export function leftOutHints(request: VideoRequest, to: VideoFormat, lacks: readonly VideoHint[]): string[] {
   if (request.format === to) return [];
   const hints = { fps: request.fps, seed: request.seed, mode: request.mode, cfg_scale: request.cfgScale };
-  return unsaid.flatMap((name) => (hints[name] === null ? [] : [placeOf(request.body, [name])]));
+  return lacks.flatMap((name) => (hints[name] === null ? [] : [placeOf(request.body, [name])]));
 }
 
 /**
@@ -73,7 +73,7 @@ export function unsaidHints(request: VideoRequest, to: VideoFormat, unsaid: read
  */
 export function refuseVendorkMembers(request: VideoRequest, to: VideoFormat): void {
   const [member] = vendorkMembers(request);
-  if (member !== undefined) throw unsayable(member.at, to);
+  if (member !== undefined) throw unsupportedMember(member.at, to);
 }
 
 /** Whether a part of a compat form has a name of the image. */
