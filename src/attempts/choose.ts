@@ -1,18 +1,18 @@
 import type { Target } from '../config/types.js';
 import { rendezvousScore } from './affinity.js';
 import type { HealthTable, TargetHealth } from './health.js';
-import { isAllowed, type TargetWishes } from './wishes.js';
+import { isAllowed, type TargetFilter } from './target-filter.js';
 
 /** What a call requires of its targets. */
 export interface RouteRequest {
   /** Hash of the call's beginning: calls with the same hash go to the same target. Null if that does not matter. */
   readonly affinity: number | null;
   /** Null if every target is allowed. */
-  readonly wishes: TargetWishes | null;
+  readonly targetFilter: TargetFilter | null;
 }
 
 /** A call that may be sent to any target. */
-export const anyTarget: RouteRequest = Object.freeze({ affinity: null, wishes: null });
+export const anyTarget: RouteRequest = Object.freeze({ affinity: null, targetFilter: null });
 
 const none: readonly Target[] = Object.freeze([]);
 
@@ -49,9 +49,9 @@ export class TargetChooser {
    * @returns an empty list if no target may be tried now: see `retryAt`
    */
   choose(targets: readonly Target[], request: RouteRequest, now: number): readonly Target[] {
-    const { affinity, wishes } = request;
+    const { affinity, targetFilter } = request;
     const [first] = targets;
-    if (first !== undefined && targets.length === 1 && wishes === null)
+    if (first !== undefined && targets.length === 1 && targetFilter === null)
       return this.#health.of(first).mayTake(now) ? targets : none;
     const ordered = targets.slice();
     let count = 0;
@@ -64,7 +64,7 @@ export class TargetChooser {
         rank += 2;
         if (affinity !== null) callsPerWeight = this.#fairShare(targets, priority, request, now);
       }
-      if (wishes !== null && !isAllowed(target, wishes)) continue;
+      if (targetFilter !== null && !isAllowed(target, targetFilter)) continue;
       const health = this.#health.of(target);
       if (!health.mayTake(now)) continue;
       let ownRank = health.isResting(now) ? rank + 2 * targets.length : rank;
@@ -84,12 +84,12 @@ export class TargetChooser {
 
   /**
    * Returns when the first of these targets may be tried again, for a call for which `choose` has found none.
-   * @returns a time, or Infinity if the call's own wishes leave none
+   * @returns a time, or Infinity if the call's target filter leaves none
    */
-  retryAt(targets: readonly Target[], { wishes }: RouteRequest, now: number): number {
+  retryAt(targets: readonly Target[], { targetFilter }: RouteRequest, now: number): number {
     let earliest = Number.POSITIVE_INFINITY;
     for (const target of targets) {
-      if (wishes === null || isAllowed(target, wishes))
+      if (targetFilter === null || isAllowed(target, targetFilter))
         earliest = Math.min(earliest, this.#health.of(target).earliest(now));
     }
     return earliest;
@@ -99,11 +99,17 @@ export class TargetChooser {
    * Returns the calls that targets of one priority may have in flight for each unit of their weight, including this
    * call.
    */
-  #fairShare(targets: readonly Target[], priority: number, { wishes }: RouteRequest, now: number): number {
+  #fairShare(
+    targets: readonly Target[],
+    priority: number,
+    { targetFilter }: RouteRequest,
+    now: number,
+  ): number {
     let calls = 1;
     let weights = 0;
     for (const target of targets) {
-      if (target.priority !== priority || (wishes !== null && !isAllowed(target, wishes))) continue;
+      if (target.priority !== priority || (targetFilter !== null && !isAllowed(target, targetFilter)))
+        continue;
       const health = this.#health.of(target);
       if (!health.mayTake(now) || health.isResting(now)) continue;
       calls += health.inFlight;

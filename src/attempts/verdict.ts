@@ -32,7 +32,7 @@ export interface FailedAttempt {
  * - After a timeout: stop, since the upstream may still work, and the client has waited long enough. The exception is the timeout
  *   for the first token, whose purpose is to try another target.
  * - After an answer that is too large, does not fit in memory, or caused an internal error: stop, since the upstream has answered.
- * - A request that must not be executed twice is repeated only after an answer which proves that it was not (`provesUndone`).
+ * - A request that must not be executed twice is repeated only after an answer which proves that it was not (`provesNotExecuted`).
  *
  * Without another candidate, the same one is retried if it or its proxy refused the connection, or closed it before anything was
  * sent, as a restarting server does. A dead reused connection gets here only if its replacement was refused, since `upstream/`
@@ -50,7 +50,7 @@ export function verdict(attempt: FailedAttempt, hasNext: boolean, mayRepeat: boo
 function mayGoOn({ reason, bytesSent, replayable, hasEffects, sentMs }: FailedAttempt): boolean {
   // An answer proves that enough of the request was sent.
   if (typeof reason === 'number')
-    return replayable && isUpstreamsOwn(reason) && (!hasEffects || provesUndone(reason, sentMs));
+    return replayable && isUpstreamsOwn(reason) && (!hasEffects || provesNotExecuted(reason, sentMs));
   if (!bytesSent) return reason !== 'total_timeout';
   if (!replayable || hasEffects) return false;
   switch (reason) {
@@ -77,7 +77,7 @@ function mayGoOn({ reason, bytesSent, replayable, hasEffects, sentMs }: FailedAt
  * request is in progress.
  * @param sentMs milliseconds since it received the request
  */
-export function provesUndone(status: number, sentMs: number): boolean {
+export function provesNotExecuted(status: number, sentMs: number): boolean {
   if (status === 503 || status === 529) return sentMs < resendableMs;
   return status < 500 ? status !== 408 && status !== 409 : status === 501;
 }

@@ -2,7 +2,7 @@ import { type TextProtocolName, textProtocols } from '../conversation/request.js
 import { foldName } from '../wire/member-guard.js';
 import { clash, type MemberRule, placesOf } from '../wire/member-rule.js';
 import { steeringMembers } from '../wire/steering-members.js';
-import { refusedHeaders, token, unpassable } from './headers.js';
+import { passHeaderProblem, refusedHeaders, token } from './headers.js';
 import { presetOf, presets } from './presets.js';
 import { propertiesOf, propertyOf, type Report, textsOf } from './problem.js';
 import { memberPath, namedRules } from './rules.js';
@@ -162,7 +162,7 @@ function checkHeaders(
       ];
     }),
     ...textsOf(propertyOf(headers, 'pass')).map(([index, field]): [Path, string, string | null] => {
-      const reason = unpassable(field.toLowerCase());
+      const reason = passHeaderProblem(field.toLowerCase());
       return [at('headers', 'pass', index), field, reason === null ? null : `may not be passed: ${reason}`];
     }),
     ...textsOf(propertyOf(headers, 'drop')).map(([index, field]): [Path, string, string | null] => {

@@ -2,7 +2,7 @@ import { readDateTime } from '../wire/date-time.js';
 import { isObject } from '../wire/json.js';
 import { checkRules } from './check-rules.js';
 import { type ConfigFiles, codeText, isKeyOf, pairProblem } from './files.js';
-import { isCredential, refusedHeaders, token, unpassable, unreturnable } from './headers.js';
+import { isCredential, passHeaderProblem, refusedHeaders, returnHeaderProblem, token } from './headers.js';
 import { isOneAddress, parseHostPattern, parseNetwork, portRange } from './networks.js';
 import { createReport, type Problem, propertiesOf, propertyOf, type Report, textsOf } from './problem.js';
 import { parseProxyUrl } from './proxy.js';
@@ -431,12 +431,12 @@ function checkUpstream(report: Report, name: string, upstream: unknown, files: C
       );
   checkHeaderNames(report, upstream, at, {
     list: 'forwardHeaders',
-    reasonAgainst: unpassable,
+    reasonAgainst: passHeaderProblem,
     verb: 'passed',
   });
   checkHeaderNames(report, upstream, at, {
     list: 'returnHeaders',
-    reasonAgainst: unreturnable,
+    reasonAgainst: returnHeaderProblem,
     verb: 'handed on',
   });
 }

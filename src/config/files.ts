@@ -5,20 +5,20 @@ import { createSecureContext } from 'node:tls';
 import { errorCode } from '../errors.js';
 
 /** Result of reading: either the text or the problem. */
-export type Read =
+export type ReadResult =
   | { readonly text: string; readonly problem: null }
   | { readonly text: null; readonly problem: string };
 
 /** The files that a config names. Each is read once, so that the checked content is the content used. */
 export interface ConfigFiles {
   /** Reads certificates, from PEM text or a path to it. Returns only certificates that can be parsed. */
-  certificate(pathOrPem: string): Read;
+  certificate(pathOrPem: string): ReadResult;
   /** Reads a private key in the same way. */
-  privateKey(pathOrPem: string): Read;
+  privateKey(pathOrPem: string): ReadResult;
   /** Reads a file's text. */
-  read(path: string): Read;
+  read(path: string): ReadResult;
   /** Reads a file that contains one string of the config. Removes the last line's end. The size is limited. */
-  secret(path: string): Read;
+  secret(path: string): ReadResult;
   absolute(path: string): string;
   /** SHA-256 of the files' contents, in hex. It differs when a file has changed. */
   fingerprint(paths: readonly string[]): string;
@@ -29,9 +29,9 @@ export interface ConfigFiles {
  * @param directory start of relative paths: the config file's folder
  */
 export function createConfigFiles(directory: string): ConfigFiles {
-  const seen = new Map<string, Read>();
+  const seen = new Map<string, ReadResult>();
   const absolute = (path: string): string => resolve(directory, path);
-  const read = (path: string): Read => {
+  const read = (path: string): ReadResult => {
     const name = absolute(path);
     const known = seen.get(name);
     if (known !== undefined) return known;
@@ -39,9 +39,9 @@ export function createConfigFiles(directory: string): ConfigFiles {
     seen.set(name, result);
     return result;
   };
-  const pemText = (pathOrPem: string): Read =>
+  const pemText = (pathOrPem: string): ReadResult =>
     pathOrPem.includes('-----BEGIN') ? { text: pathOrPem, problem: null } : read(pathOrPem);
-  const certificate = (pathOrPem: string): Read => {
+  const certificate = (pathOrPem: string): ReadResult => {
     const source = pemText(pathOrPem);
     if (source.problem !== null) return source;
     const blocks = source.text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
@@ -53,7 +53,7 @@ export function createConfigFiles(directory: string): ConfigFiles {
     }
     return { text: blocks.join('\n'), problem: null };
   };
-  const privateKey = (pathOrPem: string): Read => {
+  const privateKey = (pathOrPem: string): ReadResult => {
     const source = pemText(pathOrPem);
     if (source.problem !== null) return source;
     const [block] =
@@ -71,7 +71,7 @@ export function createConfigFiles(directory: string): ConfigFiles {
     for (const path of paths) hash.update(JSON.stringify(read(path).text));
     return hash.digest('hex');
   };
-  const secret = (path: string): Read => readSecret(absolute(path));
+  const secret = (path: string): ReadResult => readSecret(absolute(path));
   return { certificate, privateKey, read, secret, absolute, fingerprint };
 }
 
@@ -79,8 +79,8 @@ export function createConfigFiles(directory: string): ConfigFiles {
 const longestSecret = 65_536;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-function readSecret(name: string): Read {
-  const failed = (problem: string): Read => ({ text: null, problem });
+function readSecret(name: string): ReadResult {
+  const failed = (problem: string): ReadResult => ({ text: null, problem });
   try {
     const bytes = readStart(name, longestSecret + 1);
     if (bytes === null) return failed(`${name} is no file`);
@@ -115,7 +115,7 @@ function readStart(name: string, most: number): Buffer | null {
 /** Largest file, in bytes. The certificates of all authorities that browsers trust need a quarter of that. */
 const longestFile = 1_048_576;
 
-function readText(name: string): Read {
+function readText(name: string): ReadResult {
   try {
     const bytes = readStart(name, longestFile + 1);
     if (bytes === null) return { text: null, problem: 'this is no file' };

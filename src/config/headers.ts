@@ -63,7 +63,7 @@ const answeredCredential = /auth|api-?key|token$|secret|cookie|credential|signat
  * Returns why an upstream's response header may not be passed to the client, or null.
  * @param name in lower case
  */
-export function unreturnable(name: string): string | null {
+export function returnHeaderProblem(name: string): string | null {
   const refused = refusedHeaders.get(name);
   if (refused !== undefined) return refused.split(';', 1)[0] ?? refused;
   if (ofOwnAnswer.has(name) || ownAnswers.some((beginning) => name.startsWith(beginning)))
@@ -77,7 +77,7 @@ export function unreturnable(name: string): string | null {
  * Returns why a client's header may not be passed to an upstream, or null.
  * @param name in lower case
  */
-export function unpassable(name: string): string | null {
+export function passHeaderProblem(name: string): string | null {
   const refused = refusedHeaders.get(name);
   if (refused !== undefined) return refused.split(';', 1)[0] ?? refused;
   if (ownHeaders.has(name) || ownBeginnings.some((beginning) => name.startsWith(beginning)))

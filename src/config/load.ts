@@ -6,7 +6,7 @@ import { Settings } from 'typebox/system';
 import { compileValidator } from '../schema/validator.js';
 import { isObject } from '../wire/json.js';
 import { crossProblems } from './check.js';
-import { type ConfigFiles, codeText, createConfigFiles, type Read } from './files.js';
+import { type ConfigFiles, codeText, createConfigFiles, type ReadResult } from './files.js';
 import { ConfigError, formatPath, type Problem, propertyOf, suggest } from './problem.js';
 import { type ResolvedConfig, resolveConfig } from './resolve.js';
 import { type ConfigFile, configSchema } from './schema.js';
@@ -82,7 +82,7 @@ export function interpolate(
   const hidden = new Set<string>();
   const path: (string | number)[] = [];
 
-  const look = (name: string | undefined, file: string | undefined): Read => {
+  const look = (name: string | undefined, file: string | undefined): ReadResult => {
     if (file !== undefined) return files.secret(file);
     if (name === undefined) {
       const problem =

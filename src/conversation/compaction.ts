@@ -20,7 +20,7 @@ const instruction =
  * @param compaction form of the answer for the client
  * @param instructions the client's own instructions for the summary
  */
-export function asCompaction(
+export function compactionRequest(
   request: ConversationRequest,
   compaction: NonNullable<ConversationRequest['compaction']>,
   instructions = '',

@@ -1,6 +1,6 @@
 import { textWeight } from '../wire/text-weight.js';
 import { type Answer, wordsOf } from './answer.js';
-import { type LookedAt, lookAt } from './media-string.js';
+import { type ClassifiedString, classifyString } from './media-string.js';
 import type { ConversationRequest, UserPart } from './request.js';
 import type { Metering } from './stream-rules.js';
 import type { Usage } from './usage.js';
@@ -71,7 +71,7 @@ function sampledEstimate(body: Buffer): number {
   let media = 0;
   let isMedium = false;
   let isInBase64 = false;
-  let last: LookedAt | null = null;
+  let last: ClassifiedString | null = null;
   let before = 0;
   for (let i = 0; i < samples; i++) {
     const at = Math.floor((i + Math.random()) * step);
@@ -82,7 +82,7 @@ function sampledEstimate(body: Buffer): number {
       const from = wasInBase64 ? Math.max(before, at - longestWayBack) : Math.max(0, before - longestHead);
       const quote = body.subarray(from, at).lastIndexOf(QUOTE);
       if (quote !== -1) {
-        last = lookAt(body, from + quote, last);
+        last = classifyString(body, from + quote, last);
         isMedium = last.isMedium;
         if (isMedium) media++;
       }

@@ -205,7 +205,7 @@ export interface ConversationRules {
   /** Whether a body may refer to parts of earlier answers within its conversation. Null if no body can. */
   readonly mayMention: ((body: Buffer) => boolean) | null;
   /**
-   * Only a body with a member that continues something (`goingOnMembers`) is part of a conversation. If false, every
+   * Only a body with a member that continues something (`continuationMembers`) is part of a conversation. If false, every
    * body may be.
    */
   readonly isAsked: boolean;

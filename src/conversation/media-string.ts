@@ -58,7 +58,7 @@ const BACKSLASH = 0x5c;
 const OPEN_BRACE = 0x7b;
 
 /** A string that was classified. A later one may be in the same list. */
-export interface LookedAt {
+export interface ClassifiedString {
   /** Position of its opening quote. */
   readonly quote: number;
   readonly isMedium: boolean;
@@ -70,7 +70,7 @@ export interface LookedAt {
  * Classifies the string that begins at a quote as media (or the like) or as text.
  * @param last the string that was classified before, so that no byte is scanned twice; null for none
  */
-export function lookAt(body: Buffer, quote: number, last: LookedAt | null): LookedAt {
+export function classifyString(body: Buffer, quote: number, last: ClassifiedString | null): ClassifiedString {
   const { member, isListed } = memberOf(body, quote, last);
   const isMedium = member !== null && isMediaIn(body, member, quote);
   return { quote, isMedium, list: isListed ? member : null };
@@ -94,7 +94,7 @@ interface Place {
 
 const nowhere: Place = { member: null, isListed: false };
 
-function memberOf(body: Buffer, quote: number, last: LookedAt | null): Place {
+function memberOf(body: Buffer, quote: number, last: ClassifiedString | null): Place {
   if (body[quote - 1] === BACKSLASH) return nowhere;
   let at = beforeSpace(body, quote);
   let passed = 0;

@@ -191,7 +191,7 @@ export function leaveOut(
  * @param path path of the member, with dots
  * @returns no names if the client did not set it
  */
-export function ruledOut(
+export function namesRemovedByRules(
   request: ConversationRequest,
   to: TextProtocolName,
   path: string,

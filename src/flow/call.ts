@@ -232,7 +232,7 @@ export interface ResolvedCall extends AuthenticatedCall {
   readonly model: Model;
 }
 
-/** A call to which `aimAt` has given a target: the last one to which it was sent. */
+/** A call to which `setTarget` has given a target: the last one to which it was sent. */
 export interface RoutedCall extends ResolvedCall {
   target: Target;
 }

@@ -84,7 +84,7 @@ export function keepMemory(services: WithMemory, call: MemoryHolder, bytes: numb
 }
 
 /** Sets the bytes that a call holds in total, with a check if they grow. @throws {GatewayError} as `takeMemory` does */
-export function holdInAll(services: WithMemory, call: MemoryHolder, bytes: number): void {
+export function setHeldBytes(services: WithMemory, call: MemoryHolder, bytes: number): void {
   if (bytes > call.heldBytes) takeMemory(services, call, bytes - call.heldBytes);
   else keepMemory(services, call, bytes);
 }

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { affinityBytes, hashBytes, ownerHash } from '../attempts/affinity.js';
 import { AttemptPlan } from '../attempts/attempts.js';
 import { anyTarget, type RouteRequest } from '../attempts/choose.js';
-import { parseWishes, type TargetWishes } from '../attempts/wishes.js';
+import { parseTargetFilter, type TargetFilter } from '../attempts/target-filter.js';
 import type { Protocol, Target } from '../config/types.js';
 import { GatewayError, retrySeconds } from '../errors.js';
 import { findBillingLine } from '../protocols/messages/billing-line.js';
@@ -31,7 +31,7 @@ export function findModel(call: AuthenticatedCall, protocol: Protocol, name: str
   const model = call.key.models.get(name);
   if (model?.protocols.has(protocol)) {
     // Throws if the call may be sent to no target.
-    steerable(call.steering, model.targets);
+    targetsAllowing(call.steering, model.targets);
     const found: Call = call;
     found.model = model;
     return found as ResolvedCall;
@@ -116,13 +116,13 @@ const leastBytes = 2048;
  */
 export function routeCall(services: Services, call: ResolvedCall, all: readonly Target[]): AttemptPlan {
   services.openCalls.add(call);
-  const targets = targetsThatKnow(call, steerable(call.steering, all));
-  const wishes = wishesOf(call);
+  const targets = targetsThatKnow(call, targetsAllowing(call.steering, all));
+  const targetFilter = targetFilterOf(call);
   call.affinity = affinityOf(call, targets);
   // A single target is tried whatever its health: its own answer tells the client more.
-  if (targets.length === 1 && wishes === null) return planAt(services, call, targets, call.validatedAt);
+  if (targets.length === 1 && targetFilter === null) return planAt(services, call, targets, call.validatedAt);
   const request: RouteRequest =
-    wishes === null && call.affinity === null ? anyTarget : { affinity: call.affinity, wishes };
+    targetFilter === null && call.affinity === null ? anyTarget : { affinity: call.affinity, targetFilter };
   const now = performance.now();
   const chosen = services.chooser.choose(targets, request, now);
   if (chosen.length > 0) return planAt(services, call, chosen, now);
@@ -178,18 +178,18 @@ function planAt(services: Services, call: ResolvedCall, chosen: readonly Target[
 
 const atHeader = { param: 'x-gateway-target' };
 
-function wishesOf({ exchange, key }: ResolvedCall): TargetWishes | null {
+function targetFilterOf({ exchange, key }: ResolvedCall): TargetFilter | null {
   const { gatewayTarget } = exchange.head;
   if (gatewayTarget === '') return null;
   if (!key.mayRoute)
     throw new GatewayError('permission_denied', 'This key may not choose targets.', atHeader);
-  const parsed = parseWishes(gatewayTarget);
+  const parsed = parseTargetFilter(gatewayTarget);
   if (!parsed.ok) throw new GatewayError('invalid_value', parsed.problem, atHeader);
-  return parsed.wishes;
+  return parsed.targetFilter;
 }
 
 /** Sets the target that a call is about to be sent to. */
-export function aimAt<Of extends ResolvedCall>(call: Of, target: Target): Of & RoutedCall {
+export function setTarget<Of extends ResolvedCall>(call: Of, target: Target): Of & RoutedCall {
   call.target = target;
   return call as Of & RoutedCall;
 }
@@ -210,7 +210,7 @@ function affinityOf({ body, key, model, running }: ResolvedCall, targets: readon
  * allows all of these members.
  * @throws {GatewayError} with status 400 if there is none
  */
-export function steerable(
+export function targetsAllowing(
   steering: readonly SteeringMember[],
   targets: readonly Target[],
 ): readonly Target[] {

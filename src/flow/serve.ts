@@ -12,7 +12,7 @@ import { Upload } from './body/upload.js';
 import { type AuthenticatedCall, Call, type ResolvedCall } from './call.js';
 import { answerById } from './conversation/by-id.js';
 import { recall } from './conversation/recall.js';
-import { drawingOf } from './images/draw.js';
+import { imagePhaseOf } from './images/draw.js';
 import { serveImages } from './images/serve.js';
 import { admitResolved, admitThen, refuseUncounted, requireOutputLimit } from './limits/admit.js';
 import { answerModels, modelsErrorFormat } from './models.js';
@@ -201,7 +201,7 @@ function proceed(services: Services, call: AuthenticatedCall): void {
 }
 
 function admitToSend(services: Services, call: ResolvedCall): void {
-  const draw = call.model.drawing.length === 0 ? null : drawingOf(call);
+  const draw = call.model.drawing.length === 0 ? null : imagePhaseOf(call);
   admitResolved(services, call, draw ?? forward);
 }
 

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../errors.js';
-import { type BodyOwner, type BodyPool, refuseAnnounced, shredded, tooLarge } from './body.js';
+import { type BodyOwner, type BodyPool, refuseAnnounced, tooLarge, tooManyChunks } from './body.js';
 import type { BodySource, ChunkReceiver } from './client-link.js';
 
 /** Receives a request body in pieces as it arrives. Nothing is called after the exchange has ended. */
@@ -169,7 +169,7 @@ export class BodyStream implements ChunkReceiver {
     const receiver = this.#receiver;
     if (receiver === null) return;
     this.#refuse();
-    receiver.onBodyRefused(shredded());
+    receiver.onBodyRefused(tooManyChunks());
   }
 
   #keep(receiver: BodyStreamReceiver, chunk: Buffer): void {

@@ -159,7 +159,7 @@ export class BodyCollector implements ChunkReceiver {
   onShredded(): void {
     const receiver = this.#receiver;
     this.drop();
-    receiver?.onBodyRefused(shredded());
+    receiver?.onBodyRefused(tooManyChunks());
   }
 
   #deliver(): void {
@@ -204,7 +204,7 @@ export function tooLarge(limit: number): GatewayError {
 }
 
 /** The error for a body in too many tiny pieces, while other bodies arrive in the same way. */
-export function shredded(): GatewayError {
+export function tooManyChunks(): GatewayError {
   return new GatewayError(
     'invalid_request',
     'The request body arrives in too many small chunks: send larger ones.',

@@ -1,4 +1,4 @@
-import { type Demand, isGivenBack, type Pool, type PoolKind } from './pool.js';
+import { type Demand, isReturnable, type Pool, type PoolKind } from './pool.js';
 
 /** The result for a call's demands. */
 export type Decision = Admission | Denial;
@@ -18,7 +18,7 @@ export interface Denial {
 }
 
 /** Returns the denial to report: `exhausted` before `unknown`, then the longer wait. */
-export function graver(one: Denial | null, other: Denial): Denial {
+export function denialToReport(one: Denial | null, other: Denial): Denial {
   if (one === null) return other;
   if (one.reason !== other.reason) return one.reason === 'unknown' ? other : one;
   const waitMs = ({ retryAfterMs }: Denial): number => retryAfterMs ?? Number.POSITIVE_INFINITY;
@@ -70,7 +70,7 @@ export class Admission {
 
   #settleAt(index: number, actual: number): void {
     const demand = this.demands[index] as Demand;
-    if (isGivenBack(demand.pool) || !Number.isFinite(actual)) return;
+    if (isReturnable(demand.pool) || !Number.isFinite(actual)) return;
     this.#used ??= new Array(this.demands.length);
     if (this.#used[index] !== undefined) return;
     const used = Math.max(0, Math.ceil(actual));

@@ -1,7 +1,7 @@
 import { WideMap } from '../wire/wide-map.js';
 import type { Denial } from './admission.js';
 import type { PoolAnswer, PoolAsk, Slices } from './lease-messages.js';
-import { type Demand, type Pool, type PoolView, sliceOf, untouched, windowMsOf } from './pool.js';
+import { type Demand, type Pool, type PoolView, sliceOf, unusedView, windowMsOf } from './pool.js';
 import { SlidingWindow } from './sliding-window.js';
 import { WaitingLine } from './waiting-line.js';
 
@@ -226,7 +226,7 @@ export class HeldPool {
     const freeElsewhere = this.negotiation?.freeElsewhere ?? null;
     const known = freeElsewhere === null ? limit : this.available + freeElsewhere;
     const remaining = Math.max(0, Math.min(known, limit - used));
-    if (remaining >= limit) return untouched(pool);
+    if (remaining >= limit) return unusedView(pool);
     const lastAt = this.window?.lastAt() ?? null;
     const resetMs = lastAt === null ? this.retryAfterMs(1, now) : Math.max(1, Math.ceil(lastAt - now));
     return { limit, remaining, resetMs };

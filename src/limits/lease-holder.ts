@@ -15,20 +15,20 @@
  *    to the owner.
  */
 
-import { Admission, type Decision, type Denial, graver } from './admission.js';
+import { Admission, type Decision, type Denial, denialToReport } from './admission.js';
 import { type HeldPool, HeldPools, type HeldUnits } from './held-pool.js';
 import {
   type HolderMessage,
   type OwnerMessage,
+  omitEmpty,
   type PoolAmount,
   type PoolAnswer,
   type PoolAsk,
   type PoolLease,
   type PoolRecall,
   type PoolRecalled,
-  someOf,
 } from './lease-messages.js';
-import { type Demand, isGivenBack, type Pool, type PoolView, untouched } from './pool.js';
+import { type Demand, isReturnable, type Pool, type PoolView, unusedView } from './pool.js';
 import { bucketMs, bucketOf } from './sliding-window.js';
 import { DecidedCalls, WaitingCall } from './waiting-line.js';
 
@@ -208,7 +208,7 @@ export class LeaseHolder {
   /** Returns what clients may be told about a limit, which may be slightly out of date. */
   peek(pool: Pool): PoolView {
     const held = this.#pools.seen(pool);
-    return held === null ? untouched(pool) : held.view(pool, this.#seenAt);
+    return held === null ? unusedView(pool) : held.view(pool, this.#seenAt);
   }
 
   /** Lists the numbers of its pools. */
@@ -238,7 +238,7 @@ export class LeaseHolder {
     let isFreed = false;
     for (let i = 0; i < demands.length; i++) {
       const { pool, amount } = demands[i] as Demand;
-      if (!isGivenBack(pool)) continue;
+      if (!isReturnable(pool)) continue;
       const held = this.#pools.of(pool);
       held.inUse -= amount;
       held.available += amount;
@@ -303,7 +303,7 @@ export class LeaseHolder {
       const denial = held.denial(demand, now, !this.#isConnected);
       // There are units, but without the primary it is unknown whether they are still valid.
       const isLapsedAlone = !isShort && !this.#isConnected;
-      denied = graver(denied, isLapsedAlone ? { ...denial, reason: 'unknown' } : denial);
+      denied = denialToReport(denied, isLapsedAlone ? { ...denial, reason: 'unknown' } : denial);
     }
     return denied;
   }
@@ -569,11 +569,11 @@ class Outbox {
     if (this.#isEmpty()) return;
     const message: HolderMessage = {
       type: 'lease-news',
-      recalled: someOf(this.recalled),
-      overdrafts: someOf(this.overdrafts),
-      spent: someOf(this.spent),
-      returns: someOf(this.returns),
-      asks: someOf(this.asks),
+      recalled: omitEmpty(this.recalled),
+      overdrafts: omitEmpty(this.overdrafts),
+      spent: omitEmpty(this.spent),
+      returns: omitEmpty(this.returns),
+      asks: omitEmpty(this.asks),
     };
     this.recalled = [];
     this.overdrafts = [];

@@ -111,6 +111,6 @@ export interface PoolRecall {
 }
 
 /** Returns the list, or undefined if it is empty, so that the message's JSON omits it. */
-export function someOf<Item>(items: readonly Item[]): readonly Item[] | undefined {
+export function omitEmpty<Item>(items: readonly Item[]): readonly Item[] | undefined {
   return items.length === 0 ? undefined : items;
 }

@@ -1,5 +1,5 @@
 import type { PoolAnswer, PoolAsk } from './lease-messages.js';
-import { isGivenBack, type Pool, type PoolKind, sliceOf, windowMsOf } from './pool.js';
+import { isReturnable, type Pool, type PoolKind, sliceOf, windowMsOf } from './pool.js';
 import { SlidingWindow } from './sliding-window.js';
 
 /** For how long after a recall or a denial workers return units that become free, and get none beyond their need. */
@@ -138,7 +138,7 @@ export class OwnedPool {
   lose(worker: number, now: number): void {
     const had = this.leased.get(worker) ?? 0;
     if (this.window !== null) this.window.add(now, had);
-    if (isGivenBack(this)) this.giveBack(worker, had);
+    if (isReturnable(this)) this.giveBack(worker, had);
     else if (this.window === null) this.spend(worker, had);
     this.leased.delete(worker);
     this.#owed.delete(worker);

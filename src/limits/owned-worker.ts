@@ -1,10 +1,10 @@
 import {
   type OwnerMessage,
+  omitEmpty,
   type PoolAmount,
   type PoolAnswer,
   type PoolLease,
   type PoolRecall,
-  someOf,
 } from './lease-messages.js';
 
 /** Smallest extension of a term that workers are told of. */
@@ -53,12 +53,12 @@ export class OwnedWorker {
     this.refilled = [];
     this.#send({
       type: 'lease-order',
-      leases: someOf(leases),
+      leases: omitEmpty(leases),
       until: answers.length > 0 && this.#isNews(until) ? until : undefined,
-      answers: someOf(answers),
-      recalls: someOf(recalls),
-      debts: someOf(debts),
-      refilled: someOf(refilled),
+      answers: omitEmpty(answers),
+      recalls: omitEmpty(recalls),
+      debts: omitEmpty(debts),
+      refilled: omitEmpty(refilled),
     });
   }
 

@@ -4,7 +4,7 @@ import { type Ask, earlier, OwnedPool } from './owned-pool.js';
 import { OwnedPools } from './owned-pools.js';
 import { OwnedWorker } from './owned-worker.js';
 import { type Pool, type PoolKind, sliceOf, windowMsOf } from './pool.js';
-import { type ShareSource, undivided } from './share-source.js';
+import { type ShareSource, unsharedSource } from './share-source.js';
 import { bucketMs } from './sliding-window.js';
 
 /** How long workers may take to reply to a recall before requests are decided without them. */
@@ -76,7 +76,7 @@ export class PoolOwner {
   readonly #sliceDivisor: () => number;
   #recalls = 0;
 
-  constructor({ poolOf, now, shares = undivided, sliceDivisor = () => 0 }: PoolOwnerOptions) {
+  constructor({ poolOf, now, shares = unsharedSource, sliceDivisor = () => 0 }: PoolOwnerOptions) {
     this.#poolOf = poolOf;
     this.#now = now;
     this.#shares = shares;

@@ -32,7 +32,7 @@ export interface PoolView {
 }
 
 /** Returns the view of a pool that this worker has not used recently. */
-export function untouched({ limit }: Pool): PoolView {
+export function unusedView({ limit }: Pool): PoolView {
   return { limit, remaining: limit, resetMs: 0 };
 }
 
@@ -45,7 +45,7 @@ export const windowMsOf: Readonly<Record<PoolKind, number | null>> = {
 };
 
 /** @returns whether units of the pool become free when their user returns them, not with time */
-export function isGivenBack({ kind }: Pool): boolean {
+export function isReturnable({ kind }: Pool): boolean {
   return kind === 'concurrent';
 }
 

@@ -191,7 +191,7 @@ function tightest(pools: Pools, holder: Pick<LeaseHolder, 'peek'>): PoolView | n
   if (pools === null) return null;
   if (isOne(pools)) return holder.peek(pools);
   let found: PoolView | null = null;
-  for (const pool of pools) found = tighter(found, holder.peek(pool));
+  for (const pool of pools) found = scarcer(found, holder.peek(pool));
   return found;
 }
 
@@ -201,6 +201,6 @@ function isPlenty(view: PoolView | null, least: number): boolean {
 }
 
 /** Returns the view with the smaller remaining part, which a caller exhausts first. If they are equal, the first. */
-export function tighter(one: PoolView | null, other: PoolView): PoolView {
+export function scarcer(one: PoolView | null, other: PoolView): PoolView {
   return one === null || other.remaining * one.limit < one.remaining * other.limit ? other : one;
 }

@@ -43,7 +43,7 @@ export interface ShareUser {
 }
 
 /** For a host that has all limits to itself. */
-export const undivided: ShareSource = {
+export const unsharedSource: ShareSource = {
   until: null,
   isUndivided: true,
   begin: () => {},

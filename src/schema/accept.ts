@@ -13,13 +13,13 @@ import {
   skipSpace,
 } from '../wire/json-skip.js';
 import {
+  checkMembers,
   type FoundMembers,
   type GuardSpec,
-  lookThrough,
   type MemberGuard,
   noMembers,
 } from '../wire/member-guard.js';
-import { backgroundMember, goingOnMembers, outputMembers, toolsMember } from '../wire/routed-members.js';
+import { backgroundMember, continuationMembers, outputMembers, toolsMember } from '../wire/routed-members.js';
 import { parseBody } from '../wire/skeleton.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import {
@@ -42,7 +42,7 @@ export interface Accepted {
   /** Whether the client itself requested the usage chunk. */
   readonly includeUsage: boolean;
   readonly output: OutputSpans;
-  /** Whether it has a member of `goingOnMembers` that is not null. */
+  /** Whether it has a member of `continuationMembers` that is not null. */
   readonly goesOn: boolean;
   /** Whether its `background` is neither null nor false. */
   readonly inBackground: boolean;
@@ -77,7 +77,7 @@ const guardedKeys = [
   ...outputMembers.maxTokens,
   ...outputMembers.choices,
   ...outputMembers.configs,
-  ...goingOnMembers,
+  ...continuationMembers,
   backgroundMember,
   toolsMember,
 ];
@@ -566,7 +566,7 @@ export function readValidated(model: string, stream: boolean): ValidatedBody {
 function parseAndCheck(body: Buffer, schema: CompiledSchema): ValidatedBody {
   const scan = scanBody(body);
   const value = parseBody(body, scan);
-  const members = lookThrough(body, schema.guard);
+  const members = checkMembers(body, schema.guard);
   if (!isObject(value) || !schema.check(value)) throw schema.explain(value);
   const { model, stream, stream_options: options } = value;
   const background = value[backgroundMember] ?? false;
@@ -576,7 +576,7 @@ function parseAndCheck(body: Buffer, schema: CompiledSchema): ValidatedBody {
     stream: stream === true,
     includeUsage: isObject(options) && options.include_usage === true,
     output: null,
-    goesOn: goingOnMembers.some((name) => (value[name] ?? null) !== null),
+    goesOn: continuationMembers.some((name) => (value[name] ?? null) !== null),
     inBackground: background !== false,
     // The exact span is unknown here.
     tools: (value[toolsMember] ?? null) === null ? null : { start: 0, end: body.length },

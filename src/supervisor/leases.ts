@@ -12,7 +12,7 @@ import type { OwnedPool } from '../limits/owned-pool.js';
 import { type OwnedUnits, PoolOwner } from '../limits/pool-owner.js';
 import { budgetKeptMs, budgetMark, poolSteps } from '../limits/pools.js';
 import { PoolsInForce } from '../limits/pools-in-force.js';
-import { bothSources, undivided } from '../limits/share-source.js';
+import { bothSources, unsharedSource } from '../limits/share-source.js';
 import { ShareKeeper } from '../limits/shares.js';
 import { type PrimaryGauge, primaryGauge } from '../metrics/exposition.js';
 import { createShareStore } from '../store/create.js';
@@ -344,7 +344,7 @@ function createRateShares({ settings, now, whenGone, log }: RateSharesOptions) {
   const store = createShareStore(settings);
   if (store === null) {
     const none = Promise.resolve();
-    return { source: undivided, ready: none, gauges: (): PrimaryGauge[] => [], close: () => none };
+    return { source: unsharedSource, ready: none, gauges: (): PrimaryGauge[] => [], close: () => none };
   }
   let onHeard = (): void => {};
   const ready = new Promise<void>((resolve) => {

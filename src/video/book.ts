@@ -4,7 +4,7 @@ import { compileSchema } from '../schema/compile.js';
 import type { Store } from '../store/store.js';
 import { parseObject } from '../wire/json.js';
 import { hasEnded } from './advance.js';
-import { owedWithEnd } from './charge.js';
+import { markOwed } from './charge.js';
 import { sweepInTurn } from './content-folder.js';
 import { taskRecord, type VideoTask } from './task.js';
 
@@ -111,7 +111,7 @@ export class TaskBook {
       await this.update(booked, change);
       return;
     }
-    const put = hasEnded(task) ? owedWithEnd(task) : task;
+    const put = hasEnded(task) ? markOwed(task) : task;
     await this.#recordOwed(put);
     await this.#store.create(taskCollection, task.id, writeTask(put), ttlOf(put));
   }
@@ -173,7 +173,7 @@ export class TaskBook {
       const { task, revision }: BookedTask = current;
       const next = change(task);
       if (next === task) return task;
-      const changed = hasEnded(next) && !hasEnded(task) ? owedWithEnd(next) : next;
+      const changed = hasEnded(next) && !hasEnded(task) ? markOwed(next) : next;
       if (task.isOwed === undefined) await this.#recordOwed(changed);
       const text = writeTask(changed);
       if (await this.#store.replace(taskCollection, task.id, text, revision, ttlOf(changed))) return changed;

@@ -19,7 +19,7 @@ export function correctionOf(task: VideoTask, charge: TaskCharge): Correction {
 }
 
 /** Marks an ended task whose charge needs a correction; returns any other unchanged. */
-export function owedWithEnd(task: VideoTask): VideoTask {
+export function markOwed(task: VideoTask): VideoTask {
   if (task.charge === undefined) return task;
   const { nanoUsd, seconds } = correctionOf(task, task.charge);
   return nanoUsd === 0 && seconds === 0 ? task : { ...task, isOwed: true };

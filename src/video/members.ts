@@ -27,7 +27,7 @@ const holders: ReadonlySet<string> = new Set([
  * @param names folded by `foldName`
  * @throws {GatewayError} of status 400 for a string in place of such an object that cannot be parsed
  */
-export function heldBy(
+export function membersNamed(
   { body, form }: Pick<VideoRequest, 'body' | 'form'>,
   names: ReadonlySet<string>,
 ): Iterable<HeldMember> {
@@ -54,7 +54,7 @@ export function memberOf(body: JsonObject, name: string): Member | null {
 }
 
 /** Path of the first of these members that the body has; the first name if it has none. */
-export function placeOf(body: JsonObject, names: readonly [string, ...string[]]): string {
+export function pathOfMember(body: JsonObject, names: readonly [string, ...string[]]): string {
   for (const name of names) {
     const member = memberOf(body, name);
     if (member !== null) return member.at;

@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.js';
 import { countMembers, type HeldMember } from '../wire/count-members.js';
 import { foldName } from '../wire/member-guard.js';
-import { heldBy, modelMembers, numberIn } from './members.js';
+import { membersNamed, modelMembers, numberIn } from './members.js';
 import type { VideoFormat, VideoRequest } from './task.js';
 
 /*
@@ -39,7 +39,7 @@ const sought: ReadonlySet<string> = new Set([...measures.keys(), ...modelNames])
  * @throws {GatewayError} of status 400, naming the member and the one to send instead
  */
 export function requireMetered(request: VideoRequest): void {
-  for (const member of heldBy(request, sought)) check(request, member);
+  for (const member of membersNamed(request, sought)) check(request, member);
 }
 
 function check(request: VideoRequest, { path, at, name, value, isInText }: HeldMember): void {

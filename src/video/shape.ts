@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.js';
 import { textOf } from '../wire/json.js';
-import { heldBy, placeOf } from './members.js';
+import { membersNamed, pathOfMember } from './members.js';
 import type { VideoFormat, VideoRequest } from './task.js';
 import { unsupportedMember } from './unsupported.js';
 
@@ -52,7 +52,11 @@ export function sizeFor(request: VideoRequest, to: VideoFormat): Size | null {
   if (given !== null || request.aspectRatio === null) return given;
   const [, across, down] = ratioText.exec(request.aspectRatio) ?? [];
   if (across === undefined || down === undefined)
-    throw unsupportedMember(placeOf(request.body, ['aspect_ratio']), to, 'that is no ratio such as 16:9');
+    throw unsupportedMember(
+      pathOfMember(request.body, ['aspect_ratio']),
+      to,
+      'that is no ratio such as 16:9',
+    );
   const ratio = Number(across) / Number(down);
   return ratio >= 1
     ? { width: even(shortSide * ratio), height: shortSide }
@@ -63,7 +67,7 @@ function givenSize({ width, height, body }: VideoRequest): Size | null {
   if (width === null && height === null) return null;
   if (width !== null && height !== null) return { width, height };
   const [given, missing] = width === null ? (['height', 'width'] as const) : (['width', 'height'] as const);
-  const at = placeOf(body, [missing]);
+  const at = pathOfMember(body, [missing]);
   throw new GatewayError('missing_parameter', `Missing required parameter '${at}': '${given}' needs it.`, {
     param: at,
   });
@@ -115,7 +119,7 @@ export function resolutionOf(
   const named = new Set<string>();
   const sides = new Set<string>();
   if (width !== null && height !== null) sides.add(shorterSide({ width, height }));
-  for (const { name, value } of heldBy(request, sizeNames)) {
+  for (const { name, value } of membersNamed(request, sizeNames)) {
     const text = textOf(value).toLowerCase();
     const size = name === 'size' ? parseSize(text.replace(times, 'x')) : null;
     if (size !== null) sides.add(shorterSide(size));

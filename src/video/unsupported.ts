@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.js';
 import { listOf } from '../wire/json.js';
-import { type Member, memberOf, placeOf } from './members.js';
+import { type Member, memberOf, pathOfMember } from './members.js';
 import type { VideoFormat, VideoHint, VideoRequest } from './task.js';
 
 /**
@@ -64,7 +64,7 @@ export function refuseForeign({ format, body, form, fault }: VideoRequest, to: V
 export function leftOutHints(request: VideoRequest, to: VideoFormat, lacks: readonly VideoHint[]): string[] {
   if (request.format === to) return [];
   const hints = { fps: request.fps, seed: request.seed, mode: request.mode, cfg_scale: request.cfgScale };
-  return lacks.flatMap((name) => (hints[name] === null ? [] : [placeOf(request.body, [name])]));
+  return lacks.flatMap((name) => (hints[name] === null ? [] : [pathOfMember(request.body, [name])]));
 }
 
 /**

@@ -74,7 +74,7 @@ export function isWritable(value: string): boolean {
 }
 
 /** Whether a path has no `.` or `..` segment. The query is not checked. */
-export function staysInPlace(path: string): boolean {
+export function hasNoDotSegments(path: string): boolean {
   const query = path.indexOf('?');
   return !dotSegment.test(query === -1 ? path : path.slice(0, query));
 }
@@ -86,7 +86,7 @@ export function staysInPlace(path: string): boolean {
  */
 export function requestLine(method: string, path: string): HeadLines {
   if (!isToken(method)) throw unwritable('the method cannot be written');
-  if (!target.test(path) || !staysInPlace(path)) throw unwritable('the path cannot be written');
+  if (!target.test(path) || !hasNoDotSegments(path)) throw unwritable('the path cannot be written');
   return `${method} ${path} HTTP/1.1\r\n` as HeadLines;
 }
 

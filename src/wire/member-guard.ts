@@ -152,7 +152,7 @@ export class MemberGuard {
  * Checks a body that has been parsed.
  * @throws {GatewayError} of status 400 that names the ambiguous members
  */
-export function lookThrough(body: Buffer, guard: MemberGuard): FoundMembers {
+export function checkMembers(body: Buffer, guard: MemberGuard): FoundMembers {
   const found = guard.look(body, skipSpace(body, 0));
   if (found !== null) return found;
   throw tooDeep();
@@ -273,7 +273,7 @@ class Walk {
       const name = guard.concerns(body, at + 1, close) ? this.#nameAt(at, close) : null;
       const entry = name === null ? null : guard.entryOf(name);
       if (entry !== null && name !== null && this.#isUnclear(entry, name, seen))
-        throw unclearMembers(this.#holder, path, entry, this.#namesLike(guard, entry, open));
+        throw ambiguousMembers(this.#holder, path, entry, this.#namesLike(guard, entry, open));
       const end = this.#value(entry, value, path, levels - 1);
       if (end === -1) return -1;
       at = skipSpace(body, end);
@@ -376,7 +376,7 @@ const shownNames = 5;
  * @param path path of their object, followed by a dot; empty for the whole body
  * @param names the names as received
  */
-export function unclearMembers(
+export function ambiguousMembers(
   holder: string,
   path: string,
   { spellings, kind }: GuardEntry,

@@ -1,4 +1,4 @@
-import { type GuardEntry, type MemberGuard, unclearMembers } from './member-guard.js';
+import { ambiguousMembers, type GuardEntry, type MemberGuard } from './member-guard.js';
 import type { SteeringMember } from './steering-members.js';
 
 /** Rules for the names of a form's parts. */
@@ -34,7 +34,7 @@ export class PartNames {
     const isSpelled = name === spelling || (isMany && name.startsWith(`${spelling}[`));
     const before = this.#seen.get(entry);
     if (!isSpelled || (before !== undefined && !(isMany && base === before)))
-      throw unclearMembers('form', '', entry, before === undefined ? [name] : [before, name]);
+      throw ambiguousMembers('form', '', entry, before === undefined ? [name] : [before, name]);
     this.#seen.set(entry, base);
     return null;
   }

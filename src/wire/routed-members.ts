@@ -14,7 +14,7 @@ export const outputMembers = {
 } as const;
 
 /** Members by which a body continues an earlier call, or names state that an upstream has kept of one. */
-export const goingOnMembers = ['previous_response_id', 'thread', 'conversation', 'container'] as const;
+export const continuationMembers = ['previous_response_id', 'thread', 'conversation', 'container'] as const;
 
 /** Member by which the answer is fetched by a later request with its id. */
 export const backgroundMember = 'background';

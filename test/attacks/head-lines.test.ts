@@ -10,12 +10,12 @@ import { idOrNull } from '../../src/video/upstream-formats/shared.js';
 import { writeForm } from '../../src/wire/form-data.js';
 import {
   fieldsOf,
+  hasNoDotSegments,
   headerLine,
   headerLineOrNull,
   headerLinesOf,
   joinLines,
   requestLine,
-  staysInPlace,
 } from '../../src/wire/head.js';
 import { halves, hostile } from '../support/head-fuzz.js';
 import { plainOrigin } from '../upstream/raw.js';
@@ -128,12 +128,12 @@ test('no path leads out of where it is', async (t) => {
   for (const dot of dots) {
     for (const shape of shapes) {
       const path = shape.replace('D', dot);
-      t.notOk(staysInPlace(path), path);
+      t.notOk(hasNoDotSegments(path), path);
       t.throws(() => requestLine('GET', path), path);
     }
   }
   for (const path of ['/v1/..a', '/v1/a..b/c.', '/v1/.well-known', '/v1/...', '/v1?a=/../b', '/v1/a%2e%2eb'])
-    t.ok(staysInPlace(path), path);
+    t.ok(hasNoDotSegments(path), path);
   for (const id of ['../x', 'a/../b', '..\\x', '..', '.', 'a/.', 'a b', 'é', 'a\u010ab', 'a\nb'])
     t.equal(idOrNull(id), null);
   t.equal(idOrNull('models/a:b..c'), 'models/a:b..c');

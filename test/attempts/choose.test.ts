@@ -21,10 +21,10 @@ function setUp(change: Partial<typeof settings> = {}) {
   return { health, chooser, begin, end };
 }
 
-const withHash = (affinity: number): RouteRequest => ({ affinity, wishes: null });
+const withHash = (affinity: number): RouteRequest => ({ affinity, targetFilter: null });
 const wishing = (wanted: string[], excluded: string[] = []): RouteRequest => ({
   affinity: null,
-  wishes: { wanted, excluded },
+  targetFilter: { wanted, excluded },
 });
 const hashes = Array.from({ length: 4000 }, (_one, i) => hashText(0, `${i}`));
 
@@ -105,7 +105,7 @@ test('when nothing is left, the earliest time of any is told', async (t) => {
   t.equal(chooser.retryAt(targets, wishing(['z']), 10), Number.POSITIVE_INFINITY);
 });
 
-test('wishes restrict, also to nothing', async (t) => {
+test('a target filter restricts, also to nothing', async (t) => {
   const { chooser, end } = setUp();
   const a = makeTarget('a', { model: 'x' });
   const targets = [a, makeTarget('a', { model: 'y', priority: 1 }), makeTarget('b', { priority: 2 })];
@@ -248,7 +248,7 @@ test('the list holds exactly the targets that may be taken, by priority, each on
         if (one.resting) end(target, limited);
         if (one.ill) end(target, failure);
       }
-      const chosen = chooser.choose(targets, { affinity, wishes: null }, 0);
+      const chosen = chooser.choose(targets, { affinity, targetFilter: null }, 0);
       const due = targets.filter((target) => health.of(target).mayTake(0));
       const ranks = chosen.map((target) => target.priority + (health.of(target).isResting(0) ? 100 : 0));
       return (

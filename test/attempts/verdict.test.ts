@@ -1,5 +1,10 @@
 import { test } from 'tap';
-import { type FailedAttempt, isOfUpstreamKey, provesUndone, verdict } from '../../src/attempts/verdict.js';
+import {
+  type FailedAttempt,
+  isOfUpstreamKey,
+  provesNotExecuted,
+  verdict,
+} from '../../src/attempts/verdict.js';
 import type { UpstreamFailureReason } from '../../src/errors.js';
 
 const attempt = (change: Partial<FailedAttempt>): FailedAttempt => ({
@@ -117,8 +122,9 @@ test('what may be done once only goes on where nothing was sent, or the answer p
       `${status} late`,
     );
   }
-  t.ok(provesUndone(400, 60_000) && provesUndone(404, 60_000) && provesUndone(501, 60_000));
-  for (const status of [408, 409, 500, 502, 504, 520, 524]) t.notOk(provesUndone(status, 0), `${status}`);
+  t.ok(provesNotExecuted(400, 60_000) && provesNotExecuted(404, 60_000) && provesNotExecuted(501, 60_000));
+  for (const status of [408, 409, 500, 502, 504, 520, 524])
+    t.notOk(provesNotExecuted(status, 0), `${status}`);
 });
 
 test('what another key may be spared', async (t) => {

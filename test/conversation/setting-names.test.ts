@@ -1,11 +1,11 @@
 import { test } from 'tap';
 import type { ConversationRequest } from '../../src/conversation/request.js';
-import { ruledOut } from '../../src/conversation/setting-names.js';
+import { namesRemovedByRules } from '../../src/conversation/setting-names.js';
 import { plain } from '../protocols/messages/samples.js';
 
 test('what rules leave out of a translated body is told as its client calls it, where the client has said it', async (t) => {
   const told = (path: string, said: Partial<ConversationRequest>) =>
-    ruledOut({ ...plain, from: 'generateContent', ...said }, 'chat', path);
+    namesRemovedByRules({ ...plain, from: 'generateContent', ...said }, 'chat', path);
   t.strictSame(told('stop', { stop: ['END'] }), ['generationConfig.stopSequences']);
   t.strictSame(told('n', { candidates: 2 }), ['generationConfig.candidateCount']);
   t.strictSame(told('seed', { seed: 0 }), ['generationConfig.seed']);

@@ -4,7 +4,7 @@ import type { OwnerMessage } from '../../src/limits/lease-messages.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { PoolOwner } from '../../src/limits/pool-owner.js';
 import { findPool } from '../../src/limits/pools.js';
-import { undivided } from '../../src/limits/share-source.js';
+import { unsharedSource } from '../../src/limits/share-source.js';
 import { atOnce } from '../../src/wire/steps.js';
 import { heldUnits, ownedUnits, SimulatedHost, type SimulatedWorker } from './host.js';
 
@@ -347,7 +347,7 @@ test('a tick looks at some of the pools that nobody waits for, and at each in it
     now: () => now,
     poolOf: (name) => ({ name, kind: 'requests', limit: 10 }),
     shares: {
-      ...undivided,
+      ...unsharedSource,
       isValid() {
         looks++;
         return true;

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { Key, Model, RateLimits } from '../../src/config/types.js';
-import { type Pool, untouched } from '../../src/limits/pool.js';
+import { type Pool, unusedView } from '../../src/limits/pool.js';
 import { type CallPools, demandsOf, findPool, poolSteps, poolsOfKey } from '../../src/limits/pools.js';
 import { atOnce } from '../../src/wire/steps.js';
 
@@ -65,7 +65,7 @@ test('a call has the limits of its key, its groups and its model, in this order:
   const peeked: string[] = [];
   const peek = (pool: Pool) => {
     peeked.push(pool.name);
-    return untouched(pool);
+    return unusedView(pool);
   };
   found.rateLines.text('chat', 'vendorc', { ticks: 0, peek });
   const told = ['key:a:requests', 'group:h:requests', 'key:a:tokens', 'group:g:tokens'];

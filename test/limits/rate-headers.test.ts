@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { chatRateLines, durationText, messagesRateLines, tighter } from '../../src/limits/rate-headers.js';
+import { chatRateLines, durationText, messagesRateLines, scarcer } from '../../src/limits/rate-headers.js';
 
 const requests = { limit: 600, remaining: 599, resetMs: 59_900 };
 const tokens = { limit: 1000, remaining: 0, resetMs: 360_000 };
@@ -33,8 +33,8 @@ test('a duration is written as the largest units that it fills', (t) => {
 });
 
 test('of several limits, the one is shown that is met first', (t) => {
-  t.equal(tighter(requests, tokens), tokens);
-  t.equal(tighter(tokens, requests), tokens);
-  t.equal(tighter(null, requests), requests);
+  t.equal(scarcer(requests, tokens), tokens);
+  t.equal(scarcer(tokens, requests), tokens);
+  t.equal(scarcer(null, requests), requests);
   t.end();
 });

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { type Admission, type Denial, graver } from '../../src/limits/admission.js';
+import { type Admission, type Denial, denialToReport } from '../../src/limits/admission.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { fc } from '../support/seed.js';
 import { ownedUnits, SimulatedHost, type SimulatedWorker } from './host.js';
@@ -80,9 +80,9 @@ test('what is denied hears of a wait while calls hold enough, wherever they are,
 test('of two limits that deny a call it hears of the one that lets it wait longer', (t) => {
   const soon: Denial = { outcome: 'denied', pool: budget, reason: 'exhausted', retryAfterMs: 50_000 };
   const never: Denial = { ...soon, retryAfterMs: null };
-  t.equal(graver(soon, never), never);
-  t.equal(graver(never, soon), never);
-  t.equal(graver(never, { ...soon, reason: 'unknown' }), never);
+  t.equal(denialToReport(soon, never), never);
+  t.equal(denialToReport(never, soon), never);
+  t.equal(denialToReport(never, { ...soon, reason: 'unknown' }), never);
   t.end();
 });
 

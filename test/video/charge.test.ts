@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { correctionOf, owedWithEnd } from '../../src/video/charge.js';
+import { correctionOf, markOwed } from '../../src/video/charge.js';
 import type { TaskCharge, VideoResult } from '../../src/video/task.js';
 import { result, sampleTask } from './samples.js';
 
@@ -24,7 +24,7 @@ test('a video of another size than was asked for costs what its size does', asyn
   const larger = { width: 1920, height: 1080 };
   t.same(corrected({}), { nanoUsd: 0, seconds: 0, paidNanoUsd: 0 });
   t.same(corrected(larger), { nanoUsd: 800, seconds: 0, paidNanoUsd: 100 });
-  t.equal(owedWithEnd(ended(larger)).isOwed, true);
+  t.equal(markOwed(ended(larger)).isOwed, true);
   t.same(corrected({ ...larger, duration: 8 }), { nanoUsd: 2000, seconds: 4, paidNanoUsd: 400 });
   t.same(corrected({ ...larger, duration: null }), { nanoUsd: 800, seconds: 0, paidNanoUsd: 100 });
   t.same(corrected({ width: 1080, height: 1920 }), { nanoUsd: 800, seconds: 0, paidNanoUsd: 100 }, 'upright');

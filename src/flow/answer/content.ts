@@ -79,7 +79,7 @@ export function beginningError(first: Buffer, isMedium: boolean, secrets: OwnSec
  * Returns why an answer with a good status cannot be passed on, or null.
  * @param first its first bytes, or all of it if `isWhole`
  */
-export function unfitError(
+export function unusableError(
   head: ResponseHead,
   first: Buffer,
   { isWhole, answersJson, secrets }: { isWhole: boolean; answersJson: boolean; secrets: OwnSecrets },
@@ -224,7 +224,7 @@ function leavesWhole(head: ResponseHead, transform: AnswerTransform): boolean {
 }
 
 /** Returns the error for a stream that ended without an event. */
-export function endedUnbegun(): GatewayError {
+export function emptyStreamError(): GatewayError {
   return new GatewayError('upstream_error', "The upstream's stream ended before its first event.", {
     cause: 'ended before its first event',
   });

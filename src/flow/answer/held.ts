@@ -2,7 +2,7 @@ import type { RelayedAttempt } from '../../attempts/relayed-attempt.js';
 import type { StreamStart } from '../../conversation/stream-rules.js';
 import type { FaultPlace, GatewayError } from '../../errors.js';
 import type { ResponseHead, UpstreamFailure, UpstreamHandler } from '../../upstream/types.js';
-import { answerError, endedUnbegun, isEventStream } from './content.js';
+import { answerError, emptyStreamError, isEventStream } from './content.js';
 import { Events } from './phase.js';
 
 /** Bytes that are held back at most. A longer beginning is treated as a good answer. */
@@ -80,7 +80,7 @@ export class HeldAnswer implements UpstreamHandler {
     if (events !== null) {
       const run = events.last();
       const judged = run === null ? 'silence' : events.judge(run);
-      if (judged !== 'meaningful' && this.#loses(judged === 'silence' ? endedUnbegun() : judged)) return;
+      if (judged !== 'meaningful' && this.#loses(judged === 'silence' ? emptyStreamError() : judged)) return;
       this.#pass(events, run, judged, judged === 'meaningful');
     }
     if (!this.#isLost) this.#relay.onEnd();

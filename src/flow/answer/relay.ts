@@ -11,7 +11,7 @@ import type { AnswerTransform } from '../../stream/answer-transform.js';
 import { Gather } from '../../stream/gather.js';
 import type { ResponseHead, UpstreamFailure, UpstreamHandler } from '../../upstream/types.js';
 import type { RoutedCall } from '../call.js';
-import { addBehind, wholeEnd } from '../conversation/keep.js';
+import { appendAfterEnd, wholeEnd } from '../conversation/keep.js';
 import { countAnswerMemory, releaseBody, takeAnswerMemory } from '../memory-budget.js';
 import { keepAliveBytes, outcomeOf, refuse } from '../refuse.js';
 import type { Services } from '../services.js';
@@ -19,12 +19,12 @@ import {
   answerError,
   beginningOf,
   decide,
-  endedUnbegun,
+  emptyStreamError,
   isEventStream,
   noStream,
   phaseByHead,
   tooLarge,
-  unfitError,
+  unusableError,
 } from './content.js';
 import { detachOrCancel } from './detached.js';
 import { AnswerEnds } from './ends.js';
@@ -151,7 +151,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
       case 'bytes':
         return this.#onBytes(phase, chunk);
       case 'keeping':
-        if (phase.behind !== null) addBehind(phase.behind, chunk);
+        if (phase.behind !== null) appendAfterEnd(phase.behind, chunk);
         return true;
       default:
         return true;
@@ -292,7 +292,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
    */
   #giveUpIfUnfit(head: ResponseHead, first: Buffer, isWhole: boolean): boolean {
     const answersJson = this.call.route.endpoint?.answersJson !== false;
-    const refusal = unfitError(head, first, { isWhole, answersJson, secrets: this.#secrets });
+    const refusal = unusableError(head, first, { isWhole, answersJson, secrets: this.#secrets });
     if (refusal !== null) this.giveUp(refusal);
     return refusal !== null;
   }
@@ -468,7 +468,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     if (this.phase !== events) return;
     const { exchange } = this.call;
     if (this.handedOn !== 'answer' && transform.exactErrors) {
-      this.giveUnbegun(endedUnbegun());
+      this.giveUnbegun(emptyStreamError());
       return;
     }
     const { last, error } = transform.end();

@@ -16,10 +16,10 @@ import { PartNames } from '../../wire/part-names.js';
 import { Recording } from '../../wire/recording.js';
 import type { AuthenticatedCall, UploadBody } from '../call.js';
 import { type AdmissionListener, admit } from '../limits/admit.js';
-import { holdInAll, keepMemory, takeMemory } from '../memory-budget.js';
+import { keepMemory, setHeldBytes, takeMemory } from '../memory-budget.js';
 import { account } from '../record/account.js';
 import { refuse } from '../refuse.js';
-import { steerable } from '../resolve.js';
+import { targetsAllowing } from '../resolve.js';
 import type { Services } from '../services.js';
 import { isCoded, lateBody, rateBound } from './intake.js';
 import { formLimits } from './whole-form.js';
@@ -251,7 +251,7 @@ export class Upload
     const { bufferedBytes } = call.running.snapshot.limits;
     try {
       if (bytes > mostAfterStop(bufferedBytes, kernelBytes)) throw tooFast();
-      holdInAll(this.#services, call, held);
+      setHeldBytes(this.#services, call, held);
     } catch (fault) {
       this.#end(fault);
       return false;
@@ -298,7 +298,7 @@ export class Upload
     if (steering !== null) {
       const call = this.#call;
       call.steering = [...call.steering, steering];
-      if (call.target !== null) steerable(call.steering, [call.target]);
+      if (call.target !== null) targetsAllowing(call.steering, [call.target]);
     }
     this.#partBytes += characterBytes * (head.name.length + (head.filename ?? '').length) + partBytes;
     if (head.filename === null) {

@@ -32,7 +32,7 @@ import { answerJson, attend, type WaitingClient } from '../upstream/attend.js';
 import { configuredPass } from '../upstream/head.js';
 import { markedKey } from '../upstream/key-mark.js';
 import type { FoundValues } from './find-queue.js';
-import { noteRecords, ownerOf } from './records.js';
+import { ownerOf, writeInBackground } from './records.js';
 import { ShownStream } from './shown-stream.js';
 
 /** A conversation is in memory as record texts, as items, and as the text of a page of items. */
@@ -182,7 +182,7 @@ async function passOn(
       noteVendorAccountRefused(services, call, { upstream, model: holder.model, apiKey }, error);
   };
   const noteContainers = (run: Buffer, isStream: boolean): void =>
-    noteRecords(services, call, containersOf(run, isStream, holder));
+    writeInBackground(services, call, containersOf(run, isStream, holder));
   const onRun = (run: Buffer): void => noteContainers(run, true);
   const stream =
     action === 'stream' ? new ShownStream(services, call, waiting, { id, upstream, onError, onRun }) : null;

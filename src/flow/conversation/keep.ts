@@ -41,7 +41,7 @@ export function sendStreamEnd(call: Call, result: Buffer | GatewayError, { end }
 }
 
 /** Appends what follows a waiting end of an upstream's stream, such as an end mark that clients may look for. */
-export function addBehind({ transform, runs }: Events, chunk: Buffer): void {
+export function appendAfterEnd({ transform, runs }: Events, chunk: Buffer): void {
   const run = runs.push(chunk);
   if (run !== null && !runs.overlong) transform.pass(run);
 }

@@ -6,7 +6,7 @@ import type { AnswerWatch } from '../../stream/observe.js';
 import { answerId, type Call } from '../call.js';
 import type { Services } from '../services.js';
 import { keyMark } from '../upstream/key-mark.js';
-import { noteRecords } from './records.js';
+import { writeInBackground } from './records.js';
 
 /** Added to ids: call ids are sequential, and users behind one key must not guess what others have kept. */
 const secretDigits = 24;
@@ -38,7 +38,7 @@ export function keepsTurns({ native, translation }: Target, { protocol, conversa
 }
 
 /** Whether calls of a model can go to more than one account: several targets, or several keys of the only one. */
-export function hasChoice({ targets }: Model): boolean {
+export function hasSeveralAccounts({ targets }: Model): boolean {
   const [first] = targets;
   return targets.length > 1 || (first !== undefined && first.upstream.apiKeys.length > 1);
 }
@@ -57,7 +57,7 @@ interface TurnKeeping {
 export const nothingKept: TurnKeeping = { keep: null, watch: null, watchEnd: null, watchAll: null };
 
 /** Whether a call has tools that run at its upstream in something that the upstream keeps. */
-export function usesHeld(call: Call, { heldByItems }: ConversationRules): boolean {
+export function usesUpstreamState(call: Call, { heldByItems }: ConversationRules): boolean {
   if (heldByItems === undefined) return false;
   const { tools } = call.checkedBody();
   const body = call.wholeBody();
@@ -85,17 +85,17 @@ export function turnKeeping(
       ? null
       : (end: Buffer): void => {
           const record = heldAtEnd(end, holder);
-          if (record !== null) noteRecords(services, call, [record]);
+          if (record !== null) writeInBackground(services, call, [record]);
         };
   const { heldByItems } = conversation;
   const watchAll =
-    heldByItems === undefined || !usesHeld(call, conversation)
+    heldByItems === undefined || !usesUpstreamState(call, conversation)
       ? null
       : (run: Buffer, isStream: boolean): void =>
-          noteRecords(services, call, heldByItems.records(run, isStream, holder()));
+          writeInBackground(services, call, heldByItems.records(run, isStream, holder()));
   const beside = { ...nothingKept, watchEnd, watchAll };
   if (!keepsTurns(target, endpoint)) return { ...beside, keep: answerKeep(call, conversation, true) };
-  const isOnly = call.model !== null && !hasChoice(call.model);
+  const isOnly = call.model !== null && !hasSeveralAccounts(call.model);
   const held = mayBeKept(call, conversation) ? conversation.hold(call.wholeBody(), holder(), isOnly) : null;
   if (held === null) return beside;
   const { keep, watch } = held;
@@ -105,7 +105,7 @@ export function turnKeeping(
     keep,
     watch: (piece, isStream) => {
       const records = watch(piece, isStream);
-      if (records !== null) noteRecords(services, call, records);
+      if (records !== null) writeInBackground(services, call, records);
       return records !== null;
     },
   };

@@ -11,7 +11,7 @@ import { refusalOf, refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { WaitingClient } from '../upstream/attend.js';
 import type { FoundValues } from './find-queue.js';
-import { hasChoice, keepsTurns, usesHeld } from './keeps-turns.js';
+import { hasSeveralAccounts, keepsTurns, usesUpstreamState } from './keeps-turns.js';
 import { logStoreFault, ownerOf } from './records.js';
 
 /** Longer untranslated bodies are not searched for references to earlier turns, since references make bodies short. */
@@ -49,7 +49,7 @@ export function recall(services: Services, call: ResolvedCall, options: RecallOp
 /** Whether a request may refer to an earlier turn; any other proceeds immediately, at no cost. */
 function mayGoOn(call: ResolvedCall, { endpoint, conversation }: RecallOptions): boolean {
   const isNative = call.model.targets.every((target) => keepsTurns(target, endpoint));
-  if (call.checkedBody().goesOn || usesHeld(call, conversation)) return true;
+  if (call.checkedBody().goesOn || usesUpstreamState(call, conversation)) return true;
   const { mayMention } = conversation;
   const body = call.wholeBody();
   return mayMention !== null && (!isNative || body.length <= longestSearched) && mayMention(body);
@@ -125,7 +125,7 @@ class Recalling {
     const { schema, next } = this.#parts.options;
     const { bodyValues } = call.running.snapshot.limits;
     const mayBeKnown = this.#mayBeKnown || recalled.isBeside;
-    const isForSole = mayBeKnown && !hasChoice(call.model);
+    const isForSole = mayBeKnown && !hasSeveralAccounts(call.model);
     // The only target judges references to what it made.
     if (isForSole && recalled.body === null) {
       next(this.#services, call);

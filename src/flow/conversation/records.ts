@@ -37,7 +37,7 @@ export function renewOwned(
 }
 
 /** Writes records that no answer waits for; those that cannot be written soon are dropped. */
-export function noteRecords(services: Services, call: Call, records: readonly KeptRecord[]): void {
+export function writeInBackground(services: Services, call: Call, records: readonly KeptRecord[]): void {
   const { owned, keeping } = services;
   const { conversations } = call.running.snapshot;
   if (records.length === 0 || owned === null || conversations === null || call.key === null) return;

@@ -25,9 +25,9 @@ import type { UpstreamFailure } from '../../upstream/types.js';
 import { answerError, isNoImage } from '../answer/content.js';
 import { answerLines, streamLines } from '../answer/lines.js';
 import { deadlinesLeft, type ResolvedCall } from '../call.js';
-import { holdInAll, keepMemory } from '../memory-budget.js';
+import { keepMemory, setHeldBytes } from '../memory-budget.js';
 import { account } from '../record/account.js';
-import { joinMade } from '../record/consumption.js';
+import { mergeMedia } from '../record/consumption.js';
 import { routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
 import { type Answered, ask, failedRequest, isFailure, type Waiter } from '../upstream/ask.js';
@@ -235,7 +235,7 @@ export class Conversion implements Asker {
     const maxBytes = Math.min(maxFetched, Math.floor(limits.bufferedBytes / fetchShare / fetchCopies));
     const before = call.heldBytes;
     const hold = (bytes: number): void => {
-      if (!call.accounted) holdInAll(this.#services, call, before + bytes);
+      if (!call.accounted) setHeldBytes(this.#services, call, before + bytes);
     };
     let bytes = 0;
     try {
@@ -286,7 +286,7 @@ export class Conversion implements Asker {
     call.usage = imageAnswer.usage;
     call.units = imageAnswer.images.length;
     const { size, quality } = imageAnswer;
-    call.made = joinMade(call.made, { size, quality, resolution: null });
+    call.made = mergeMedia(call.made, { size, quality, resolution: null });
     call.isServed = true;
     if (
       this.#asked.passes(target) &&
@@ -380,7 +380,7 @@ function isInForm({ images }: ImageAnswer, format: ImageOutline['responseFormat'
 }
 
 /** Memoizes `make`, which is called at the first use: several targets may need its result, or none. */
-export function lazy<Made extends object>(make: () => Made): () => Made {
+export function memoized<Made extends object>(make: () => Made): () => Made {
   let made: Made | null = null;
   return () => {
     made ??= make();

@@ -12,18 +12,18 @@ import { scanBody } from '../../wire/json-scan.js';
 import { parseBody } from '../../wire/skeleton.js';
 import { answerId, type ResolvedCall, type RoutedCall } from '../call.js';
 import type { Next } from '../limits/admit.js';
-import { aimAt } from '../resolve.js';
+import { setTarget } from '../resolve.js';
 import type { Services } from '../services.js';
 import { WaitingClient } from '../upstream/attend.js';
 import { Forwarding } from '../upstream/forward.js';
-import { type AskedImages, Conversion, lazy, planFor } from './convert.js';
+import { type AskedImages, Conversion, memoized, planFor } from './convert.js';
 
 /**
  * Returns the phase that serves a text protocol's call for images, if its model makes them at endpoints of their own.
  * @returns null for any other call
  * @throws {GatewayError} of status 400 if no image can be made from the request and no target takes it unchanged
  */
-export function drawingOf(call: ResolvedCall): Next<ResolvedCall> | null {
+export function imagePhaseOf(call: ResolvedCall): Next<ResolvedCall> | null {
   const { images: translation, protocol } = call.route;
   const { targets, drawing } = call.model;
   if (translation === null || protocol === null) return null;
@@ -34,12 +34,12 @@ export function drawingOf(call: ResolvedCall): Next<ResolvedCall> | null {
   const count = isObject(skeleton) ? translation.imagesAsked(skeleton) : 0;
   if (count === 0) return null;
   const able = targets.filter((target) => passes(target) || drawing.includes(target));
-  const wanted = lazy(() => readWanted(translation, call));
+  const wanted = memoized(() => readWanted(translation, call));
   call.units = able.some(passes) ? Math.min(count, mostCount) : wanted().count;
   return (services, admitted) => {
     const asked = askedOf(admitted, translation, passes, wanted);
     const plan = planFor(services, admitted, able, asked);
-    plan.start(new Drawing(services, aimAt(admitted, plan.target), plan, asked));
+    plan.start(new Drawing(services, setTarget(admitted, plan.target), plan, asked));
   };
 }
 

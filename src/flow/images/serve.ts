@@ -20,7 +20,7 @@ import { admitResolved } from '../limits/admit.js';
 import { resolveModel, writePathModel } from '../resolve.js';
 import type { Services } from '../services.js';
 import { forward } from '../upstream/forward.js';
-import { type AskedImages, convertImages, lazy } from './convert.js';
+import { type AskedImages, convertImages, memoized } from './convert.js';
 
 interface OutlinedImages extends AskedImages {
   readonly outline: ImageOutline;
@@ -76,7 +76,7 @@ function read(call: Call, { operation, endpoint, schema }: ImageRoute): Outlined
 }
 
 function askedOf(endpoint: Endpoint, outline: ImageOutline, make: () => ImageRequest): OutlinedImages {
-  const request = lazy(make);
+  const request = memoized(make);
   return {
     endpoint,
     outline,

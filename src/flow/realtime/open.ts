@@ -8,7 +8,7 @@ import { type FaultPlace, GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import type { VendorHeaders } from '../../protocols/credentials/credentials.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account.js';
-import { lookThroughQuery, upstreamQuery } from '../../protocols/realtime/query.js';
+import { checkQueryMembers, upstreamQuery } from '../../protocols/realtime/query.js';
 import { openSocket } from '../../upstream/socket.js';
 import type { SocketFault, SocketListener, UpstreamSocket } from '../../upstream/socket-types.js';
 import type { ResponseHead, UpstreamFailure } from '../../upstream/types.js';
@@ -19,7 +19,7 @@ import { admitResolved } from '../limits/admit.js';
 import { expectedOfSession } from '../limits/expected-usage.js';
 import { account } from '../record/account.js';
 import { refusalOf, refuse } from '../refuse.js';
-import { aimAt, findModel, routeCall } from '../resolve.js';
+import { findModel, routeCall, setTarget } from '../resolve.js';
 import type { Services } from '../services.js';
 import { takeSlot } from '../sockets/take-slot.js';
 import { socketRequest } from '../upstream/head.js';
@@ -36,7 +36,7 @@ const betaFeature = 'realtime=v1';
 export function openSession(services: Services, call: AuthenticatedCall): void {
   const { exchange, running } = call;
   if (exchange.offer === null) throw noUpgrade;
-  call.steering = lookThroughQuery(exchange.head.query);
+  call.steering = checkQueryMembers(exchange.head.query);
   const named = queryParameter(exchange.head.query, 'model');
   const { realtime } = running.snapshot.defaultModels;
   const resolved = findModel(call, 'realtime', named === '' ? (realtime ?? '') : named);
@@ -47,7 +47,7 @@ export function openSession(services: Services, call: AuthenticatedCall): void {
 
 function open(services: Services, call: ResolvedCall & SessionCall): void {
   const plan = routeCall(services, call, call.model.targets);
-  plan.start(new Opening(services, aimAt(call, plan.target), plan));
+  plan.start(new Opening(services, setTarget(call, plan.target), plan));
 }
 
 /** Opens the upstream's side at the first target that accepts it. */

@@ -53,7 +53,7 @@ export function noteUsage(
   call.units = usage?.calls ?? transform.units ?? call.units;
   if (!isSetByClient && (transform.mediaSeconds > 0 || call.usage !== null))
     call.mediaSeconds = transform.mediaSeconds;
-  call.made = joinMade(call.made, transform.made ?? null);
+  call.made = mergeMedia(call.made, transform.made ?? null);
   call.lostInAnswer = transform.lost ?? nothing;
   call.isServed = head !== null && !isBroken;
 }
@@ -73,7 +73,7 @@ function isStructured({ contentType }: ResponseHead): boolean {
 const nothing: readonly string[] = [];
 
 /** Merges the requested kind of images or videos with what the answer reports of it. */
-export function joinMade(asked: MadeMedia | null, told: MadeMedia | null): MadeMedia | null {
+export function mergeMedia(asked: MadeMedia | null, told: MadeMedia | null): MadeMedia | null {
   if (asked === null || told === null) return asked ?? told;
   return {
     size: told.size ?? asked.size,
@@ -102,7 +102,7 @@ export function consumedSoFar(call: ConsumingCall): Consumption {
     // After `usage` was read.
     mediaSeconds: transform?.mediaSeconds || mediaSeconds,
     units,
-    made: joinMade(made, transform?.made ?? null),
+    made: mergeMedia(made, transform?.made ?? null),
     costNanos: -1,
     lostInAnswer,
   };

@@ -6,7 +6,7 @@ import type { Translation } from '../../protocols/endpoint.js';
 import { filePartOf } from '../../protocols/openai-shared/file-part.js';
 import type { Downloaded } from '../../upstream/download.js';
 import type { Call } from '../call.js';
-import { holdInAll } from '../memory-budget.js';
+import { setHeldBytes } from '../memory-budget.js';
 import type { Services } from '../services.js';
 import type { Waiter } from './ask.js';
 import { fetchFiles, mediaHosts } from './fetch-files.js';
@@ -52,15 +52,15 @@ export async function fetchMedia(
   let held = 0;
   const hold = (bytes: number): void => {
     held = bytes;
-    holdInAll(services, call, body + bytes);
+    setHeldBytes(services, call, body + bytes);
   };
   const bounds = { maxBytes, longestMs, hosts: mediaHosts(call, target.upstream), hold };
   try {
     const fetched = await fetchFiles(services, call, { wanted: files, bounds, waiting, keep: inBase64 });
-    if (!call.accounted) holdInAll(services, call, body + fetchedCopies * held);
+    if (!call.accounted) setHeldBytes(services, call, body + fetchedCopies * held);
     return withMedia(request, fetched);
   } catch (fault) {
-    if (!call.accounted) holdInAll(services, call, body);
+    if (!call.accounted) setHeldBytes(services, call, body);
     throw fault;
   }
 }

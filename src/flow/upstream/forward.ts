@@ -13,11 +13,11 @@ import type { ResponseHead, UpstreamFailure } from '../../upstream/types.js';
 import { ownLines, timingLine } from '../answer/lines.js';
 import { Relay } from '../answer/relay.js';
 import { attemptDeadlines, type ForwardedCall, type ResolvedCall, type RoutedCall } from '../call.js';
-import { holdInAll, keptBytes, takeAnswerMemory } from '../memory-budget.js';
+import { keptBytes, setHeldBytes, takeAnswerMemory } from '../memory-budget.js';
 import { account } from '../record/account.js';
 import { noteFailed, noteGivenUp, noteReportedUsage } from '../record/consumption.js';
 import { refusalOf } from '../refuse.js';
-import { aimAt, routeCall } from '../resolve.js';
+import { routeCall, setTarget } from '../resolve.js';
 import { beginTranslatedMessage, sendSocketCall } from '../responses-socket/send.js';
 import type { Services } from '../services.js';
 import { fetchMedia, mediaToFetch, type RemotePart } from './fetch-media.js';
@@ -42,7 +42,7 @@ export function forward(services: Services, call: ResolvedCall, targets = call.m
   const { endpoint } = call.route;
   if (endpoint === null) throw new Error('the route calls no model');
   const plan = routeCall(services, call, targets);
-  const forwarding = new Forwarding(services, aimAt(call, plan.target), endpoint, plan);
+  const forwarding = new Forwarding(services, setTarget(call, plan.target), endpoint, plan);
   call.forwarding = forwarding;
   plan.start(forwarding);
 }
@@ -119,7 +119,7 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
    * none.
    */
   #holdTwice(): void {
-    holdInAll(this.services, this.call, translatedCopies * (this.call.body?.length ?? 0));
+    setHeldBytes(this.services, this.call, translatedCopies * (this.call.body?.length ?? 0));
   }
 
   #answerHere(json: string): null {
@@ -164,7 +164,7 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
     call.leftOut = leftOut;
     // The written body is in memory beside the original.
     if (gatewayPath === 'translated')
-      holdInAll(services, call, (call.body?.length ?? 0) + keptBytes(transform) + writtenBytes(prepared));
+      setHeldBytes(services, call, (call.body?.length ?? 0) + keptBytes(transform) + writtenBytes(prepared));
     const deadlines = attemptDeadlines(call, this.#isLate);
     const { hedgeMs } = call.model;
     const isHedged =

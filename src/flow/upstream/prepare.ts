@@ -7,7 +7,7 @@ import { fitRequest } from '../../conversation/fit/fit.js';
 import type { Keep } from '../../conversation/kept-turns.js';
 import { LeftOut, type LeftOutNames, nothingLeftOut, withoutLeftOut } from '../../conversation/left-out.js';
 import type { ConversationRequest, TextProtocolName } from '../../conversation/request.js';
-import { ruledOut } from '../../conversation/setting-names.js';
+import { namesRemovedByRules } from '../../conversation/setting-names.js';
 import { type EffectRule, noEffects } from '../../protocols/effects.js';
 import type { Endpoint, OtherForm, TextEndpoint, Translation } from '../../protocols/endpoint.js';
 import { bareName, resourceName } from '../../protocols/model-path.js';
@@ -342,7 +342,7 @@ export function prepareTranslated(
   const body = upstreamCodec.encodeRequest(fitted, target.translation, leftOut);
   const written = Buffer.from(body);
   const onLost = (path: string): void => {
-    for (const name of ruledOut(request, upstreamCodec.rules.protocol, path)) leftOut.add(name);
+    for (const name of namesRemovedByRules(request, upstreamCodec.rules.protocol, path)) leftOut.add(name);
   };
   const sent =
     targetRules === null

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Asker, Attempt, type AttemptPlan } from '../../attempts/attempts.js';
 import { reportedStatus } from '../../attempts/error-answer.js';
 import { failureError, statusError } from '../../attempts/reported-error.js';
-import { type FailedAttempt, provesUndone } from '../../attempts/verdict.js';
+import { type FailedAttempt, provesNotExecuted } from '../../attempts/verdict.js';
 import type { Model, Price, Target } from '../../config/types.js';
 import { LeftOut } from '../../conversation/left-out.js';
 import { GatewayError, unrepeatable } from '../../errors.js';
@@ -399,7 +399,7 @@ class Submitting implements Asker, ExchangeListener {
     const { head, body } = answer;
     if (head.status >= 300) {
       this.#attempt?.failed('unusable_answer', true);
-      const isClear = provesUndone(head.status, answer.sentMs);
+      const isClear = provesNotExecuted(head.status, answer.sentMs);
       await (isClear ? this.#forgetTask(task) : this.#recordUnknown(task));
       this.#refuseWith(choice, answer, !isClear);
       return;
@@ -568,7 +568,7 @@ function errorIn(choice: Choice, { head, body }: Answered): GatewayError | null 
  */
 function isRefusal({ kind, status, unrepeatable }: GatewayError, sentMs: number): boolean {
   if (unrepeatable) return false;
-  return (kind !== 'upstream_timeout' && kind !== 'overloaded') || provesUndone(status, sentMs);
+  return (kind !== 'upstream_timeout' && kind !== 'overloaded') || provesNotExecuted(status, sentMs);
 }
 
 /** The status that such an error stands for; null if it may be the caller's mistake as well as the upstream's. */

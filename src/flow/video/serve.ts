@@ -18,7 +18,7 @@ import { readVendorkBody, vendorkGuard } from '../../video/client-formats/vendor
 import { clientFormats } from '../../video/formats.js';
 import type { VideoFormat, VideoRequest } from '../../video/task.js';
 import { type JsonObject, parseJson, parseObject } from '../../wire/json.js';
-import { lookThrough, type MemberGuard } from '../../wire/member-guard.js';
+import { checkMembers, type MemberGuard } from '../../wire/member-guard.js';
 import { isMultipart } from '../../wire/multipart-type.js';
 import { queryParameter } from '../../wire/query.js';
 import { WholeForm } from '../body/whole-form.js';
@@ -87,7 +87,7 @@ function jsonOf(call: Call, guard: MemberGuard, types: readonly string[] = jsonT
   const text = call.jsonBody().toString('utf8');
   const body = parseObject(text);
   if (body !== null) {
-    call.steering = lookThrough(call.wholeBody(), guard).steering;
+    call.steering = checkMembers(call.wholeBody(), guard).steering;
     return body;
   }
   const type = (call.exchange.head.contentType.split(';')[0] ?? '').trim();

@@ -5,7 +5,7 @@ import { type CallRecord, none, unknownCost } from '../../metrics/call-record.js
 import { targetLabel } from '../../metrics/gauges.js';
 import { hasEnded } from '../../video/advance.js';
 import type { BookedTask } from '../../video/book.js';
-import { correctionOf, owedWithEnd } from '../../video/charge.js';
+import { correctionOf, markOwed } from '../../video/charge.js';
 import type { VideoTask } from '../../video/task.js';
 import type { Services } from '../services.js';
 
@@ -39,7 +39,7 @@ export async function changeTask(
  */
 export function onEnded(services: Services, task: VideoTask): void {
   if (task.state === 'completed') services.keepVideo(task);
-  if (owedWithEnd(task).isOwed === undefined) return;
+  if (markOwed(task).isOwed === undefined) return;
   settleTask(services, task.id).catch((fault: unknown) => {
     // The store is unavailable, which its other users report.
     if (!(fault instanceof GatewayError)) services.reportFault('promise', fault, null);

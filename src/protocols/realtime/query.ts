@@ -1,4 +1,4 @@
-import { MemberGuard, unclearMembers } from '../../wire/member-guard.js';
+import { ambiguousMembers, MemberGuard } from '../../wire/member-guard.js';
 import { queryName } from '../../wire/query.js';
 import type { SteeringMember } from '../../wire/steering-members.js';
 
@@ -21,7 +21,7 @@ const guard = new MemberGuard({ reads: ['model', 'key', 'call_id', 'intent'], st
  * @returns those that would redirect the upstream
  * @throws {GatewayError} with status 400 for a parameter that is ambiguous or duplicated
  */
-export function lookThroughQuery(query: string): readonly SteeringMember[] {
+export function checkQueryMembers(query: string): readonly SteeringMember[] {
   const steering: SteeringMember[] = [];
   const seen = new Map<object, string>();
   // Some servers also split at semicolons.
@@ -36,8 +36,8 @@ export function lookThroughQuery(query: string): readonly SteeringMember[] {
       continue;
     }
     const before = seen.get(entry);
-    if (before !== undefined) throw unclearMembers('query', '', entry, [before, name]);
-    if (!entry.spellings.includes(name)) throw unclearMembers('query', '', entry, [name]);
+    if (before !== undefined) throw ambiguousMembers('query', '', entry, [before, name]);
+    if (!entry.spellings.includes(name)) throw ambiguousMembers('query', '', entry, [name]);
     seen.set(entry, name);
   }
   return steering;

@@ -86,7 +86,7 @@ const trailing = membersOf([
 /**
  * Settings of a request that its response repeats. Members that refer to other responses are not the client's to set.
  */
-export const echoed = [leading, following, trailing].flatMap(({ list }) =>
+export const echoedSettings = [leading, following, trailing].flatMap(({ list }) =>
   list.flatMap(({ name }) => (name === 'previous_response_id' || name === 'store' ? [] : name)),
 );
 

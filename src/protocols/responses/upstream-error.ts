@@ -26,7 +26,7 @@ type EventStanding = 'known' | 'silence' | 'failure' | 'foreign';
  * @param type the event's `type`, or its name if it has none
  * @param body its parsed data
  */
-export function standingOf(type: string | null, body: JsonObject): EventStanding {
+export function classifyEvent(type: string | null, body: JsonObject): EventStanding {
   if (type === 'error' || type === 'response.failed') return 'failure';
   if (type?.startsWith('response.')) return 'known';
   // Proxies send an error without a type.

@@ -5,7 +5,7 @@ import { upstreamError } from '../../protocols/error-formats/upstream-error.js';
 import { vendorAccountErrorIn } from '../../protocols/error-formats/vendor-account.js';
 import { isObject, type JsonObject, numberOrNull, parseObject, textOf, textOrNull } from '../../wire/json.js';
 import { missingValue } from '../../wire/reading.js';
-import { placeOf } from '../members.js';
+import { pathOfMember } from '../members.js';
 import type {
   TaskFailure,
   TaskUpdate,
@@ -249,7 +249,7 @@ export function promptFor({ prompt }: VideoRequest): string {
  * @throws {GatewayError} of status 400, naming the client's member
  */
 export function requireOne({ count, body }: VideoRequest, to: VideoFormat): void {
-  if (count !== null && count > 1) throw unsupportedMember(placeOf(body, ['n']), to, 'above 1');
+  if (count !== null && count > 1) throw unsupportedMember(pathOfMember(body, ['n']), to, 'above 1');
 }
 
 /**
@@ -257,5 +257,5 @@ export function requireOne({ count, body }: VideoRequest, to: VideoFormat): void
  * @throws {GatewayError} of status 400, naming the client's member
  */
 export function refuseNegative({ negativePrompt, body }: VideoRequest, to: VideoFormat): void {
-  if (negativePrompt !== null) throw unsupportedMember(placeOf(body, ['negative_prompt']), to);
+  if (negativePrompt !== null) throw unsupportedMember(pathOfMember(body, ['negative_prompt']), to);
 }

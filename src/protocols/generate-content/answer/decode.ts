@@ -8,7 +8,7 @@ import { GroundingReader } from '../grounding-decode.js';
 import { decodeLogprobs } from '../logprobs.js';
 import { addReasoning } from '../reasoning.js';
 import { upstreamError } from '../upstream-error.js';
-import { brokenTurn, decodeFinish, isReason } from './finish.js';
+import { decodeFinish, failedCandidateError, isReason } from './finish.js';
 import { decodeUsage } from './usage.js';
 
 /**
@@ -31,7 +31,7 @@ export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   candidates.sort((one, other) => (numberOrNull(one.index) ?? 0) - (numberOrNull(other.index) ?? 0));
   const choices = candidates.map((candidate) => decodeCandidate(candidate, source));
   if (choices.every(saysNothing)) {
-    const failure = candidates.map(brokenTurn).find((each) => each !== null);
+    const failure = candidates.map(failedCandidateError).find((each) => each !== null);
     if (failure !== undefined) throw failure;
   }
   const usage = decodeUsage(body.usageMetadata);
@@ -104,7 +104,7 @@ function addPart(parts: AnswerPart[], part: JsonObject, source: AnswerSource): v
   const call = callOf(part);
   if (call !== null) parts.push({ kind: 'toolCall', ...call, custom: false, at: '' });
   else if (text !== '') addText(parts, text);
-  else noteLost(part, source);
+  else noteLostParts(part, source);
 }
 
 /** Parts that the vendor's own tools leave in a conversation. */
@@ -112,7 +112,7 @@ export const servedParts = ['executableCode', 'codeExecutionResult', 'toolCall',
 /** Parts without an equivalent in other protocols: media, and the work of the vendor's own tools. */
 const otherParts = ['inlineData', 'fileData', 'audioTranscription', ...servedParts];
 
-export function noteLost(part: JsonObject, { lost }: AnswerSource): void {
+export function noteLostParts(part: JsonObject, { lost }: AnswerSource): void {
   for (const name of otherParts) if (isObject(part[name])) lost?.add(name);
 }
 

@@ -38,7 +38,7 @@ const broken: ReadonlySet<unknown> = new Set([
  * turn with a natural end, it would be taken for the end of the work. A retry often succeeds.
  * @returns null for any other reason
  */
-export function brokenTurn({ finishReason, finishMessage }: JsonObject): GatewayError | null {
+export function failedCandidateError({ finishReason, finishMessage }: JsonObject): GatewayError | null {
   if (!broken.has(finishReason)) return null;
   const said = textOf(finishMessage).slice(0, longestMessage);
   return new GatewayError(

@@ -5,8 +5,8 @@ import { type Usage, withCharges } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
 import { type JsonObject, textOf } from '../../../wire/json.js';
 import { foreignStream } from '../../error-formats/upstream-error.js';
-import { callOf, candidatesOf, isBlocked, noteLost, partsOf, signatureOf } from '../answer/decode.js';
-import { brokenTurn, decodeFinish, isReason } from '../answer/finish.js';
+import { callOf, candidatesOf, isBlocked, noteLostParts, partsOf, signatureOf } from '../answer/decode.js';
+import { decodeFinish, failedCandidateError, isReason } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
 import { GroundingReader } from '../grounding-decode.js';
 import { decodeLogprobs } from '../logprobs.js';
@@ -126,7 +126,7 @@ export class BlockDecoder implements StreamDecoder {
       }
       const call = callOf(part);
       if (call === null) {
-        noteLost(part, this.#source);
+        noteLostParts(part, this.#source);
         continue;
       }
       progress.hasSaid = true;
@@ -139,7 +139,7 @@ export class BlockDecoder implements StreamDecoder {
       out.push({ kind: 'citation', choice, citation });
     if (out.length > told) progress.isEmpty = false;
     if (isReason(candidate.finishReason)) {
-      const failure = this.#hasSaid() ? null : brokenTurn(candidate);
+      const failure = this.#hasSaid() ? null : failedCandidateError(candidate);
       if (failure !== null) {
         if (this.#usage !== null) out.push({ kind: 'usage', usage: this.#usage });
         this.#fail(failure, out);

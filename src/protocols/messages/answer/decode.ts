@@ -40,7 +40,7 @@ export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
 }
 
 /** Returns the token in which a client carries a signature of this protocol, or encrypted thinking. */
-export function tagOwn(value: string, redacted: boolean, { model }: AnswerSource): string {
+export function tagMessagesSignature(value: string, redacted: boolean, { model }: AnswerSource): string {
   return tagSignature({ protocol: 'messages', model, value, redacted });
 }
 
@@ -65,11 +65,17 @@ function decodeBlock(
       const text = textOf(block.thinking);
       const value = textOf(block.signature);
       if (text === '' && value === '') return null;
-      return { kind: 'reasoning', text, signature: value === '' ? null : tagOwn(value, false, source) };
+      return {
+        kind: 'reasoning',
+        text,
+        signature: value === '' ? null : tagMessagesSignature(value, false, source),
+      };
     }
     case 'redacted_thinking': {
       const value = textOf(block.data);
-      return value === '' ? null : { kind: 'reasoning', text: '', signature: tagOwn(value, true, source) };
+      return value === ''
+        ? null
+        : { kind: 'reasoning', text: '', signature: tagMessagesSignature(value, true, source) };
     }
     case 'tool_use': {
       // A call without a name is ignored: no client could answer it.

@@ -1,6 +1,6 @@
 import { objectArguments } from '../../../conversation/call-arguments.js';
 import { cutId } from '../../../conversation/carrying-id.js';
-import { asCompaction } from '../../../conversation/compaction.js';
+import { compactionRequest } from '../../../conversation/compaction.js';
 import { effortOfBudget, readEffort } from '../../../conversation/effort.js';
 import { isHttpUrl, registeredType } from '../../../conversation/media-source.js';
 import type {
@@ -102,7 +102,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   };
   if (compaction === null) return request;
   const echo = { tool_changes: changes.map(({ block }) => block) };
-  return { ...asCompaction(request, 'block', textOf(compaction.instructions)), echo };
+  return { ...compactionRequest(request, 'block', textOf(compaction.instructions)), echo };
 }
 
 /** Refuses what is stored at the vendor or reached from there: the conversation does not contain it. */

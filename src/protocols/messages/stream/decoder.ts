@@ -6,7 +6,7 @@ import { resultsIn, type SearchResult } from '../../../conversation/web-search.j
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, listOf, parseObject, textOf, textOrNull } from '../../../wire/json.js';
 import { brokenEvent } from '../../error-formats/upstream-error.js';
-import { inputText, tagOwn } from '../answer/decode.js';
+import { inputText, tagMessagesSignature } from '../answer/decode.js';
 import { decodeFinish } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
 import { isSearchCall, queryOf, sourceOf } from '../search-blocks.js';
@@ -188,7 +188,11 @@ export class MessagesDecoder implements StreamDecoder {
 
   #signature(value: unknown, redacted: boolean, out: StreamEvent[]): void {
     if (typeof value !== 'string' || value === '') return;
-    out.push({ kind: 'signature', choice: 0, signature: tagOwn(value, redacted, this.#source) });
+    out.push({
+      kind: 'signature',
+      choice: 0,
+      signature: tagMessagesSignature(value, redacted, this.#source),
+    });
   }
 
   #blockStop(index: unknown, out: StreamEvent[]): void {

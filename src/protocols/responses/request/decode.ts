@@ -1,5 +1,5 @@
 import { type CutId, cutId } from '../../../conversation/carrying-id.js';
-import { asCompaction } from '../../../conversation/compaction.js';
+import { compactionRequest } from '../../../conversation/compaction.js';
 import { effortOfWord } from '../../../conversation/effort.js';
 import { decodeMediaUrl } from '../../../conversation/media-source.js';
 import type {
@@ -54,7 +54,7 @@ import {
 import { unreadOf } from '../read-members.js';
 import { carriedReasoning } from '../reasoning.js';
 import { isReference, referenceType } from '../references.js';
-import { echoed } from '../response.js';
+import { echoedSettings } from '../response.js';
 import { decodeSearch } from '../search-tool.js';
 
 /**
@@ -81,7 +81,7 @@ function toolSources({ tools, input }: JsonObject): ToolSource[] {
  */
 export function decodeRequest(body: JsonObject, stream: boolean, sealer: Sealer): ConversationRequest {
   const { request, wantsCompaction } = decodeBody(body, stream, sealer);
-  return wantsCompaction ? asCompaction(request, 'item') : request;
+  return wantsCompaction ? compactionRequest(request, 'item') : request;
 }
 
 /** Members that a compaction uses. Clients also send the settings of their turns, which have no effect here. */
@@ -101,7 +101,7 @@ export function decodeCompactRequest(
   sealer: Sealer,
 ): ConversationRequest {
   const { request } = decodeBody(pick(body, compacted), false, sealer);
-  return { ...asCompaction(request, 'object'), echo: { kept: keptContents(body.input) } };
+  return { ...compactionRequest(request, 'object'), echo: { kept: keptContents(body.input) } };
 }
 
 function decodeBody(
@@ -152,7 +152,7 @@ function decodeBody(
     stored: flagOrNull(body.store) ?? undefined,
     returnsEncrypted: includes(body, 'reasoning.encrypted_content'),
     includeUsage: true,
-    echo: pick(body, echoed),
+    echo: pick(body, echoedSettings),
     compaction: null,
   };
   return { request, wantsCompaction: input.wantsCompaction };

@@ -21,7 +21,7 @@ import { decodeUsage } from '../answer/usage.js';
 import { bitOf, type ItemState, ItemStates, kindOf } from '../item-states.js';
 import { joinedTexts } from '../request/decode.js';
 import { isSearch, reportedSearches } from '../search-item.js';
-import { standingOf, upstreamError } from '../upstream-error.js';
+import { classifyEvent, upstreamError } from '../upstream-error.js';
 
 /** Most characters of a call's arguments that may arrive before its name. */
 const mostEarly = 8 * 1024 * 1024;
@@ -56,7 +56,7 @@ export class ResponseDecoder implements StreamDecoder {
       return;
     }
     const type = textOrNull(body.type) ?? event;
-    switch (standingOf(type, body)) {
+    switch (classifyEvent(type, body)) {
       case 'silence':
         break;
       case 'failure': {

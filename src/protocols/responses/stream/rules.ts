@@ -10,7 +10,7 @@ import { afterColon, withoutMembers } from '../../../wire/json-skip.js';
 import { eventEnd, eventObject, eventStart, finalEvents, parseEvent } from '../../../wire/sse.js';
 import { brokenEvent, foreignEvent } from '../../error-formats/upstream-error.js';
 import { usageOfStream } from '../answer/usage.js';
-import { standingOf, upstreamError } from '../upstream-error.js';
+import { classifyEvent, upstreamError } from '../upstream-error.js';
 
 /** Bytes at either end of the data of an event without an `event:` line that are searched. */
 const edgeBytes = 512;
@@ -47,7 +47,7 @@ function judgeEvent(run: Buffer, start: number, end: number): StreamStart {
   const body = parseObject(data);
   if (body === null) return brokenEvent('responses');
   const type = textOrNull(body.type) ?? event;
-  switch (standingOf(type, body)) {
+  switch (classifyEvent(type, body)) {
     case 'known':
       return 'meaningful';
     case 'silence':
@@ -152,5 +152,5 @@ function wordOf(bytes: Buffer, start: number, end: number): string {
   if (body === null) return '';
   const type = textOrNull(body.type);
   if (type !== null && terminalTypes.includes(type)) return type;
-  return standingOf(type, body) === 'failure' ? 'error' : '';
+  return classifyEvent(type, body) === 'failure' ? 'error' : '';
 }

@@ -1,22 +1,22 @@
 import { test } from 'tap';
-import { isAllowed, parseWishes } from '../../src/attempts/wishes.js';
+import { isAllowed, parseTargetFilter } from '../../src/attempts/target-filter.js';
 import { fc } from '../support/seed.js';
 import { makeTarget } from './targets.js';
 
 test('names are read, with and without an exclamation mark', async (t) => {
-  const wishesOf = (value: string) => {
-    const parsed = parseWishes(value);
-    return parsed.ok ? [parsed.wishes.wanted, parsed.wishes.excluded] : parsed.problem;
+  const filterOf = (value: string) => {
+    const parsed = parseTargetFilter(value);
+    return parsed.ok ? [parsed.targetFilter.wanted, parsed.targetFilter.excluded] : parsed.problem;
   };
-  t.same(wishesOf('main'), [['main'], []]);
-  t.same(wishesOf(' main, !claude/x ,'), [['main'], ['claude/x']]);
-  t.same(wishesOf('! claude'), [[], ['claude']]);
-  t.same(wishesOf('a/b/c,a b,a/b/c'), [['a/b/c', 'a b'], []]);
+  t.same(filterOf('main'), [['main'], []]);
+  t.same(filterOf(' main, !claude/x ,'), [['main'], ['claude/x']]);
+  t.same(filterOf('! claude'), [[], ['claude']]);
+  t.same(filterOf('a/b/c,a b,a/b/c'), [['a/b/c', 'a b'], []]);
 });
 
 test('what is wrong is said', async (t) => {
   const problem = (value: string) => {
-    const parsed = parseWishes(value);
+    const parsed = parseTargetFilter(value);
     return parsed.ok ? '' : parsed.problem;
   };
   t.equal(problem(''), 'The header x-gateway-target names no target.');
@@ -56,17 +56,19 @@ test('every list of names is read as it was written', async (t) => {
   });
   fc.assert(
     fc.property(items, (each) => {
-      const parsed = parseWishes(each.map((item) => `${item.excluded ? '!' : ''}${item.name}`).join(', '));
+      const parsed = parseTargetFilter(
+        each.map((item) => `${item.excluded ? '!' : ''}${item.name}`).join(', '),
+      );
       const names = (excluded: boolean) =>
         each.filter((item) => item.excluded === excluded).map((item) => item.name);
       return (
         parsed.ok &&
-        parsed.wishes.wanted.join() === names(false).join() &&
-        parsed.wishes.excluded.join() === names(true).join()
+        parsed.targetFilter.wanted.join() === names(false).join() &&
+        parsed.targetFilter.excluded.join() === names(true).join()
       );
     }),
   );
   const latin1 = fc.uint8Array().map((bytes) => Buffer.from(bytes).toString('latin1'));
-  fc.assert(fc.property(latin1, (value) => typeof parseWishes(value).ok === 'boolean'));
+  fc.assert(fc.property(latin1, (value) => typeof parseTargetFilter(value).ok === 'boolean'));
   t.pass();
 });

@@ -10,7 +10,7 @@ const shownCharacters = 64;
  * The targets that one request demands. A name is that of an upstream, or of an upstream and its model with a slash between
  * them.
  */
-export interface TargetWishes {
+export interface TargetFilter {
   /** Only these; empty if every target is allowed. */
   readonly wanted: readonly string[];
   /** None of these, even if `wanted` allows one by a less specific name. */
@@ -18,8 +18,8 @@ export interface TargetWishes {
 }
 
 /** The result of parsing the header, or what is wrong with it, as a sentence for its sender. */
-type ParsedWishes =
-  | { readonly ok: true; readonly wishes: TargetWishes }
+type ParsedTargetFilter =
+  | { readonly ok: true; readonly targetFilter: TargetFilter }
   | { readonly ok: false; readonly problem: string };
 
 /**
@@ -27,7 +27,7 @@ type ParsedWishes =
  * not wanted. `main, !claude/x` is every target of the upstream main but not the model x of the upstream claude. The
  * order of names means nothing. Whether a model has such targets is not looked at.
  */
-export function parseWishes(value: string): ParsedWishes {
+export function parseTargetFilter(value: string): ParsedTargetFilter {
   if (value.length > longestValue) return wrong(`has more than ${longestValue} characters`);
   const wanted: string[] = [];
   const excluded: string[] = [];
@@ -47,10 +47,10 @@ export function parseWishes(value: string): ParsedWishes {
     if (wanted.length + excluded.length > mostNames) return wrong(`names more than ${mostNames} targets`);
   }
   if (wanted.length + excluded.length === 0) return wrong('names no target');
-  return { ok: true, wishes: { wanted, excluded } };
+  return { ok: true, targetFilter: { wanted, excluded } };
 }
 
-function wrong(what: string): ParsedWishes {
+function wrong(what: string): ParsedTargetFilter {
   return { ok: false, problem: `The header x-gateway-target ${what}.` };
 }
 
@@ -58,8 +58,8 @@ function shown(name: string): string {
   return JSON.stringify(name.length > shownCharacters ? `${name.slice(0, shownCharacters)}…` : name);
 }
 
-/** Whether a request with these wishes may go to a target. */
-export function isAllowed(target: Target, { wanted, excluded }: TargetWishes): boolean {
+/** Whether a request with this filter may go to a target. */
+export function isAllowed(target: Target, { wanted, excluded }: TargetFilter): boolean {
   return (wanted.length === 0 || isAmong(target, wanted)) && !isAmong(target, excluded);
 }
 
