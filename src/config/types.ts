@@ -153,7 +153,7 @@ export interface Model {
 }
 
 /** Most input and output tokens of a model. */
-export interface TokenLimits {
+interface TokenLimits {
   readonly input: number | null;
   readonly output: number | null;
 }

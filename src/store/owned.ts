@@ -1,11 +1,11 @@
 /** A record under its owner's name for it. */
-export interface OwnedRecord {
+interface OwnedRecord {
   readonly id: string;
   readonly value: string;
 }
 
 /** Bounds on the size of records, in bytes as counted by `countedBytes`. */
-export interface OwnedBounds {
+interface OwnedBounds {
   readonly owner: number;
   /** Of all owners together. */
   readonly all: number;

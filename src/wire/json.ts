@@ -167,7 +167,7 @@ const mostPerByte = containerCost / 2;
 /** Default limit for what clients send: parsed in a tenth of a second. */
 export const usualCost = 500_000;
 /** Limit for answers of upstreams. Logprobs of thousands of tokens stay below it. */
-export const answerCost = 4_000_000;
+const answerCost = 4_000_000;
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -179,7 +179,7 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
 /** Whether a text is so short that it cannot cost more than `most`, whatever it contains. */
-export function isCheap(length: number, most: number): boolean {
+function isCheap(length: number, most: number): boolean {
   return length * mostPerByte <= most;
 }
 
@@ -222,7 +222,7 @@ export function costError(what: 'request body' | 'event', most: number): Gateway
 }
 
 /** Whether a text costs more than `most`, or is nested deeper than `mostDepth`. */
-export function isUnbearable(text: string, most: number, mostDepth: number): boolean {
+function isUnbearable(text: string, most: number, mostDepth: number): boolean {
   const { length } = text;
   let depth = 0;
   let cost = 0;

@@ -76,7 +76,7 @@ export function limitsOutput({ body, validated }: Call): boolean {
 }
 
 /** Returns the seconds of audio or video that a call is expected to have. */
-export function expectedSeconds({ mediaSeconds, route, body, upload, exchange }: Call): number {
+function expectedSeconds({ mediaSeconds, route, body, upload, exchange }: Call): number {
   if (mediaSeconds > 0 || route?.endpoint?.metering.seconds == null) return mediaSeconds;
   if (upload === null) return body === null ? 0 : spokenBytes(body) / bytesOfSpokenSecond;
   const { contentLength } = exchange.head;

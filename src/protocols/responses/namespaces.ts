@@ -13,7 +13,7 @@ import { isSearchTool } from './search-tool.js';
  */
 
 /** A function or custom tool of a client's list, or another tool that the upstream gets as a function. */
-export interface ListedTool {
+interface ListedTool {
   readonly tool: JsonObject;
   /** Null for a function or a custom tool. */
   readonly type: ClientToolType | null;
