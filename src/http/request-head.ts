@@ -1,5 +1,13 @@
 import type { HttpRequest } from 'uWebSockets.js';
-import { type HeadLines, headerLineOrNull, isWritable, joinLines, noLines } from '../wire/head.js';
+import {
+  fieldsOfConnection,
+  type HeadLines,
+  headerLineOrNull,
+  isWritable,
+  joinLines,
+  linesWhere,
+  noLines,
+} from '../wire/head.js';
 import {
   forwardedNames,
   type HeaderReader,
@@ -197,6 +205,8 @@ export class RequestHead {
   contentType = '';
   contentEncoding = '';
   connection = '';
+  /** The first `connection` line is as long as `close`: uWS takes it for that. */
+  isToldToClose = false;
   upgrade = '';
   host = '';
   // If one of the next four headers has several lines, the first counts.
@@ -279,13 +289,13 @@ function onHeader(name: string, value: string): void {
       head.contentType = value;
       break;
     case Slot.ContentEncoding:
-      head.contentEncoding = value;
+      head.contentEncoding = joined(head.contentEncoding, value);
       break;
     case Slot.Upgrade:
       head.upgrade = value;
       break;
     case Slot.Connection:
-      head.connection = value;
+      readConnection(head, value);
       break;
     case Slot.VendorcVersion:
     case Slot.OpenaiBeta:
@@ -430,6 +440,11 @@ function readForVendor(head: RequestHead, slot: Slot, value: string): void {
   else head.vendorcBeta = joined(head.vendorcBeta, value);
 }
 
+function readConnection(head: RequestHead, value: string): void {
+  if (head.connection === '') head.isToldToClose = value.length === 'close'.length;
+  head.connection = joined(head.connection, value);
+}
+
 function readTransferEncoding(head: RequestHead, value: string): void {
   if (head.chunked) head.framingFault = 'The request has more than one transfer-encoding header.';
   else if (value.toLowerCase() !== 'chunked')
@@ -461,12 +476,62 @@ function readContentLength(head: RequestHead, value: string): void {
   head.contentLength = length;
 }
 
+/**
+ * Removes what is passed to upstreams of the headers that belong to the client's connection (RFC 9110 section 7.6.1).
+ * What only the gateway reads remains: this is the other end of that connection.
+ */
+function dropFieldsOfConnection(head: RequestHead, names: ReadonlySet<string>): void {
+  const passes = (name: string): boolean => !names.has(name);
+  head.forwarded = linesWhere(head.forwarded, passes);
+  head.passed = linesWhere(head.passed, passes);
+  head.sharedLines = linesWhere(head.sharedLines, passes);
+  head.openaiLines = linesWhere(head.openaiLines, passes);
+  head.anthropicLines = linesWhere(head.anthropicLines, passes);
+  head.googleLines = linesWhere(head.googleLines, passes);
+  for (const name of names) {
+    const place = slotsInUse.find(name);
+    if (place !== -1) dropField(head, slotsInUse.slotAt(place));
+  }
+}
+
+function dropField(head: RequestHead, slot: Slot): void {
+  switch (slot) {
+    case Slot.UserAgent:
+      head.userAgent = '';
+      break;
+    case Slot.IdempotencyKey:
+      head.idempotencyKey = '';
+      break;
+    case Slot.VendorcVersion:
+      head.vendorcVersion = '';
+      break;
+    case Slot.VendorcBeta:
+      head.vendorcBeta = '';
+      break;
+    case Slot.OpenaiBeta:
+      head.openaiBeta = '';
+      break;
+    case Slot.Range:
+      head.range = '';
+      break;
+    case Slot.IfRange:
+      head.ifRange = '';
+      break;
+    case Slot.IfNoneMatch:
+      head.ifNoneMatch = '';
+      break;
+    default:
+  }
+}
+
 /** Copies what is needed of `request`, which is valid only until its handler returns. */
 export function readHead(request: HttpRequest, slots: HeaderSlots): RequestHead {
   const head = new RequestHead();
   subject = head;
   slotsInUse = slots;
   request.forEach(onHeader);
+  const ofConnection = fieldsOfConnection(head.connection);
+  if (ofConnection !== null) dropFieldsOfConnection(head, ofConnection);
   head.query = request.getQuery() ?? '';
   if (head.chunked && head.contentLength !== -1 && head.framingFault === null)
     head.framingFault = 'The request has both content-length and transfer-encoding.';

@@ -218,7 +218,7 @@ export class Server {
     if (this.#readsPeers) head.peer = response.getRemoteAddress();
     if (cors !== null && head.origin !== '') head.answerLines = cors.answerLines(head.origin);
     const exchange = new Exchange(
-      new UwsResponse(response, this.#atOnce, this.#turnWrites, head.connection),
+      new UwsResponse(response, this.#atOnce, this.#turnWrites, head.isToldToClose),
       request.getCaseSensitiveMethod(),
       request.getUrl(),
       head,

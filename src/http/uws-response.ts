@@ -120,10 +120,9 @@ export class UwsResponse implements ClientLink, TurnSink {
   /** A response of known length that is not written at once. */
   #sized: SizedAnswer | null = null;
 
-  /** @param connection `connection` header of the request */
-  constructor(response: HttpResponse, atOnce: AtOnce, turnWrites: TurnWrites, connection: string) {
+  constructor(response: HttpResponse, atOnce: AtOnce, turnWrites: TurnWrites, isToldToClose: boolean) {
     this.#response = response;
-    this.#isToldToClose = connection.length === 'close'.length;
+    this.#isToldToClose = isToldToClose;
     this.#atOnce = atOnce;
     this.#turnWrites = turnWrites;
   }

@@ -46,6 +46,20 @@ function hasToken(list: string, token: string): boolean {
   return lower === token || lower.split(',').some((item) => item.trim() === token);
 }
 
+/** Values of `connection` that name no field, in lower case: `upgrade` is never passed on anyway. */
+const plainConnections: ReadonlySet<string> = new Set(['', 'keep-alive', 'close', 'upgrade']);
+
+/**
+ * Returns the names in lower case of the fields that belong to one connection because its `connection` header names
+ * them (RFC 9110 section 7.6.1), or null if it names none. Names of fields that no message here has may be among them.
+ */
+export function fieldsOfConnection(connection: string): ReadonlySet<string> | null {
+  if (connection === 'keep-alive' || connection === '') return null;
+  const lower = connection.toLowerCase();
+  if (plainConnections.has(lower)) return null;
+  return new Set(lower.split(',').map((name) => name.trim()));
+}
+
 /**
  * Marks checked text. Heads of requests to upstreams are written as Latin-1, in which U+010A would become a line feed.
  * Therefore a head consists of lines that were checked one by one. Connections write only the type `HeadLines`, which

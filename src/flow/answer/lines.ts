@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { secretError } from '../../protocols/error-formats/vendor-account.js';
 import type { ResponseHead } from '../../upstream/types.js';
+import { fieldsOfConnection } from '../../wire/head.js';
 import { isReturned, returnedInitials } from '../../wire/passed-headers.js';
 import type { Call } from '../call.js';
 
@@ -42,15 +43,31 @@ export function passedLines(call: Call, head: ResponseHead, isError = head.statu
   const { fields } = head;
   const isLimited = call.limits !== null;
   let lines = '';
+  let connection = '';
   for (let i = 0; i < fields.length; i += 2) {
     const value = fields[i + 1] as string;
     const name = fields[i] as string;
+    if (name === 'connection') connection = connection === '' ? value : `${connection}, ${value}`;
     let line = passedLine(name, value, isLimited);
     if (line === '' && named?.names.has(name)) line = `\r\n${name}: ${value}`;
     if (line !== '' && !(isError && holdsSecret(call, value))) lines += line;
   }
+  const ofConnection = fieldsOfConnection(connection);
+  if (ofConnection !== null) lines = withoutFields(lines, ofConnection);
   // The lines are searched together: searching each one would cost time for every answer.
   return isError || !holdsKey(call, lines) ? lines : withoutKeys(call, lines);
+}
+
+/** Removes the lines of an answer's fields that belong to the upstream's connection (RFC 9110 section 7.6.1). */
+function withoutFields(lines: string, names: ReadonlySet<string>): string {
+  const isRequestId = names.has('x-request-id') || names.has('request-id');
+  return lines
+    .split(/(?=\r\n)/)
+    .filter((line) => {
+      const name = line.slice('\r\n'.length, line.indexOf(':'));
+      return !names.has(name) && !(isRequestId && name === 'x-upstream-request-id');
+    })
+    .join('');
 }
 
 function withoutKeys(call: Call, lines: string): string {
