@@ -17,6 +17,7 @@ import { FindQueue } from './flow/conversation/find-queue.js';
 import { MemoryBudget } from './flow/memory-budget.js';
 import { type AccessLog, createAccessLog, type LineSink, refusalLine } from './flow/record/access-log.js';
 import { RecordQueue, recordSoFar } from './flow/record/account.js';
+import type { ImplausibleUsage } from './flow/record/consumption.js';
 import { createRecentCalls } from './flow/record/recent-calls.js';
 import { endThrown } from './flow/refuse.js';
 import type { Running } from './flow/running.js';
@@ -222,6 +223,7 @@ export class Gateway {
       endThrown: (call, where, fault) => endThrown(this.#services, call, where, fault),
       reportVendorAccount: (call, refusal) =>
         this.#log.warn(refusalLine(call, refusal), "an upstream refused the gateway's API key or account"),
+      reportImplausible: (call, reported) => this.#noteImplausible(call?.exchange.id, reported),
       health: this.#health,
       chooser: new TargetChooser(this.#health, Math.random),
       hedges: new HedgeBudgets(),
@@ -350,6 +352,14 @@ export class Gateway {
       !correction.isMetered ||
       (await appendOnce(this.#store, `correction ${correction.id}`, { calls, record: uncounted, retention }));
     if (isNew) this.#recorder.record(correction);
+  }
+
+  #noteImplausible(id: string | undefined, { target, usage, seconds }: ImplausibleUsage): void {
+    this.#recorder.count('gateway_implausible_usage_total', 1, target);
+    this.#log.warn(
+      { id, target, usage, seconds: seconds === 0 ? undefined : seconds },
+      'an upstream reported more than a call can have used: it is not charged, an estimate is',
+    );
   }
 
   /** Counts and logs an unexpected exception. Never throws, so that its caller can continue. */

@@ -456,9 +456,12 @@ const model = closedObject({
   price: Type.Optional(price),
   limits: Type.Optional(rateLimits),
   budget: Type.Optional(budgetOf('Limit for the cost of all calls of the model.')),
-  inputTokens: optional('Most input tokens. Shown in model lists.', positive),
+  inputTokens: optional(
+    'Most input tokens. Shown in model lists. An upstream that reports more than a hundred times as many [is not believed](usage.md#more-than-a-call-can-have-used).',
+    positive,
+  ),
   outputTokens: optional(
-    'Most output tokens. Shown in model lists, and the most that budgets and limits reserve for an answer.',
+    'Most output tokens. Shown in model lists, and the most that budgets and limits reserve for an answer. Bounds reported usage as `inputTokens` does.',
     positive,
   ),
   firstTokenMs: optional(

@@ -1,4 +1,5 @@
 import type { TargetOptions } from '../conversation/codec.js';
+import type { ModelTokens } from '../conversation/plausible-usage.js';
 import type { TextProtocolName } from '../conversation/request.js';
 import type { ServiceTier } from '../conversation/usage.js';
 import type { EgressProxy, Origin } from '../upstream/origin.js';
@@ -149,13 +150,7 @@ export interface Model {
   /** Milliseconds without an answer after which a call is also sent to the next target; null for never. */
   readonly hedgeMs: number | null;
   /** What model lists show; null for what the config does not set. */
-  readonly tokens: TokenLimits;
-}
-
-/** Most input and output tokens of a model. */
-interface TokenLimits {
-  readonly input: number | null;
-  readonly output: number | null;
+  readonly tokens: ModelTokens;
 }
 
 /** Prices of the counted units of a call, in USD; for tokens, of a million. */

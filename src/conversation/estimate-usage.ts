@@ -124,14 +124,15 @@ export function answerTokens({ choices }: Answer): number {
 }
 
 /**
- * Fills in the output of a usage that reports none for an answer with content. The input is filled in too if it is
- * zero.
+ * Fills in the output of a usage that reports none for an answer with content, and the input of one that reports none
+ * for an answer with output.
  * @param input estimated tokens of the request
  * @param output estimated tokens of the answer
  */
 export function withUncounted(usage: Usage, input: number, output: number): Usage {
-  if (usage.output > 0 || output === 0) return usage;
-  return { ...usage, input: usage.input > 0 ? usage.input : input, output, estimated: true };
+  const told = usage.output > 0 ? usage.output : output;
+  if (told === 0 || (usage.input > 0 && usage.output > 0)) return usage;
+  return { ...usage, input: usage.input > 0 ? usage.input : input, output: told, estimated: true };
 }
 
 /** Who broke off an answer. Null for a complete one. */

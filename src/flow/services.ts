@@ -23,6 +23,7 @@ import type { Unattended } from './background/unattended.js';
 import type { Asking, Call } from './call.js';
 import type { FindQueue } from './conversation/find-queue.js';
 import type { MemoryBudget } from './memory-budget.js';
+import type { ImplausibleUsage } from './record/consumption.js';
 import type { Running } from './running.js';
 import type { SessionList } from './sockets/sessions.js';
 import type { Downloads } from './video/downloads.js';
@@ -75,6 +76,8 @@ export interface Services {
   readonly endThrown: (call: Call, where: FaultPlace, thrown: unknown) => void;
   /** Records that an upstream does not accept the gateway's account. */
   readonly reportVendorAccount: (call: Pick<Asking, 'exchange'>, refusal: VendorAccountRefusal) => void;
+  /** Counts and logs a usage that no call can have had, which its call is not charged. */
+  readonly reportImplausible: (call: Pick<Asking, 'exchange'> | null, reported: ImplausibleUsage) => void;
   /** The health of every target, as seen by this worker. */
   readonly health: HealthTable;
   readonly chooser: TargetChooser;

@@ -109,6 +109,10 @@ export const counterFamilies = {
   gateway_retries_total: counter('Attempts at a target after an earlier attempt of the same request.', [
     'target',
   ]),
+  gateway_implausible_usage_total: counter(
+    'Answers whose reported usage was more than a call can have used, and was replaced by an estimate.',
+    ['target'],
+  ),
   gateway_hedges_total: counter(
     'Second attempts sent because the first was slow, and how many of them provided the answer.',
     ['model', 'result'],

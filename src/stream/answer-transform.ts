@@ -68,6 +68,8 @@ export interface AnswerTransform {
   readonly waitingEnd: WaitingEnd | null;
   /** The usage that the upstream has reported so far, or null. */
   readonly usage: Usage | null;
+  /** A usage that the upstream has reported and no call can have had, so that it counts as not reported; null for none. */
+  readonly implausible: Usage | null;
   /** Number of the next event, in protocols that number events; else 0. */
   readonly nextNumber: number;
   /** Seconds of audio in the answer, if it reports them; else 0. */

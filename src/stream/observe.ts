@@ -1,6 +1,7 @@
 import type { OwnSecrets } from '../config/types.js';
 import {
   type BrokenBy,
+  estimatedUsage,
   inexactUsage,
   isOfMedium,
   mediumTokens,
@@ -8,6 +9,7 @@ import {
   withUncounted,
 } from '../conversation/estimate-usage.js';
 import type { Keep } from '../conversation/kept-turns.js';
+import { type ModelTokens, UsageCheck } from '../conversation/plausible-usage.js';
 import {
   type AnswerCharges,
   chargedUsage,
@@ -70,6 +72,8 @@ interface Observed {
   readonly watchAll?: ((run: Buffer, isStream: boolean) => void) | null;
   /** Estimated input tokens of the request, for an upstream that reports none. */
   readonly inputEstimate: number;
+  /** Of the model. */
+  readonly tokens: ModelTokens;
   /**
    * A stream that breaks off is estimated by `Metering.broken`, since nothing else that is charged covers its output. Default:
    * it is not.
@@ -95,6 +99,7 @@ export class ObservedTransform implements AnswerTransform {
   readonly #accountErrors: VendorAccountErrors;
   #charges: AnswerCharges | null = null;
   #usage: Usage | null = null;
+  readonly #check: UsageCheck;
   #tail: Tail | null = null;
   /** Comments before the first event. */
   #early: Buffer | null = null;
@@ -126,6 +131,7 @@ export class ObservedTransform implements AnswerTransform {
   constructor(observed: Observed) {
     this.#observed = observed;
     this.#rules = observed.rules;
+    this.#check = new UsageCheck(observed.tokens, observed.inputEstimate);
     this.#counter = observed.rules.countUnits?.() ?? null;
     this.#accountErrors = new VendorAccountErrors(observed.rules, observed.secrets);
     this.#watch = observed.watch ?? null;
@@ -148,8 +154,14 @@ export class ObservedTransform implements AnswerTransform {
 
   get usage(): Usage | null {
     if (this.#usage === null && this.#tail !== null)
-      this.#usage = this.#started ? this.#judgeEnd().usage : this.#rules.usageOf(this.#tail.bytes());
+      this.#usage = this.#check.checked(
+        this.#started ? this.#judgeEnd().usage : this.#rules.usageOf(this.#tail.bytes()),
+      );
     return this.#usage;
+  }
+
+  get implausible(): Usage | null {
+    return this.#check.implausible;
   }
 
   judge(run: Buffer): StreamStart {
@@ -267,7 +279,7 @@ export class ObservedTransform implements AnswerTransform {
   end(): TransformEnd {
     this.#endEvent();
     const { state, usage } = this.#judgeEnd();
-    this.#usage = usage;
+    this.#usage = this.#check.checked(usage);
     return {
       last: null,
       error: state === 'incomplete' ? endedEarly() : null,
@@ -307,7 +319,8 @@ export class ObservedTransform implements AnswerTransform {
     if (brokenBy === null) this.units = this.#counter?.units ?? null;
     const usage = this.#tokensAtEnd(brokenBy);
     const charges = this.#charges;
-    return usage === null || charges === null ? usage : chargedUsage(usage, charges);
+    if (usage === null || charges === null) return usage;
+    return this.#check.checked(chargedUsage(usage, charges)) ?? usage;
   }
 
   #tokensAtEnd(brokenBy: BrokenBy): Usage | null {
@@ -321,14 +334,14 @@ export class ObservedTransform implements AnswerTransform {
     if (tail !== null && watchEnd != null && this.#hasWholeEnd(brokenBy)) watchEnd(tail);
     const isWhole = !grows || !this.#started || brokenBy === null || this.#judgeEnd().state === 'complete';
     if (reported !== null && isWhole) return brokenBy === null ? this.#allCounted(reported) : reported;
-    const broken = this.#brokenOutput(brokenBy);
+    const unreported = this.#unreportedOutput(brokenBy);
     return inexactUsage({
       brokenBy,
       hasPassed: this.#output.passed > 0,
-      estimates: broken === null ? estimates : 'conversation',
+      estimates: unreported === null ? estimates : 'conversation',
       reported,
       input: this.#observed.inputEstimate,
-      output: broken === 'medium' ? mediumTokens : this.#written(tail),
+      output: unreported === 'medium' ? mediumTokens * Math.max(1, this.units ?? 1) : this.#written(tail),
     });
   }
 
@@ -339,9 +352,12 @@ export class ObservedTransform implements AnswerTransform {
 
   /** @param usage the usage of a complete answer */
   #allCounted(usage: Usage): Usage {
-    if (usage.output > 0 || this.#rules.metering.estimates !== 'conversation') return usage;
+    const { estimates } = this.#rules.metering;
+    const { inputEstimate } = this.#observed;
+    if (estimates === 'input' && usage.input === 0) return estimatedUsage(inputEstimate, usage.output);
+    if (estimates !== 'conversation' || (usage.output > 0 && usage.input > 0)) return usage;
     const tail = this.#started ? (this.#tail?.bytes() ?? null) : null;
-    return withUncounted(usage, this.#observed.inputEstimate, this.#written(tail));
+    return withUncounted(usage, inputEstimate, this.#written(tail));
   }
 
   /** Estimates the output tokens. @param tail last bytes that passed; null for a whole answer */
@@ -349,22 +365,26 @@ export class ObservedTransform implements AnswerTransform {
     return tail === null ? this.#wholeTokens : this.#output.tokens(tail, this.#started);
   }
 
-  #brokenOutput(brokenBy: BrokenBy): Metering['broken'] {
-    if (brokenBy === null || !this.#started || this.#observed.estimatesBroken !== true) return null;
+  /** Returns what is estimated of an answer whose tokens are not estimated if it is whole and reports none. */
+  #unreportedOutput(brokenBy: BrokenBy): Metering['broken'] {
+    if (this.#observed.estimatesBroken !== true) return null;
+    if (this.implausible !== null) return this.#rules.metering.broken;
+    if (brokenBy === null || !this.#started) return null;
     return this.#judgeEnd().state === 'complete' ? null : this.#rules.metering.broken;
   }
 
   whole(body: Buffer): Buffer {
-    const { estimates, seconds } = this.#rules.metering;
-    const usage = this.#rules.usageOf(body);
+    const { estimates, broken, seconds } = this.#rules.metering;
+    const usage = this.#check.checked(this.#rules.usageOf(body));
     const hasOutput = usage !== null && usage.output > 0;
-    const withheld = this.#accountErrors.ofWhole(body, hasOutput);
+    const withheld = this.#accountErrors.ofWhole(body, hasOutput || this.implausible !== null);
     if (withheld !== null) throw withheld;
     if (this.#watch !== null) this.#show(body, false);
     this.#observed.watchEnd?.(body);
     this.#observed.watchAll?.(body, false);
     this.#usage = usage;
     this.#noteCharges(body);
+    if (this.implausible !== null && broken === 'text') this.#wholeTokens = tokensOf(body.length);
     if (!hasOutput && estimates === 'conversation') {
       const { weight, media } = writtenIn(parseObject(body.toString('utf8')));
       this.#wholeTokens = tokensOf(weight) + mediumTokens * media;

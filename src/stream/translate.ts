@@ -18,6 +18,7 @@ import {
 import type { StreamEvent } from '../conversation/events.js';
 import type { AnswerRestorer } from '../conversation/fit/fitted.js';
 import type { Keep } from '../conversation/kept-turns.js';
+import { type ModelTokens, UsageCheck } from '../conversation/plausible-usage.js';
 import type { StreamStart } from '../conversation/stream-rules.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
@@ -60,6 +61,8 @@ interface TranslationParts {
   readonly restorer: AnswerRestorer | null;
   /** Estimated input tokens of the request, for an upstream that reports none. */
   readonly inputEstimate: number;
+  /** Of the model. */
+  readonly tokens: ModelTokens;
   /** What is stored of the answer; null for nothing. */
   readonly keep: Keep | null;
   /** Of the gateway at the upstream: no answer may tell its keys, and no error any of them. */
@@ -83,14 +86,20 @@ export class TranslatedTransform implements AnswerTransform {
   readonly #parts: TranslationParts;
   #usageOfWhole: Usage | null = null;
   #stream: StreamTranslation | null = null;
+  readonly #check: UsageCheck;
 
   constructor(parts: TranslationParts) {
     this.#parts = parts;
+    this.#check = new UsageCheck(parts.tokens, parts.inputEstimate);
   }
 
   get failure(): StreamFailure | null {
     const error = this.passedError;
     return error === null ? null : { error, isTold: true };
+  }
+
+  get implausible(): Usage | null {
+    return this.#check.implausible;
   }
 
   get usage(): Usage | null {
@@ -168,7 +177,8 @@ export class TranslatedTransform implements AnswerTransform {
     const ofKey = keyError(body, secrets);
     if (ofKey !== null) throw ofKey;
     const answer = this.#decodeAnswer(body.toString('utf8'));
-    const usage = usageOfAnswer(answer, this.#parts.inputEstimate);
+    const reported = this.#check.checked(answer.usage);
+    const usage = usageOfAnswer({ ...answer, usage: reported }, this.#parts.inputEstimate);
     this.#usageOfWhole = usage;
     const restored = restorer === null ? answer : restorer.answer(answer);
     return writeOut(rawBytes(clientCodec.encodeAnswer({ choices: restored.choices, usage }, context)));
@@ -189,13 +199,13 @@ export class TranslatedTransform implements AnswerTransform {
     } catch (fault) {
       if (!(fault instanceof GatewayError)) throw fault;
       // The vendor also bills the usage of an answer that failed.
-      if (parsed !== null) this.#usageOfWhole = upstreamCodec.usageOf(parsed);
+      if (parsed !== null) this.#usageOfWhole = this.#check.checked(upstreamCodec.usageOf(parsed));
       throw errorToReport(fault, text, secrets);
     }
   }
 
   #streaming(): StreamTranslation {
-    this.#stream ??= new StreamTranslation(this.#parts);
+    this.#stream ??= new StreamTranslation(this.#parts, this.#check);
     return this.#stream;
   }
 }
@@ -239,6 +249,7 @@ class StreamTranslation {
   readonly #restorer: AnswerRestorer | null;
   readonly #inputEstimate: number;
   readonly #secrets: OwnSecrets;
+  readonly #check: UsageCheck;
   /** Weight of texts and arguments that were passed on, in quarters of a token. */
   weight = 0;
   /** Bytes of events, beside their texts, that may still be in memory. */
@@ -248,16 +259,11 @@ class StreamTranslation {
   /** The usage is complete. */
   isUsageWhole = false;
 
-  constructor({
-    upstreamCodec,
-    source,
-    clientCodec,
-    context,
-    restorer,
-    inputEstimate,
-    keep,
-    secrets,
-  }: TranslationParts) {
+  constructor(
+    { upstreamCodec, source, clientCodec, context, restorer, inputEstimate, keep, secrets }: TranslationParts,
+    check: UsageCheck,
+  ) {
+    this.#check = check;
     this.#restorer = restorer;
     this.#secrets = secrets;
     this.#keep = keep;
@@ -409,13 +415,24 @@ class StreamTranslation {
         this.isUsageWhole = false;
       }
       if (event.kind === 'usage') {
-        this.usage = withUncounted(event.usage, this.#inputEstimate, tokensOf(this.weight));
+        const reported = this.#check.checked(event.usage);
+        if (reported === null) {
+          // What was reported before is not the end of it either.
+          this.usage = null;
+          continue;
+        }
+        this.usage = withUncounted(reported, this.#inputEstimate, tokensOf(this.weight));
         this.isUsageWhole = true;
         this.#push({ kind: 'usage', usage: this.usage });
         continue;
       }
+      if (event.kind === 'start' && event.usage !== null) {
+        const reported = this.#check.checked(event.usage);
+        this.#push(reported === null ? { kind: 'start', usage: null } : event);
+        this.usage ??= reported;
+        continue;
+      }
       this.#push(event);
-      if (event.kind === 'start' && event.usage !== null) this.usage ??= event.usage;
     }
     this.#decoded.length = 0;
     const last = this.#steps.at(-1);
@@ -514,7 +531,7 @@ class StreamTranslation {
 /** Returns the usage of a whole answer. What the upstream does not count is estimated. */
 function usageOfAnswer(answer: Answer, inputEstimate: number): Usage {
   const { usage } = answer;
-  if (usage !== null && usage.output > 0) return usage;
+  if (usage !== null && usage.output > 0 && usage.input > 0) return usage;
   const written = answerTokens(answer);
   return usage === null
     ? estimatedUsage(inputEstimate, written)

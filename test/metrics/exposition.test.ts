@@ -36,6 +36,7 @@ test('everything that was counted is written, with names that say their kind', a
   recorder.recordFirstByte(target('main', 'x'), 20);
   recorder.recordRetry(target('main', 'x'));
   recorder.count('gateway_hedges_total', 1, 'm', 'sent');
+  recorder.count('gateway_implausible_usage_total', 1, 'u:m');
   recorder.record(callRecord({ outcome: 'correction', costNanoUsd: -1 }));
   recorder.recordLeftOut(['top_k'], 'request');
   recorder.count('gateway_limit_refusals_total', 1, 'tokens');

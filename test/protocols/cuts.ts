@@ -1,5 +1,6 @@
 import { ownSecrets } from '../../src/config/snapshot.js';
 import type { AnswerContext } from '../../src/conversation/codec.js';
+import { unknownTokens } from '../../src/conversation/plausible-usage.js';
 import type { TextProtocolName } from '../../src/conversation/request.js';
 import { lastEvent } from '../../src/flow/answer/phase.js';
 import { textEndpoints } from '../../src/protocols/text.js';
@@ -52,6 +53,7 @@ export function transformOf(upstream: TextProtocolName, { client, framing }: Rea
     context,
     restorer: null,
     inputEstimate: 5,
+    tokens: unknownTokens,
     keep: null,
     secrets: ownSecrets([], []),
   });

@@ -1,5 +1,6 @@
 import { test } from 'tap';
 import { ownSecrets } from '../../src/config/snapshot.js';
+import { unknownTokens } from '../../src/conversation/plausible-usage.js';
 import { speech, transcriptions } from '../../src/protocols/audio/index.js';
 import { chat } from '../../src/protocols/chat/index.js';
 import { embeddings } from '../../src/protocols/embeddings/index.js';
@@ -16,6 +17,7 @@ const observing = (endpoint: Endpoint) => ({
   streamsUnasked: false,
   amend: null,
   inputEstimate: 100,
+  tokens: unknownTokens,
   keep: null,
   secrets: ownSecrets([], []),
 });

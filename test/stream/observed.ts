@@ -1,4 +1,5 @@
 import { ownSecrets } from '../../src/config/snapshot.js';
+import { unknownTokens } from '../../src/conversation/plausible-usage.js';
 import type { StreamRules } from '../../src/conversation/stream-rules.js';
 import { ObservedTransform } from '../../src/stream/observe.js';
 
@@ -10,6 +11,7 @@ export function observed(rules: StreamRules): ObservedTransform {
     streamsUnasked: false,
     amend: null,
     inputEstimate: 7,
+    tokens: unknownTokens,
     keep: null,
     secrets: ownSecrets([], []),
   });

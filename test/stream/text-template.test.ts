@@ -2,6 +2,7 @@ import { test } from 'tap';
 import { ownSecrets } from '../../src/config/snapshot.js';
 import type { AnswerContext } from '../../src/conversation/codec.js';
 import type { StreamEvent } from '../../src/conversation/events.js';
+import { unknownTokens } from '../../src/conversation/plausible-usage.js';
 import { textProtocols } from '../../src/conversation/request.js';
 import { textEndpoints } from '../../src/protocols/text.js';
 import { TextTemplate } from '../../src/stream/text-template.js';
@@ -119,6 +120,7 @@ test('a text that is not decoded on its way comes out the same, between every tw
               context,
               restorer: null,
               inputEstimate: 0,
+              tokens: unknownTokens,
               keep: null,
               secrets,
             });
@@ -164,6 +166,7 @@ test('an estimate counts the characters of texts that were not decoded, too', as
     context,
     restorer: null,
     inputEstimate: 0,
+    tokens: unknownTokens,
     keep: null,
     secrets,
   });

@@ -2,6 +2,7 @@ import { test } from 'tap';
 import { ownSecrets } from '../../src/config/snapshot.js';
 import type { AnswerContext, StreamDecoder, StreamEncoder, TextCodec } from '../../src/conversation/codec.js';
 import type { Keep } from '../../src/conversation/kept-turns.js';
+import { unknownTokens } from '../../src/conversation/plausible-usage.js';
 import { reportedMetering, wholeAnswers } from '../../src/conversation/stream-rules.js';
 import { GatewayError } from '../../src/errors.js';
 import { ArrayTransform } from '../../src/stream/reframe.js';
@@ -68,6 +69,7 @@ const transform = (keep: Keep | null = null) =>
     context: {} as AnswerContext,
     restorer: null,
     inputEstimate: 0,
+    tokens: unknownTokens,
     keep,
     secrets: ownSecrets([], []),
   });
@@ -176,6 +178,7 @@ test('events become the elements of one array', async (t) => {
     amend: null,
     keep: null,
     inputEstimate: 0,
+    tokens: unknownTokens,
     secrets: ownSecrets([], []),
   });
   words.push(each.pass(Buffer.from('data: {"a":1}\n\n: comment\n\ndata: {"b":2}\n\n')).toString());

@@ -3,6 +3,7 @@ import { noteVendorAccountRefused } from '../../attempts/attempts.js';
 import type { Upstream } from '../../config/types.js';
 import { idOfBeginning, idOfEvents } from '../../conversation/answer-id.js';
 import { estimatedUsage, tokensOf } from '../../conversation/estimate-usage.js';
+import { UsageCheck, unknownTokens } from '../../conversation/plausible-usage.js';
 import type { Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { budgetKeptMs } from '../../limits/pools.js';
@@ -167,11 +168,19 @@ function endedRecord(services: Services, found: BackgroundCall, shown: Shown | n
   const expected = estimatedUsage(record.usage?.input ?? 0, record.usage?.output ?? 0);
   if (shown === null) return { ...ended, usage: expected };
   const { end } = shown;
-  const usage = end?.usage ?? unreportedUsage(shown, found, expected);
+  const model = services.running.snapshot.models.get(record.model ?? '');
+  const reported = end?.usage ?? null;
+  const check = new UsageCheck(model?.tokens ?? unknownTokens, expected.input);
+  const usage = check.checked(reported) ?? unreportedUsage(shown, found, expected);
+  if (check.implausible !== null)
+    services.reportImplausible(null, {
+      target: record.target ?? '',
+      usage: check.implausible,
+      seconds: 0,
+    });
   if (usage === expected) return { ...ended, usage };
   const outcome = end === null ? record.outcome : outcomes[end.status];
   if (usage === null) return { ...ended, outcome, usage, units: 0, costNanoUsd: 0, paidNanoUsd: 0 };
-  const model = services.running.snapshot.models.get(record.model ?? '');
   // Without the model in the config, its price is unknown.
   if (model === undefined) return { ...ended, outcome, usage };
   const { upstream, upstreamModel } = found;

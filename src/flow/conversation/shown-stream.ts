@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { failureError } from '../../attempts/reported-error.js';
 import type { Upstream } from '../../config/types.js';
+import { unknownTokens } from '../../conversation/plausible-usage.js';
 import type { FaultPlace, GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import { Swept } from '../../http/sweep.js';
@@ -60,6 +61,7 @@ export class ShownStream extends Swept implements EventTaker, ExchangeListener {
       keep: null,
       watchAll: shown.onRun,
       inputEstimate: 0,
+      tokens: unknownTokens,
       secrets: shown.upstream.secrets,
     });
     this.#runs = new EventRuns(this.#transform.eventBytes);

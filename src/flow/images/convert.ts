@@ -4,8 +4,12 @@ import { reportedStatus } from '../../attempts/error-answer.js';
 import { failureError, statusError } from '../../attempts/reported-error.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
 import type { Target } from '../../config/types.js';
+import { estimatedUsage, mediumTokens } from '../../conversation/estimate-usage.js';
 import { LeftOut } from '../../conversation/left-out.js';
+import { isPlausible } from '../../conversation/plausible-usage.js';
+import type { Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
+import { targetName } from '../../metrics/recorder.js';
 import type { Endpoint } from '../../protocols/endpoint.js';
 import {
   errorToReport,
@@ -283,8 +287,8 @@ export class Conversion implements Asker {
     const call = this.#call;
     const { body } = answer;
     const { responseFormat } = this.#asked.outline;
-    call.usage = imageAnswer.usage;
     call.units = imageAnswer.images.length;
+    call.usage = plausibleUsage(call, target, imageAnswer);
     const { size, quality } = imageAnswer;
     call.made = mergeMedia(call.made, { size, quality, resolution: null });
     call.isServed = true;
@@ -335,6 +339,13 @@ export class Conversion implements Asker {
     const isTaken = call.exchange.respond(head.status, lines, body);
     if (isTaken) account(this.#services, call, head.status >= 400 ? 'upstream_error' : 'complete');
   }
+}
+
+/** Returns the reported usage, or an estimate if no call can have had it. */
+function plausibleUsage(call: ResolvedCall, target: Target, { usage, images }: ImageAnswer): Usage | null {
+  if (usage === null || isPlausible(usage, call.model.tokens, mediumTokens)) return usage;
+  call.implausible = { target: targetName(target), usage, seconds: 0 };
+  return estimatedUsage(mediumTokens, mediumTokens * images.length);
 }
 
 /**

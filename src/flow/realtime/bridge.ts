@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { Attempt } from '../../attempts/attempts.js';
 import { masked } from '../../attempts/secrets.js';
 import type { Key, Upstream } from '../../config/types.js';
+import { isPlausible, isPlausibleDuration } from '../../conversation/plausible-usage.js';
 import { addUsage } from '../../conversation/usage.js';
 import { type AttemptFailure, asGatewayError, type FaultPlace, GatewayError, guard } from '../../errors.js';
 import {
@@ -13,6 +14,7 @@ import {
 } from '../../http/socket.js';
 import { Swept } from '../../http/sweep.js';
 import type { CallOutcome } from '../../metrics/call-record.js';
+import { targetName } from '../../metrics/recorder.js';
 import {
   isVendorAccountError,
   keyError,
@@ -240,12 +242,21 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
       return;
     }
     if (this.#openUsage.tellsAgain(event)) return;
-    const usage = usageOfEvent(event);
+    const reported = usageOfEvent(event);
+    const told = secondsOfEvent(event);
+    const isPossible = isPlausibleDuration(told, call.exchange.bytesIn);
+    const usage = reported !== null && isPlausible(reported, call.model.tokens, 0) ? reported : null;
+    if (reported !== usage || !isPossible)
+      call.implausible = {
+        target: targetName(call.target),
+        usage: reported === usage ? null : reported,
+        seconds: isPossible ? 0 : told,
+      };
     const estimated = this.#openUsage.note(event, usage);
     if (estimated !== null) this.#isEstimated = true;
     const used = usage ?? estimated;
     if (used !== null) call.usage = addUsage(call.usage, used);
-    const seconds = usage === null ? secondsOfEvent(event) : 0;
+    const seconds = reported === null && isPossible ? told : 0;
     call.mediaSeconds += seconds;
     if (used !== null || seconds > 0) this.#funds?.pay();
   }

@@ -42,6 +42,7 @@ function report(services: Services, call: Call): void {
   try {
     const record = recordOf(call);
     services.report(record);
+    if (call.implausible !== null) services.reportImplausible(call, call.implausible);
     if (record.endsLater) settleLater(services, call, record);
   } catch (fault) {
     services.reportFault('report', fault, call);

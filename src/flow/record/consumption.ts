@@ -1,6 +1,8 @@
 import type { Key, Model, Price, Target } from '../../config/types.js';
 import { estimatedUsage } from '../../conversation/estimate-usage.js';
+import { isPlausibleDuration } from '../../conversation/plausible-usage.js';
 import type { MadeMedia, Usage } from '../../conversation/usage.js';
+import type { Exchange } from '../../http/exchange.js';
 import { type CallOutcome, type OtherAttempt, unknownCost } from '../../metrics/call-record.js';
 import { targetName } from '../../metrics/recorder.js';
 import type { Route } from '../../routes.js';
@@ -29,6 +31,16 @@ export interface Consumption {
 
 interface AnsweredCall extends Consumption {
   readonly route: Route | null;
+  readonly exchange: Pick<Exchange, 'bytesIn'>;
+  implausible: ImplausibleUsage | null;
+}
+
+/** What an upstream has reported and no call can have had. */
+export interface ImplausibleUsage {
+  readonly target: string;
+  readonly usage: Usage | null;
+  /** Of audio. */
+  readonly seconds: number;
 }
 
 /**
@@ -50,8 +62,16 @@ export function noteUsage(
   // A plain text may contain anything: whoever speaks in a recording could claim any usage in its transcript.
   const isSetByClient = call.mediaSeconds > 0 && head !== null && isTranscript(call) && !isStructured(head);
   if (!isSetByClient) call.usage ??= usage;
+  const { implausible } = transform;
+  const isPossible = isPlausibleDuration(transform.mediaSeconds, call.exchange.bytesIn);
+  if ((implausible !== null || !isPossible) && call.target !== null)
+    call.implausible = {
+      target: targetName(call.target),
+      usage: implausible,
+      seconds: isPossible ? 0 : transform.mediaSeconds,
+    };
   call.units = usage?.calls ?? transform.units ?? call.units;
-  if (!isSetByClient && (transform.mediaSeconds > 0 || call.usage !== null))
+  if (!isSetByClient && isPossible && (transform.mediaSeconds > 0 || call.usage !== null))
     call.mediaSeconds = transform.mediaSeconds;
   call.made = mergeMedia(call.made, transform.made ?? null);
   call.lostInAnswer = transform.lost ?? nothing;
@@ -85,6 +105,7 @@ export function mergeMedia(asked: MadeMedia | null, told: MadeMedia | null): Mad
 /** A call in flight. */
 interface ConsumingCall extends Consumption {
   readonly answeredAt: number;
+  readonly exchange: Pick<Exchange, 'bytesIn'>;
   readonly forwarding: { readonly transform: AnswerTransform | null } | null;
 }
 
@@ -93,14 +114,15 @@ export function consumedSoFar(call: ConsumingCall): Consumption {
   const { key, model, target, isServed, answeredAt, units, made, mediaSeconds, lostInAnswer } = call;
   const transform = call.forwarding?.transform ?? null;
   const usage = call.usage ?? transform?.usageAtEnd('client') ?? null;
+  // After `usage` was read.
+  const seconds = transform?.mediaSeconds ?? 0;
   return {
     key,
     model,
     target,
     usage: usage === null ? null : { ...usage, partial: true },
     isServed: isServed || answeredAt > 0,
-    // After `usage` was read.
-    mediaSeconds: transform?.mediaSeconds || mediaSeconds,
+    mediaSeconds: seconds > 0 && isPlausibleDuration(seconds, call.exchange.bytesIn) ? seconds : mediaSeconds,
     units,
     made: mergeMedia(made, transform?.made ?? null),
     costNanos: -1,

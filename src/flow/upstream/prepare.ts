@@ -6,6 +6,7 @@ import { bodyEstimate, inputEstimate, mediumTokens } from '../../conversation/es
 import { fitRequest } from '../../conversation/fit/fit.js';
 import type { Keep } from '../../conversation/kept-turns.js';
 import { LeftOut, type LeftOutNames, nothingLeftOut, withoutLeftOut } from '../../conversation/left-out.js';
+import { type ModelTokens, unknownTokens } from '../../conversation/plausible-usage.js';
 import type { ConversationRequest, TextProtocolName } from '../../conversation/request.js';
 import { namesRemovedByRules } from '../../conversation/setting-names.js';
 import { type EffectRule, noEffects } from '../../protocols/effects.js';
@@ -119,6 +120,7 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
     watchEnd: kept.watchEnd,
     watchAll: kept.watchAll,
     inputEstimate: bodyEstimate(body),
+    tokens: tokensOf(call),
     estimatesBroken: call.mediaSeconds === 0,
     secrets: target.upstream.secrets,
   });
@@ -168,6 +170,7 @@ function prepareOtherForm(call: Call, { endpoint, form, target }: OtherFormAttem
       amend: answer,
       keep: null,
       inputEstimate: bodyEstimate(written),
+      tokens: tokensOf(call),
       secrets: target.upstream.secrets,
     }),
   };
@@ -231,6 +234,10 @@ function renamedInside(call: Call, { modelInBody }: Endpoint, { model }: Target)
   return Buffer.concat([...pieces, body.subarray(from)]);
 }
 
+function tokensOf({ model }: Call): ModelTokens {
+  return model === null ? unknownTokens : model.tokens;
+}
+
 /** Prepares a form for a target that takes it unchanged, except for the model's name. */
 export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint, target: Target): Prepared {
   const model = call.validated?.model === target.model ? null : target.model;
@@ -250,6 +257,7 @@ export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint
       keep: null,
       // The form holds a recording, or images.
       inputEstimate: mediumTokens,
+      tokens: tokensOf(call),
       estimatesBroken: call.mediaSeconds === 0,
       secrets: target.upstream.secrets,
     }),
@@ -370,6 +378,7 @@ export function prepareTranslated(
       context,
       restorer,
       inputEstimate: inputEstimate(request, body.length),
+      tokens: tokensOf(call),
       keep,
       secrets: target.upstream.secrets,
     }),
