@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Environment, type OpenLmdb, openEnvironment } from './environment.js';
+import { type Durability, type Environment, type OpenLmdb, openEnvironment } from './environment.js';
 import type { LedgerBase } from './ledgers.js';
 import type { OwnedBase } from './owned-records.js';
 import { bootId } from './process-mark.js';
@@ -50,25 +50,29 @@ export function openBase(open: OpenLmdb, folder: string): EmbeddedBase {
       opened.push(environment);
       return environment;
     };
-    const lazily = <Base>(name: string, baseOf: (environment: Environment) => Base) => {
+    const lazily = <Base>(
+      name: string,
+      durability: Durability,
+      baseOf: (environment: Environment) => Base,
+    ) => {
       let base: (Base & Pick<Environment, 'change'>) | null = null;
       const get = () => {
         if (base !== null) return base;
-        const environment = opening(name, { durable: true, mapBytes: largeMapBytes });
+        const environment = opening(name, { durability, mapBytes: largeMapBytes });
         base = { ...baseOf(environment), change: environment.change };
         return base;
       };
       return { get, has: () => base !== null || existsSync(join(folder, name)) };
     };
-    const records = opening('records', { durable: true });
-    const claims = opening(claimsName, { durable: !isBootKnown });
-    const ledgers = lazily('ledgers', ({ database }) => ({
+    const records = opening('records', { durability: 'commit' });
+    const claims = opening(claimsName, { durability: isBootKnown ? 'none' : 'commit' });
+    const ledgers = lazily('ledgers', 'commit', ({ database }) => ({
       lines: database('lines'),
       retention: database('retention'),
       sums: { records: database('sums'), expiry: database('expiry') },
       sumLog: database('sum-log'),
     }));
-    const owned = lazily('owned', ({ database }) => ({
+    const owned = lazily('owned', 'order', ({ database }) => ({
       values: database('values'),
       byOwner: database('by-owner'),
       byTime: database('by-time'),
@@ -103,7 +107,7 @@ export function* openLasting(
   for (const name of ['records', 'ledgers', 'owned']) {
     if (!existsSync(join(folder, name))) continue;
     const large = name === 'records' ? {} : { mapBytes: largeMapBytes };
-    yield { name, environment: openEnvironment(open, join(folder, name), { durable: true, ...large }) };
+    yield { name, environment: openEnvironment(open, join(folder, name), { durability: 'commit', ...large }) };
   }
 }
 

@@ -43,13 +43,16 @@ const formVersion = 2;
 const leastBytes = 8192;
 
 interface EnvironmentOptions {
-  /**
-   * If false, a commit does not wait for the disk. A crash of the machine (not of a process) may then lose everything.
-   */
-  readonly durable: boolean;
+  readonly durability: Durability;
   /** Address space for the data. Default: 1 GiB. */
   readonly mapBytes?: number;
 }
+
+/**
+ * What a crash of the machine may undo, the crash of a process never: with `commit` nothing, and a commit waits for the
+ * disk twice; with `order` the last commits, and a commit waits once (`MDB_NOMETASYNC`); with `none` everything.
+ */
+export type Durability = 'commit' | 'order' | 'none';
 
 /** Databases that are changed together. */
 export interface Environment {
@@ -74,11 +77,11 @@ export interface Environment {
  * @throws Error if it cannot be opened
  */
 export function openEnvironment(open: OpenLmdb, folder: string, options: EnvironmentOptions): Environment {
-  const gate = openFolder(open, join(folder, 'gate'), { durable: false, mapSize: gateBytes });
+  const gate = openFolder(open, join(folder, 'gate'), { durability: 'none', mapSize: gateBytes });
   const pass = <T>(work: () => T): T => gate.transactionSync(work);
   try {
     const root = pass(() =>
-      openFolder(open, folder, { durable: options.durable, mapSize: options.mapBytes ?? mapBytes }),
+      openFolder(open, folder, { durability: options.durability, mapSize: options.mapBytes ?? mapBytes }),
     );
     return {
       database: (name) =>
@@ -97,11 +100,11 @@ export function openEnvironment(open: OpenLmdb, folder: string, options: Environ
 }
 
 interface FolderOptions {
-  readonly durable: boolean;
+  readonly durability: Durability;
   readonly mapSize: number;
 }
 
-function openFolder(open: OpenLmdb, folder: string, { durable, mapSize }: FolderOptions): RootDatabase {
+function openFolder(open: OpenLmdb, folder: string, { durability, mapSize }: FolderOptions): RootDatabase {
   probe(folder);
   return open({
     path: folder,
@@ -113,7 +116,8 @@ function openFolder(open: OpenLmdb, folder: string, { durable, mapSize }: Folder
     // A commit ends when the data and then its meta page are on the disk, as in plain LMDB. By default lmdb-js flushes
     // later, so that a crash of the machine could lose a commit that was reported as done.
     overlappingSync: false,
-    noSync: !durable,
+    noSync: durability === 'none',
+    noMetaSync: durability === 'order',
   });
 }
 

@@ -8,7 +8,7 @@ import { startStoreProcess } from '../suites/store-processes.js';
 
 test('a process that opens the files does not undo what another changes meanwhile', async (t) => {
   const path = mkdtempSync(join(tmpdir(), 'store-'));
-  const environment = openEnvironment(open, path, { durable: false });
+  const environment = openEnvironment(open, path, { durability: 'none' });
   t.teardown(() => {
     environment.close();
     rmSync(path, { recursive: true, force: true });

@@ -83,7 +83,7 @@ async function fill(store: Store, tell: (line: string) => void): Promise<void> {
 /** Takes the lock of those who write, and keeps it until it is killed. */
 async function hold(folder: string, tell: (line: string) => void): Promise<void> {
   const { open } = await import('lmdb');
-  openEnvironment(open, folder, { durable: true }).change(() => {
+  openEnvironment(open, folder, { durability: 'commit' }).change(() => {
     tell('it is held');
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   });
@@ -91,7 +91,7 @@ async function hold(folder: string, tell: (line: string) => void): Promise<void>
 
 async function openOften({ path, times }: OpenOrder): Promise<void> {
   const { open } = await import('lmdb');
-  for (let done = 0; done < times; done += 1) openEnvironment(open, path, { durable: false }).close();
+  for (let done = 0; done < times; done += 1) openEnvironment(open, path, { durability: 'none' }).close();
 }
 
 /** Exits while a change is under way. */
