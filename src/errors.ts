@@ -84,6 +84,11 @@ export const errorTable = {
     'store_unavailable',
     'The gateway cannot reach its store: try again shortly.',
   ),
+  loop_detected: gateway(
+    508,
+    'loop_detected',
+    'The call has passed too many gateways. Probably two of them have each other as an upstream of this model.',
+  ),
   upstream_error: upstream(502, 'upstream_error', 'The upstream did not return a valid response.'),
   unsupported_stream_event: upstream(
     502,

@@ -26,7 +26,7 @@ export const refusedHeaders: ReadonlyMap<string, string> = new Map([
 const ownHeaders: ReadonlySet<string> = new Set([
   ...['origin', 'range', 'if-range', 'if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'],
   ...['forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-real-ip', 'via'],
-  ...['access-control-request-method', 'access-control-request-headers'],
+  ...['access-control-request-method', 'access-control-request-headers', 'cdn-loop'],
 ]);
 const ownBeginnings = ['sec-', 'x-gateway-', 'proxy-'];
 /** A name like that of a credential is treated as one. */

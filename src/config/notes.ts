@@ -50,7 +50,7 @@ function variableNotes({ name, apiKeys }: ResolvedUpstream): string[] {
 function loopNotes({ listen }: ResolvedConfig, { name, baseUrl, proxy }: ResolvedUpstream): string[] {
   if (baseUrl === null || proxy !== null || !isOwnAddress(listen, new URL(baseUrl))) return [];
   return [
-    `upstreams.${name} is this gateway itself: a call of a model whose target leads back to that model goes round until no connection is left`,
+    `upstreams.${name} is this gateway itself: a call of a model whose target leads back to that model goes round until it is refused with 508`,
   ];
 }
 

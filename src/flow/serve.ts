@@ -5,6 +5,7 @@ import { checkVendorcVersion, presentedKey, unwritableHeader } from '../protocol
 import { openai } from '../protocols/error-formats/openai.js';
 import { methodNotAllowed, type Route, unknownOperation, unknownUrl } from '../routes.js';
 import { type CompiledSchema, type ValidatedBody, validateBody } from '../schema/accept.js';
+import { mostGateways } from '../wire/gateway-loop.js';
 import { invalidJson } from '../wire/json-fault.js';
 import { queryParameter } from '../wire/query.js';
 import { Intake } from './body/intake.js';
@@ -158,7 +159,7 @@ const expiredKey = new GatewayError('invalid_api_key', 'The API key has expired.
  * @returns the call
  * @throws {GatewayError} `invalid_api_key` if the key is missing, in the wrong place or not valid; `store_unavailable` if it
  * may be a managed key that this worker has not loaded yet; status 400 if the protocol's version header is missing, or a
- * header for the upstream cannot be written
+ * header for the upstream cannot be written; `loop_detected` if the call has passed too many gateways
  */
 function authenticate(call: Call, route: Route): AuthenticatedCall {
   call.route = route;
@@ -170,7 +171,8 @@ function authenticate(call: Call, route: Route): AuthenticatedCall {
   call.key = key;
   call.authenticatedAt = performance.now();
   call.bodyAt = call.authenticatedAt;
-  const { unwritable, vendorcVersion } = call.exchange.head;
+  const { unwritable, vendorcVersion, gateways } = call.exchange.head;
+  if (gateways >= mostGateways) throw new GatewayError('loop_detected', null, { unrepeatable: true });
   if (unwritable !== '') throw unwritableHeader(unwritable);
   const refusal = checkVendorcVersion(route.auth, vendorcVersion);
   if (refusal !== null) throw refusal;

@@ -1,4 +1,5 @@
 import type { HttpRequest } from 'uWebSockets.js';
+import { gatewaysIn, loopHeader, passedGateways } from '../wire/gateway-loop.js';
 import {
   fieldsOfConnection,
   type HeadLines,
@@ -33,7 +34,7 @@ const Slot = {
   ContentLength: 5,
   ContentEncoding: 6,
   TransferEncoding: 7,
-  Upgrade: 8,
+  Loop: 8,
   Forwarded: 9,
   OpenaiBeta: 10,
   VendorcBeta: 11,
@@ -156,8 +157,8 @@ export function headerSlots(words: HeaderWords, behindProxies: boolean): HeaderS
     ['content-length', Slot.ContentLength],
     ['content-encoding', Slot.ContentEncoding],
     ['transfer-encoding', Slot.TransferEncoding],
-    ['upgrade', Slot.Upgrade],
     ['connection', Slot.Connection],
+    [loopHeader, Slot.Loop],
     ['openai-beta', Slot.OpenaiBeta],
     ['host', Slot.Host],
     ['range', Slot.Range],
@@ -207,7 +208,6 @@ export class RequestHead {
   connection = '';
   /** The first `connection` line is as long as `close`: uWS takes it for that. */
   isToldToClose = false;
-  upgrade = '';
   host = '';
   // If one of the next four headers has several lines, the first counts.
   range = '';
@@ -251,6 +251,8 @@ export class RequestHead {
   googleLines: HeadLines = noLines;
   /** Number of header lines for upstreams. */
   lineCount = 0;
+  /** Number of gateways that the call has passed before: see `wire/gateway-loop`. */
+  gateways = 0;
   /** Name of a header that upstreams interpret and whose value cannot be written to one; empty if there is none. */
   unwritable = '';
   /** Bytes announced by `content-length`, or -1. */
@@ -290,9 +292,6 @@ function onHeader(name: string, value: string): void {
       break;
     case Slot.ContentEncoding:
       head.contentEncoding = joined(head.contentEncoding, value);
-      break;
-    case Slot.Upgrade:
-      head.upgrade = value;
       break;
     case Slot.Connection:
       readConnection(head, value);
@@ -342,6 +341,7 @@ function onHeader(name: string, value: string): void {
     case Slot.ForwardedFor:
     case Slot.ForwardedProto:
     case Slot.ForwardedHost:
+    case Slot.Loop:
       readOfProxy(head, slot, value);
       break;
     case Slot.UserAgent:
@@ -366,7 +366,8 @@ function readOfPage(head: RequestHead, slot: Slot, value: string): void {
 }
 
 function readOfProxy(head: RequestHead, slot: Slot, value: string): void {
-  if (slot === Slot.ForwardedFor) head.forwardedFor = joined(head.forwardedFor, value);
+  if (slot === Slot.Loop) readLoop(head, value);
+  else if (slot === Slot.ForwardedFor) head.forwardedFor = joined(head.forwardedFor, value);
   else if (slot === Slot.ForwardedProto) head.forwardedProto = joined(head.forwardedProto, value);
   else head.forwardedHost = joined(head.forwardedHost, value);
 }
@@ -445,6 +446,12 @@ function readConnection(head: RequestHead, value: string): void {
   head.connection = joined(head.connection, value);
 }
 
+function readLoop(head: RequestHead, value: string): void {
+  const gateways = gatewaysIn(value);
+  head.gateways += gateways;
+  head.forwarded = joinLines(head.forwarded, passedGateways(gateways));
+}
+
 function readTransferEncoding(head: RequestHead, value: string): void {
   if (head.chunked) head.framingFault = 'The request has more than one transfer-encoding header.';
   else if (value.toLowerCase() !== 'chunked')
@@ -481,7 +488,7 @@ function readContentLength(head: RequestHead, value: string): void {
  * What only the gateway reads remains: this is the other end of that connection.
  */
 function dropFieldsOfConnection(head: RequestHead, names: ReadonlySet<string>): void {
-  const passes = (name: string): boolean => !names.has(name);
+  const passes = (name: string): boolean => !names.has(name) || name === loopHeader;
   head.forwarded = linesWhere(head.forwarded, passes);
   head.passed = linesWhere(head.passed, passes);
   head.sharedLines = linesWhere(head.sharedLines, passes);

@@ -8,6 +8,7 @@ import {
   vendorLines,
 } from '../../protocols/credentials/credentials.js';
 import type { SocketRequest } from '../../upstream/socket-types.js';
+import { loopLine } from '../../wire/gateway-loop.js';
 import {
   fieldsOf,
   type HeadLines,
@@ -250,8 +251,9 @@ function startOf(upstream: Upstream, method: string, path: string, configured: C
   );
 }
 
+/** Returns the lines that every request to an upstream or target has. */
 function configuredLines({ headers }: ConfiguredHeaders): HeadLines {
-  return headers.reduce((lines, [name, value]) => joinLines(lines, headerLine(name, value)), noLines);
+  return headers.reduce((lines, [name, value]) => joinLines(lines, headerLine(name, value)), loopLine);
 }
 
 /**

@@ -222,6 +222,7 @@ const expected: Readonly<
   ],
   store_unavailable: [503, 'server_error', 'store_unavailable', 'api_error', 'UNAVAILABLE', 5001, 50503],
   overloaded: [503, 'server_error', 'overloaded', 'overloaded_error', 'UNAVAILABLE', 5001, 50503],
+  loop_detected: [508, 'server_error', 'loop_detected', 'api_error', 'INTERNAL', 5000, 50508],
   upstream_error: [502, 'server_error', 'upstream_error', 'api_error', 'INTERNAL', 5000, 50502],
   unsupported_stream_event: [
     502,
