@@ -247,8 +247,9 @@ interface HeldByItems {
    * Whether a request may refer to it, or its answer report it.
    * @param body the request
    * @param tools JSON text of the request's `tools`; null for none
+   * @param itemTools whether items of its input bring tools
    */
-  isUsed(body: Buffer, tools: Buffer | null): boolean;
+  isUsed(body: Buffer, tools: Buffer | null, itemTools: boolean): boolean;
   /** @param run events, of which the last may be incomplete, or a whole answer @returns the records to store */
   records(run: Buffer, isStream: boolean, holder: Holder): readonly KeptRecord[];
 }

@@ -61,7 +61,7 @@ export interface Property {
   readonly node: AcceptNode;
   /** Its bit in `required`, or 0. */
   readonly bit: number;
-  /** Position in `guardedKeys`, from 1, for a top-level key whose span is recorded; or 0. */
+  /** Position in `guardedKeys`, from 1, for a key whose span is recorded; or 0. They are at the top, except that of items. */
   readonly guard: number;
   /** Its bits among the properties that must not be repeated, in two numbers; or 0. */
   readonly low: number;
@@ -112,25 +112,80 @@ const ofTypes = [
   'exclusiveMaximum',
 ];
 
+/** A key to mark in the objects of a list. */
+export interface ItemKey {
+  /** Top-level member with the list, whose other values and items may be anything. */
+  readonly list: string;
+  readonly key: string;
+  /** Its position as a guarded key. */
+  readonly guard: number;
+}
+
+/** What to look for in a body besides what its schema requires. */
+interface BodyMarks {
+  /** A key that the body must have, or null. */
+  readonly own: string | null;
+  /** Top-level keys to mark, whether the schema has them or not. */
+  readonly guardedKeys: readonly string[];
+  readonly itemKey: ItemKey | null;
+  /** Finds ambiguous members of the body. */
+  readonly guard: MemberGuard;
+}
+
 /**
  * Compiles the schema of a body.
- * @param own A key that the body must have besides what the schema requires, or null.
- * @param guardedKeys Top-level keys to mark, whether the schema has them or not.
- * @param guard Finds ambiguous members of the body.
  * @returns The rule of the body, or null for a schema that cannot be compiled to one.
  */
 export function compileBody(
   schema: SchemaNode,
-  own: string | null,
-  guardedKeys: readonly string[],
-  guard: MemberGuard,
+  { own, guardedKeys, itemKey, guard }: BodyMarks,
 ): ObjectRule | null {
   if (schema.type !== 'object' || !hasOnly(schema, ofTypes) || schema.not !== undefined) return null;
-  return objectRule(
+  const rule = objectRule(
     own === null ? schema : { ...schema, required: [...(schema.required ?? []), own] },
     guardedKeys,
     guard,
   );
+  if (rule === null || itemKey === null) return rule;
+  const byLength = rule.byLength.map((property) => withItemKey(property, itemKey));
+  return { ...rule, byLength };
+}
+
+/** Returns the properties of one length, of which the list's one accepts the same and marks the key of its items. */
+function withItemKey(property: Property | null, itemKey: ItemKey): Property | null {
+  if (property === null) return null;
+  const next = withItemKey(property.next, itemKey);
+  const isList = itemKey.list === Buffer.from(property.name).toString('latin1');
+  return { ...property, next, node: isList && property.node.anything ? markedList(itemKey) : property.node };
+}
+
+function markedList({ key, guard }: ItemKey): AcceptNode {
+  const marked = Array.from({ length: key.length + 1 }, (): Property | null => null);
+  marked[key.length] = {
+    name: Uint8Array.from(Buffer.from(key, 'latin1')),
+    node: anything,
+    ...{ bit: 0, guard, low: 0, high: 0, next: null },
+  };
+  const item: ObjectRule = {
+    ...{ open: false, byLength: marked, required: 0, most: Number.MAX_SAFE_INTEGER },
+    ...{ rest: anything, guard: null },
+  };
+  const items = anyOr([item], [arrayRule({})]);
+  const open: ObjectRule = { ...item, open: true, byLength: [] };
+  return anyOr([open], [{ items, least: 0, most: Number.MAX_SAFE_INTEGER }]);
+}
+
+/** Accepts any JSON, objects and lists by rules. */
+function anyOr(objects: readonly ObjectRule[] | null, arrays: readonly ArrayRule[]): AcceptNode {
+  return nodeOf({
+    text: textRule({}),
+    number: numberRule({}, false),
+    objects,
+    arrays,
+    yes: true,
+    no: true,
+    nil: true,
+  });
 }
 
 /** Compiles a schema. An unsupported one becomes `nothing`, so that its values are left to the full check. */
@@ -277,15 +332,7 @@ function objectRule(
 function guardedNode(node: AcceptNode, guard: MemberGuard | null): AcceptNode {
   if (guard === null || !node.anything) return node;
   const rule = objectRule({}, [], guard);
-  return nodeOf({
-    text: textRule({}),
-    number: numberRule({}, false),
-    objects: rule === null ? null : [rule],
-    arrays: [arrayRule({})],
-    yes: true,
-    no: true,
-    nil: true,
-  });
+  return anyOr(rule === null ? null : [rule], [arrayRule({})]);
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../errors.js';
-import { isObject, requireCheapBody } from '../wire/json.js';
+import { isObject, type JsonObject, objectOf, requireCheapBody } from '../wire/json.js';
 import { type BodySpans, type Span, scanBody } from '../wire/json-scan.js';
 import {
   afterColon,
@@ -19,18 +19,26 @@ import {
   type MemberGuard,
   noMembers,
 } from '../wire/member-guard.js';
-import { backgroundMember, continuationMembers, outputMembers, toolsMember } from '../wire/routed-members.js';
+import {
+  backgroundMember,
+  continuationMembers,
+  itemsMember,
+  outputMembers,
+  toolsMember,
+} from '../wire/routed-members.js';
 import { parseBody } from '../wire/skeleton.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import {
   type AcceptNode,
   type ArrayRule,
   compileBody,
+  type ItemKey,
   type NumberRule,
   type ObjectRule,
   type Property,
   type TextRule,
 } from './accept-node.js';
+import { NameTable } from './name-table.js';
 import { asSchema } from './node.js';
 
 /** The findings of an accepted body. */
@@ -48,6 +56,8 @@ export interface Accepted {
   readonly inBackground: boolean;
   /** Span of the value of `tools`; null without one. */
   readonly tools: Span | null;
+  /** Whether an item of the list in `itemsMember` has `tools` that are not null; false if the schema does not want it. */
+  readonly itemTools: boolean;
   /** Members found besides those that are read. */
   readonly members: FoundMembers;
 }
@@ -86,6 +96,8 @@ const lastUnique = 3;
 const lastMaxTokens = lastUnique + outputMembers.maxTokens.length;
 const choicesGuard = lastMaxTokens + 1;
 const lastConfig = choicesGuard + outputMembers.configs.length;
+/** Position of the key in items. */
+const itemToolsGuard = guardedKeys.length + 1;
 const noSpans: readonly Span[] = [];
 const noOutputSpans: OutputSpans = { maxTokens: noSpans, choices: null, config: null };
 const usageKey = Uint8Array.from(Buffer.from('include_usage', 'latin1'));
@@ -105,6 +117,7 @@ const powers = Array.from({ length: exactDigits + 1 }, (_, exponent) => 10 ** ex
  * @param schema Request body of an endpoint.
  * @param guard Finds ambiguous members of the body.
  * @param own A key without which a body is left to the full check, or null.
+ * @param wantsItemTools Whether the tools of items are looked for.
  * @returns A function that accepts a whole body, or returns null if it cannot decide. What it accepts, `scanBody`,
  * `parseBody` and the schema accept, too, with the same findings. It is synchronous and must not be called from within
  * itself, since all calls share one object for the state of the walk.
@@ -113,16 +126,20 @@ export function acceptorOf(
   schema: unknown,
   guard: MemberGuard,
   own: string | null = null,
+  wantsItemTools = false,
 ): (body: Buffer) => Accepted | null {
   let walk: Walk | null | undefined;
+  const itemKey = wantsItemTools ? toolsOfItems : null;
   return (body) => {
     if (walk === undefined) {
-      const rule = compileBody(asSchema(schema), own, guardedKeys, guard);
+      const rule = compileBody(asSchema(schema), { own, guardedKeys, itemKey, guard });
       walk = rule === null || isNoting(guard.spec) ? null : new Walk(rule);
     }
     return walk === null ? null : walk.accept(body);
   };
 }
+
+const toolsOfItems: ItemKey = { list: itemsMember, key: toolsMember, guard: itemToolsGuard };
 
 /** Whether a guard notes further members, which the walk cannot: it notes the guarded keys only. */
 function isNoting({ notes = [], within = {} }: GuardSpec): boolean {
@@ -154,6 +171,7 @@ class Walk {
   #inBackground = false;
   #toolsStart = -1;
   #toolsEnd = -1;
+  #itemTools = false;
   /** Members that would steer an upstream. */
   #steering: SteeringMember[] = [];
   /** The offset that the current branch of a union has reached. */
@@ -177,6 +195,7 @@ class Walk {
     this.#continues = false;
     this.#inBackground = false;
     this.#toolsStart = -1;
+    this.#itemTools = false;
     this.#reached = 0;
     this.#wasted = 0;
     if (this.#steering.length > 0) this.#steering = [];
@@ -208,6 +227,7 @@ class Walk {
       goesOn: this.#continues,
       inBackground: this.#inBackground,
       tools: spanOf(this.#toolsStart, this.#toolsEnd),
+      itemTools: this.#itemTools,
       members: this.#steering.length === 0 ? noMembers : { ...noMembers, steering: this.#steering },
     };
   }
@@ -407,6 +427,8 @@ class Walk {
     } else if (guard <= lastConfig) {
       this.#configStart = start;
       this.#configEnd = end;
+    } else if (guard === itemToolsGuard) {
+      if (this.#body[start] !== LOWER_N) this.#itemTools = true;
     } else if (guard === guardedKeys.length) {
       this.#toolsStart = start;
       this.#toolsEnd = end;
@@ -463,53 +485,12 @@ function holds(body: Buffer, at: number, bytes: Uint8Array): boolean {
   return true;
 }
 
-/** A power of two. */
-const buckets = 256;
-/** Longer names are left to the full check. */
-const longestName = 128;
-
-const BACKSLASH = 0x5c;
-
-/**
- * Caches strings of recurring names, such as those of models. A cached name costs a comparison of its bytes; a new one
- * replaces another, so the table stays bounded whatever clients send.
- */
-class NameTable {
-  readonly #names = new Array<string>(buckets).fill('');
-
-  /**
-   * Reads the inside of a JSON string.
-   * @returns The text, or null if it is long or not plain ASCII, which is left to the full check.
-   */
-  read(body: Buffer, start: number, end: number): string | null {
-    const length = end - start;
-    if (length > longestName) return null;
-    let hash = length;
-    for (let at = start; at < end; at++) {
-      const byte = body[at] as number;
-      if (byte < 0x20 || byte > 0x7e || byte === BACKSLASH) return null;
-      hash = (Math.imul(hash, 31) + byte) | 0;
-    }
-    const bucket = (hash ^ (hash >>> 8)) & (buckets - 1);
-    const known = this.#names[bucket] as string;
-    if (known.length === length && holdsText(body, start, known)) return known;
-    const name = body.toString('latin1', start, end);
-    this.#names[bucket] = name;
-    return name;
-  }
-}
-
-function holdsText(body: Buffer, start: number, text: string): boolean {
-  for (let i = 0; i < text.length; i++) {
-    if (body[start + i] !== text.charCodeAt(i)) return false;
-  }
-  return true;
-}
-
 /** A check that is built once and run for every request. */
 export interface CompiledSchema {
   /** Accepts a body from its bytes alone, or returns null; `check` then decides on the parsed value. */
   readonly accept: (body: Buffer) => Accepted | null;
+  /** Whether the tools of items are looked for. */
+  readonly wantsItemTools: boolean;
   /** Whether a value satisfies the schema and is not a body of another endpoint. */
   check(value: unknown): boolean;
   /** Explains why `check` refused a value. Slow; for a value that passed, the result is a general refusal. */
@@ -558,6 +539,7 @@ export function readValidated(model: string, stream: boolean): ValidatedBody {
     goesOn: false,
     inBackground: false,
     tools: null,
+    itemTools: false,
     members: noMembers,
   };
 }
@@ -580,6 +562,11 @@ function parseAndCheck(body: Buffer, schema: CompiledSchema): ValidatedBody {
     inBackground: background !== false,
     // The exact span is unknown here.
     tools: (value[toolsMember] ?? null) === null ? null : { start: 0, end: body.length },
+    itemTools: schema.wantsItemTools && hasItemTools(value),
     members,
   };
+}
+
+function hasItemTools({ [itemsMember]: items }: JsonObject): boolean {
+  return Array.isArray(items) && items.some((item) => (objectOf(item)[toolsMember] ?? null) !== null);
 }

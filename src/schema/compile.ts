@@ -21,6 +21,7 @@ export function requiring(
   return {
     guard: checked.guard,
     accept: checked.accept,
+    wantsItemTools: checked.wantsItemTools,
     check: (value) => checked.check(value) && has(value),
     explain: (value) => (!checked.check(value) || has(value) ? checked.explain(value) : refuse()),
   };
@@ -45,7 +46,7 @@ export interface MixedBody {
 export function compileSchema(
   schema: TSchema,
   mixed: MixedBody | null = null,
-  guarded: Guarded = {},
+  { wantsItemTools = false, ...guarded }: Guarded = {},
 ): CompiledSchema {
   const guard = new MemberGuard(guardSpec(asSchema(schema), guarded));
   // Compiled at the first body that needs it: all of them would take a good part of a worker's start.
@@ -54,7 +55,8 @@ export function compileSchema(
   return {
     guard,
     // A body with the endpoint's own key is not treated as one of another endpoint.
-    accept: acceptorOf(schema, guard, mixed?.own ?? null),
+    accept: acceptorOf(schema, guard, mixed?.own ?? null, wantsItemTools),
+    wantsItemTools,
     check(value) {
       validator ??= compiled(schema);
       return validator.Check(value) && strayIn(value) === null;
@@ -72,6 +74,8 @@ export interface Guarded {
   readonly reads?: readonly string[];
   /** Objects whose members must also be unambiguous, with members that the schema does not have. */
   readonly within?: Readonly<Record<string, Partial<GuardSpec>>>;
+  /** Whether the tools that items of the input bring are looked for. */
+  readonly wantsItemTools?: boolean;
 }
 
 /**

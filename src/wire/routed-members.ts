@@ -22,6 +22,9 @@ export const backgroundMember = 'background';
 /** Member with the tools, which may run at the upstream, within state that it has kept of an earlier call. */
 export const toolsMember = 'tools';
 
+/** Member whose list has items that may bring tools of their own, in a member with the same name. */
+export const itemsMember = 'input';
+
 /** Members of the body itself. Clients must not be able to send them past the check that reads them. */
 export const routedMembers: readonly string[] = [
   ...['model', 'stream', 'stream_options'],

@@ -45,14 +45,14 @@ const others: readonly TSchema[] = [
 /** The findings of the full check, or null for a refusal. */
 function checked(body: Buffer, schema: ReturnType<typeof compileSchema>): unknown {
   try {
-    const { scan, model, stream, includeUsage, goesOn, inBackground, members } = validateBody(
+    const { scan, model, stream, includeUsage, goesOn, inBackground, itemTools, members } = validateBody(
       body,
       { ...schema, accept: () => null },
       usualCost,
     );
     const { open, streamOptions, includeUsage: usageSpan } = scan;
     const spans = { open, model: scan.model, streamOptions, includeUsage: usageSpan };
-    return { scan: spans, model, stream, includeUsage, goesOn, inBackground, members };
+    return { scan: spans, model, stream, includeUsage, goesOn, inBackground, itemTools, members };
   } catch {
     return null;
   }

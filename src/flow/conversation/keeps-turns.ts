@@ -59,9 +59,9 @@ export const nothingKept: TurnKeeping = { keep: null, watch: null, watchEnd: nul
 /** Whether a call has tools that run at its upstream in something that the upstream keeps. */
 export function usesUpstreamState(call: Call, { heldByItems }: ConversationRules): boolean {
   if (heldByItems === undefined) return false;
-  const { tools } = call.checkedBody();
+  const { tools, itemTools } = call.checkedBody();
   const body = call.wholeBody();
-  return heldByItems.isUsed(body, tools === null ? null : body.subarray(tools.start, tools.end));
+  return heldByItems.isUsed(body, tools === null ? null : body.subarray(tools.start, tools.end), itemTools);
 }
 
 /**

@@ -131,6 +131,7 @@ function eitherForm(promptForm: TObject, known: TObject): CompiledSchema {
   return {
     guard: forms.prompt.guard,
     accept: (body) => forms.prompt.accept(body) ?? forms.input.accept(body),
+    wantsItemTools: false,
     check: (value) => forms.prompt.check(value) || forms.input.check(value),
     explain(value) {
       if (!isObject(value)) return forms.prompt.explain(value);

@@ -34,24 +34,22 @@ const COMMA = 0x2c;
 const OPEN_BRACKET = 0x5b;
 const OPEN_BRACE = 0x7b;
 
-/** Items of longer bodies are not looked at for the tools that they bring: it would cost as much as all else. */
-const longestSearched = 64 * 1024;
-
 /**
  * Whether a tool of a request may run in a container: one of its own, or one that an item of its input brings, as
  * `additional_tools` and `tool_search_output` do.
- * @param body of the request @param tools its own, as JSON; null for none
+ * @param tools the request's own, as JSON; null for none
+ * @param itemTools whether an item brings any. Nearly none does, and the body's check has found out on its way: a walk
+ * of its own would cost as much as that check
  */
-export function mayRunCode(body: Buffer, tools: Buffer | null): boolean {
-  if (tools !== null && namesTool(tools)) return true;
-  return body.length <= longestSearched && itemsMayRunCode(body);
+export function mayRunCode(body: Buffer, tools: Buffer | null, itemTools: boolean): boolean {
+  return (tools !== null && namesTool(tools)) || (itemTools && itemsMayRunCode(body));
 }
 
 function namesTool(tools: Buffer): boolean {
   return toolWords.some((word) => tools.includes(word));
 }
 
-/** Values are passed over, and not read: nearly no item brings tools. */
+/** Values are passed over, and not read. */
 function itemsMayRunCode(body: Buffer): boolean {
   const input = memberOf(body, skipSpace(body, 0), inputName).value;
   if (input === 'unclear') return true;

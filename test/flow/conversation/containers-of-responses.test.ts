@@ -194,22 +194,33 @@ test('a container is not found by another key whose items bring the tool, or who
   const found = { type: 'tool_search_output', call_id: 'call_1', tools: [shell(id)] };
   const ran = { type: 'code_interpreter_call', id: 'ci_1', container_id: id, status: 'completed' };
   const message = { role: 'user', content: 'x' };
+  const long = { role: 'user', content: 'x'.repeat(300_000) };
   const before = count();
-  for (const body of [
+  for (const [index, body] of [
+    { input: [long, more] },
+    { input: [found, ...Array.from({ length: 1000 }, () => ({ ...message, id: `msg_${'1'.repeat(90)}` }))] },
+    { input: [ran, long, { ...more, tools: [code({ type: 'auto' })] }] },
     { input: [message, more] },
     { input: [more, message], tools: [] },
     { input: [message, found], tools: [{ type: 'tool_search' }] },
     { input: [ran, { ...more, tools: [code({ type: 'auto' })] }] },
     { input: null, prompt: { id: 'pmpt_1' }, tools: [code(id)] },
-  ]) {
-    t.equal((await ask(gateway, body, other)).status, 404, JSON.stringify(body));
+  ].entries()) {
+    t.equal((await ask(gateway, body, other)).status, 404, `body ${index}`);
     t.equal((await ask(gateway, { ...body, input: body.input ?? 'x' })).status, 200, 'its own key goes on');
   }
-  const spelled = JSON.stringify({ model: 'm', input: [message, more] })
-    .replace('"tools"', '"too\\u006cs"')
-    .replace('"input"', '"inp\\u0075t"');
-  t.equal((await ask(gateway, spelled, other)).status, 404, 'however it is spelled');
-  t.equal(count() - before, 5, 'no upstream was asked by the other key');
+  const spellings = [
+    ['"tools"', '"too\\u006cs"'],
+    ['"input"', '"inp\\u0075t"'],
+    ['code_interpreter', 'code\\u005finterpreter'],
+    [id, id.replace('cntr', '\\u0063ntr')],
+  ] as const;
+  for (const first of [message, long])
+    for (const [from, to] of spellings) {
+      const spelled = JSON.stringify({ model: 'm', input: [first, more] }).replace(from, to);
+      t.equal((await ask(gateway, spelled, other)).status, 404, `spelled ${to}`);
+    }
+  t.equal(count() - before, 8, 'no upstream was asked by the other key');
 });
 
 test('a container of a tool that an item brings is noted', async (t) => {

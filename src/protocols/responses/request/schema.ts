@@ -198,6 +198,9 @@ export const inputTokensRequest = compileSchema(
   members.guard.spec,
 );
 
+/** An upstream runs the tools that items bring in what it has kept of earlier calls. */
+const passedMembers = { ...members.guard.spec, wantsItemTools: true };
+
 /** Check of every responses request body, and the only one for a body that is passed on untouched. */
 export const passedResponsesRequest = withInput(
   compileSchema(
@@ -210,7 +213,7 @@ export const passedResponsesRequest = withInput(
       max_output_tokens: metered,
     }),
     responsesMixedBody,
-    members.guard.spec,
+    passedMembers,
   ),
 );
 
@@ -218,14 +221,14 @@ export const passedResponsesRequest = withInput(
 export const passedCompactRequest = compileSchema(
   Type.Object({ model: name, input: Type.Optional(given), previous_response_id: text }),
   responsesMixedBody,
-  members.guard.spec,
+  passedMembers,
 );
 
 /** The same for a request that counts input tokens. The vendor requires none of its members. */
 export const passedInputTokensRequest = compileSchema(
   Type.Object({ model: name, input: Type.Optional(given), previous_response_id: text }),
   responsesMixedBody,
-  members.guard.spec,
+  passedMembers,
 );
 
 /** Returns the check with a further condition: there is an input, in the body or at the upstream. */

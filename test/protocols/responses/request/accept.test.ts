@@ -1,5 +1,13 @@
 import { test } from 'tap';
-import { compactRequest, responsesRequest } from '../../../../src/protocols/responses/request/schema.js';
+import {
+  compactRequest,
+  passedCompactRequest,
+  passedInputTokensRequest,
+  passedResponsesRequest,
+  responsesRequest,
+} from '../../../../src/protocols/responses/request/schema.js';
+import { validateBody } from '../../../../src/schema/accept.js';
+import { usualCost } from '../../../../src/wire/json.js';
 import { agentBody, everything } from '../bodies.js';
 
 /*
@@ -61,3 +69,33 @@ function spaced(value: unknown): string {
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
+
+test('it is told whether items bring tools, with and without a parse', (t) => {
+  const message = '{"role":"user","content":"x"}';
+  const bodies: readonly (readonly [input: string, hasTools: boolean, isAccepted: boolean])[] = [
+    ['"x"', false, true],
+    ['null', false, true],
+    ['{"tools":[]}', false, true],
+    ['[]', false, true],
+    [`[${message}]`, false, true],
+    ['["x",1.5,-2e3,null,true,[{"tools":[]}],{"content":[{"tools":[]}]}]', false, false],
+    ['["x",1.5,-23,null,true,false,[{"tools":[]}],{},{"content":{"tools":[]}}]', false, true],
+    [`[${message},{"tools":null}]`, false, true],
+    [`[${message},{"type":"additional_tools","tools":[]}]`, true, true],
+    [`[{"tools" : {"a":[1]}, "type":"x"},${message}]`, true, true],
+    [`[${message},{"too\\u006cs":[]}]`, true, false],
+    [`[{"tools":[]},${message},{"too\\u006cs":1}]`, true, false],
+  ];
+  for (const schema of [passedResponsesRequest, passedCompactRequest, passedInputTokensRequest])
+    for (const [input, hasTools, isAccepted] of bodies) {
+      const body = Buffer.from(`{"model":"m","input":${input},"x":[{"tools":[1]}]}`);
+      t.match(validateBody(body, schema, usualCost), { itemTools: hasTools }, input);
+      t.match(
+        validateBody(body, { ...schema, accept: () => null }, usualCost),
+        { itemTools: hasTools },
+        input,
+      );
+      t.equal(schema.accept(body) !== null, isAccepted, `${input} without a parse`);
+    }
+  t.end();
+});
