@@ -17,7 +17,8 @@ export function openaiError(error: GatewayError): string {
 
 /** Every OpenAI-shaped endpoint: chat, responses and the rest of `/v1`, and every path of no other format. */
 export const openai: ErrorFormat = {
-  // The event has no `event:` line, since the 4.x SDK wraps a chunk that has one, and no `[DONE]` after it.
+  // The event has no `event:` line, since the 4.x SDK wraps a chunk that has one, and no `[DONE]` after it. The stream
+  // ends orderly, since the AI SDK reads on after the event: it would raise a broken connection in place of the error.
   ...plainFormat('openai', (error) => `{"error":${openaiError(error)}}`),
   rateHeaders: 'chat',
 };
