@@ -227,7 +227,7 @@ function modelView(model: ResolvedModel): object {
         ...pick(translation, 'maxTokens', 'maxTokensField'),
         thinking: translation.thinking,
         ...pick(translation, 'jsonSchema', 'customTools', 'topK', 'promptCaching', 'threads', 'search'),
-        ...pick(translation, 'hostedTools'),
+        ...pick(translation, 'hostedTools', 'cacheBreakpoints'),
       },
       preset: target.preset ?? undefined,
       rules: rulesView(target.rules),

@@ -17,24 +17,33 @@ export interface Preset {
 const olderLimit = { max_completion_tokens: 'max_tokens' };
 const systemAlone = { developer: 'system' };
 
+const openaiReasoning: Preset = {
+  kinds: ['chat'],
+  models: 'OpenAI models that reason: o1, o3, o4, GPT-5',
+  rules: {
+    drop: ['logprobs', 'top_logprobs', 'logit_bias'],
+    rename: { max_tokens: 'max_completion_tokens' },
+    sampling: false,
+  },
+  translation: { maxTokensField: 'max_completion_tokens' },
+  sources: [
+    'https://learn.microsoft.com/en-us/azure/foundry/openai/how-to/reasoning',
+    'https://community.openai.com/t/developer-role-not-accepted-for-o1-o1-mini-o3-mini/1110750/7',
+  ],
+};
+
 /**
  * Presets by name. Those for messages upstreams of other vendors than Anthropic state that these neither search the web
  * nor keep threads. A rule that a vendor's page does not state is as an issue of a public repository reports it.
  */
 export const presets: Readonly<Record<string, Preset>> = {
-  'openai-reasoning': {
+  'openai-reasoning': openaiReasoning,
+  'openai-5.6': {
     kinds: ['chat'],
-    models: 'OpenAI models that reason: o1, o3, o4, GPT-5',
-    rules: {
-      drop: ['logprobs', 'top_logprobs', 'logit_bias'],
-      rename: { max_tokens: 'max_completion_tokens' },
-      sampling: false,
-    },
-    translation: { maxTokensField: 'max_completion_tokens' },
-    sources: [
-      'https://learn.microsoft.com/en-us/azure/foundry/openai/how-to/reasoning',
-      'https://community.openai.com/t/developer-role-not-accepted-for-o1-o1-mini-o3-mini/1110750/7',
-    ],
+    models: "OpenAI models from GPT-5.6 on, by OpenAI's own API",
+    rules: openaiReasoning.rules,
+    translation: { ...openaiReasoning.translation, cacheBreakpoints: true },
+    sources: [...openaiReasoning.sources, 'https://developers.openai.com/api/docs/guides/prompt-caching'],
   },
   // Opus 4.7 and later refuse thinking budgets and sampling settings. Some of them also refuse `disabled` thinking.
   'claude-adaptive': {

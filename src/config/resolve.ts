@@ -201,6 +201,7 @@ export const defaults = {
     customTools: false,
     topK: false,
     promptCaching: true,
+    cacheBreakpoints: false,
     threads: true,
     search: null,
     hostedTools: 'drop',

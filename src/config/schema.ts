@@ -374,6 +374,10 @@ const translation = closedObject({
     '`false` for messages upstreams whose prompts are not to be marked with `cache_control` where the client has not done so.',
     Type.Boolean(),
   ),
+  cacheBreakpoints: optional(
+    '`true` for models of chat upstreams that know `prompt_cache_breakpoint`: marks of clients for prompt caches are sent as such. Elsewhere they are left out.',
+    Type.Boolean(),
+  ),
   threads: optional(
     '`false` for messages upstreams that take no notice of `thread`: threads are kept here, and they get whole requests without it.',
     Type.Boolean(),

@@ -32,6 +32,8 @@ export interface RequestRules {
   readonly instructionsAlone: boolean;
   /** Maximum number of places at which a client can mark a prompt for caching. 0 if the protocol has no such marks. */
   readonly cacheBreakpoints: number;
+  /** Parts of messages can be marked with OpenAI's breakpoints, for models that know them. */
+  readonly partBreakpoints: boolean;
   /** Whether a request may contain the beginning of the answer. `option`: only for models without adaptive thinking. */
   readonly prefill: 'always' | 'option' | 'never';
   /** Maximum number of stop sequences, and whether they may be only white space. */
@@ -133,6 +135,8 @@ export interface TargetOptions {
   readonly topK: boolean;
   /** The gateway marks prompts for caching if the client has not (messages). */
   readonly promptCaching: boolean;
+  /** The model knows OpenAI's cache breakpoints, and the client's marks are sent as such (chat, responses). */
+  readonly cacheBreakpoints: boolean;
   /** The target keeps threads that it is asked to begin (messages that are passed on unchanged). */
   readonly threads: boolean;
   /** Whether the target is told to search the web if a client wants that. Null: its protocol decides. */

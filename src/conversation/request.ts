@@ -22,6 +22,8 @@ export interface CacheMark {
   readonly ttl: '5m' | '1h' | null;
   /** The mark's name in the client's protocol. Default: `cache_control`. */
   readonly name?: 'prompt_cache_breakpoint';
+  /** OpenAI's word for the least lifetime, if its client gave one. */
+  readonly minimum?: string;
 }
 
 export interface Cacheable {

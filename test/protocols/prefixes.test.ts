@@ -21,6 +21,7 @@ const plain: TargetOptions = {
   customTools: false,
   topK: false,
   promptCaching: true,
+  cacheBreakpoints: false,
   threads: true,
   search: null,
   hostedTools: 'reject',

@@ -51,7 +51,7 @@ test('each decoder names what it does not read', async (t) => {
       max_tokens: 1,
       system: [{ type: 'text', text: 'a', ...mark }],
       tools: [
-        { name: 'f', input_schema: {}, defer_loading: true },
+        { ...mark, name: 'f', input_schema: {}, defer_loading: true },
         { type: 'web_search_20250305', max_uses: 1 },
       ],
       messages: [

@@ -1,3 +1,4 @@
+import type { LeftOut } from '../left-out.js';
 import type { Cacheable, CacheMark, ConversationRequest, Tool, Turn, UserPart } from '../request.js';
 import type { FitContext, Fitted } from './fitted.js';
 
@@ -14,9 +15,14 @@ const noMarks: ReadonlyMap<Place, CacheMark> = new Map();
  */
 export function fitCacheBreakpoints(
   request: ConversationRequest,
-  { rules: { cacheBreakpoints: most }, options: { promptCaching }, leftOut }: FitContext,
+  { rules: { cacheBreakpoints: most, partBreakpoints }, options, leftOut }: FitContext,
 ): Fitted | null {
+  const { promptCaching, cacheBreakpoints } = options;
   const own = isMarked(request) ? ownMarks(request) : noMarks;
+  if (partBreakpoints && cacheBreakpoints) {
+    nameUnwritten(request, leftOut);
+    return null;
+  }
   const lost = [...own.values()].slice(0, Math.max(0, own.size - most));
   for (const { name = 'cache_control' } of lost) leftOut.add(name);
   const hasOpenAi = [...own.values()].some(isOpenAi);
@@ -59,6 +65,15 @@ function ownMarks(request: ConversationRequest): Marks {
     if (mark) marks.set(place, mark);
   }
   return marks;
+}
+
+/** OpenAI's models take marks neither on tools nor on what the assistant has said. */
+function nameUnwritten({ tools, turns }: ConversationRequest, leftOut: LeftOut): void {
+  const places: Cacheable[] = [...tools];
+  for (const turn of turns)
+    if (turn.role === 'assistant')
+      for (const part of turn.parts) if (part.kind !== 'reasoning') places.push(part);
+  for (const { cache } of places) if (cache) leftOut.add(cache.name ?? 'cache_control');
 }
 
 /** OpenAI's marks say how long a prompt is kept at least, and may come in any order. */

@@ -26,6 +26,7 @@ export const chatCodec: TextCodec = {
     firstTurn: 'any',
     instructionsAlone: true,
     cacheBreakpoints: 0,
+    partBreakpoints: true,
     prefill: 'always',
     stop: { most: 4, blank: true },
     toolNames: { longest: 64, legal: /^[A-Za-z0-9_-]+$/ },

@@ -67,6 +67,7 @@ export const generateContentCodec: TextCodec = {
     firstTurn: 'noCall',
     instructionsAlone: false,
     cacheBreakpoints: 0,
+    partBreakpoints: false,
     prefill: 'always',
     stop: { most: 5, blank: true },
     toolNames: { longest: 64, legal: /^[A-Za-z_][A-Za-z0-9_.:-]*$/ },

@@ -36,6 +36,7 @@ export const messagesCodec: TextCodec = {
     firstTurn: 'user',
     instructionsAlone: false,
     cacheBreakpoints: 4,
+    partBreakpoints: false,
     prefill: 'option',
     stop: { most: Number.POSITIVE_INFINITY, blank: false },
     toolNames: { longest: 128, legal: /^[A-Za-z0-9_-]+$/ },

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../wire/json.js';
 import { type Shape, shapeOf } from '../unread.js';
 import { clientFunctionOf } from './client-tools.js';
 import { isSearchTool } from './search-tool.js';
@@ -28,6 +29,24 @@ function blockOf(type: unknown): Shape | true {
   return typeof type === 'string' && Object.hasOwn(blocks, type) ? (blocks[type] as Shape) : true;
 }
 
+/** Types of blocks whose marks for prompt caches are read, outside of messages of the assistant. */
+const markable = ['text', 'image', 'document', 'search_result', 'tool_result'];
+const markedBlocks = new Map(
+  Object.entries(blocks)
+    .filter(([type]) => markable.includes(type))
+    .map(([type, shape]) => {
+      const content = type === 'tool_result' ? [{ content: markedBlockOf }] : [];
+      return [type, shapeOf(shape, 'cache_control', ...content)];
+    }),
+);
+
+function markedBlockOf({ type }: JsonObject): Shape | true {
+  return markedBlocks.get(String(type)) ?? blockOf(type);
+}
+
+const answered = shapeOf('role', { content: ({ type }) => blockOf(type) });
+const asked = shapeOf('role', { content: markedBlockOf });
+
 const search = shapeOf(
   ...['type', 'name', 'max_uses', 'allowed_domains', 'blocked_domains', 'user_location'],
   // The tools that may call the search, and its deferred loading: other vendors have neither.
@@ -47,13 +66,13 @@ export const readMembers: Shape = shapeOf(
     metadata: shapeOf('user_id'),
     thinking: shapeOf('type', 'budget_tokens', 'display'),
     output_config: shapeOf('effort', 'format'),
-    system: ({ type }) => blockOf(type),
+    system: markedBlockOf,
     tools: (declared) => {
       const type = declared.type ?? 'custom';
       if (isSearchTool(type)) return search;
       if (type === 'custom') return tool;
       return clientFunctionOf(declared) === null ? true : clientTool;
     },
-    messages: shapeOf('role', { content: ({ type }) => blockOf(type) }),
+    messages: ({ role }) => (role === 'assistant' ? answered : asked),
   },
 );

@@ -1,32 +1,50 @@
-import type { Cacheable, CacheMark, ToolResultPart } from '../../conversation/request.js';
+import type { CacheMark } from '../../conversation/request.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 
+/*
+ * OpenAI's mark of the part of a prompt to keep in its prompt cache. GPT-5.6 and later models take it on texts, images,
+ * files and sound of all messages but the assistant's, and not on tools or `instructions`. A request writes at most four
+ * of them. Source: https://developers.openai.com/api/docs/guides/prompt-caching
+ */
+
 /**
- * Reads OpenAI's mark of the part of a prompt to keep in its prompt cache. The mark has a minimum time, `30m` or `12h`;
- * the longest that other vendors keep one is an hour. Source: https://platform.openai.com/docs/guides/prompt-caching
+ * Reads the mark. It may have a minimum time, `30m` or `12h`; the longest that other vendors keep one is an hour.
  */
 export function breakpointOf({ prompt_cache_breakpoint: mark }: JsonObject): CacheMark | null {
   if (!isObject(mark) || mark.mode !== 'explicit') return null;
-  return { ttl: typeof mark.ttl === 'string' ? '1h' : null, name: 'prompt_cache_breakpoint' };
-}
-
-/** Returns the part with the mark, if there is one. */
-export function marked<Part extends Cacheable>(part: Part, cache: CacheMark | null): Part {
-  return cache === null ? part : { ...part, cache };
-}
-
-/** Returns the last mark among parts, which applies to all parts before it. */
-export function lastMark(parts: readonly Cacheable[]): CacheMark | null {
-  return parts.findLast(({ cache }) => cache)?.cache ?? null;
+  const name = 'prompt_cache_breakpoint';
+  return typeof mark.ttl === 'string' ? { ttl: '1h', name, minimum: mark.ttl } : { ttl: null, name };
 }
 
 /**
- * Returns a tool result with one cache mark as a whole, and none on its parts.
- * @param own the mark of the whole result; null to use the last one of its parts
+ * Returns a part with a mark.
+ * @param part JSON text of an object
+ * @param cache of another vendor's client: its time is not sent, since the times that a model takes depend on the API
  */
-export function markedAsWhole(result: ToolResultPart, own: CacheMark | null): ToolResultPart {
-  const last = lastMark(result.content);
-  if (last === null) return marked(result, own);
-  const content = result.content.map(({ cache: _own, ...part }) => part);
-  return marked({ ...result, content }, own ?? last);
+export function withBreakpoint(part: string, cache: CacheMark | null | undefined): string {
+  if (!cache) return part;
+  const ttl = cache.minimum === undefined ? '' : `,"ttl":${JSON.stringify(cache.minimum)}`;
+  return `${part.slice(0, -1)},"prompt_cache_breakpoint":{"mode":"explicit"${ttl}}}`;
+}
+
+/**
+ * Returns the texts of a system prompt as the texts of parts, each of which but the last has a mark. Their texts
+ * together are those of a prompt without marks.
+ */
+export function systemParts(
+  system: readonly string[],
+  marks: readonly (CacheMark | null)[] = [],
+): readonly { readonly text: string; readonly cache: CacheMark | null }[] {
+  const parts: { text: string; cache: CacheMark | null }[] = [];
+  for (const [index, text] of system.entries()) {
+    const last = parts.at(-1);
+    const cache = marks[index] ?? null;
+    const behind = index === 0 ? text : `\n\n${text}`;
+    if (last === undefined || last.cache !== null) parts.push({ text: behind, cache });
+    else {
+      last.text += behind;
+      last.cache = cache;
+    }
+  }
+  return parts;
 }

@@ -36,6 +36,7 @@ export const responsesCodec: TextCodec = {
     firstTurn: 'any',
     instructionsAlone: false,
     cacheBreakpoints: 0,
+    partBreakpoints: true,
     prefill: 'never',
     stop: { most: 0, blank: true },
     toolNames: { longest: 64, legal: /^[A-Za-z0-9_-]+$/ },

@@ -15,6 +15,7 @@ export const anything: RequestRules = {
   firstTurn: 'any',
   instructionsAlone: true,
   cacheBreakpoints: 0,
+  partBreakpoints: false,
   prefill: 'always',
   stop: { most: 100, blank: true },
   outputRoot: 'any',

@@ -28,6 +28,7 @@ export const target: TargetOptions = {
   customTools: true,
   topK: false,
   promptCaching: true,
+  cacheBreakpoints: false,
   threads: true,
   search: null,
   hostedTools: 'reject',

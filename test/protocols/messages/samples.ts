@@ -21,6 +21,7 @@ export const target: TargetOptions = {
   customTools: false,
   topK: false,
   promptCaching: false,
+  cacheBreakpoints: false,
   threads: true,
   search: null,
   hostedTools: 'reject',

@@ -19,6 +19,7 @@ export const target: TargetOptions = {
   customTools: false,
   topK: false,
   promptCaching: true,
+  cacheBreakpoints: false,
   threads: true,
   search: null,
   hostedTools: 'reject',

@@ -1,3 +1,4 @@
+import { cacheMarkOf, marked, markedAsWhole } from '../../../conversation/cache-marks.js';
 import { CallQueue } from '../../../conversation/call-queue.js';
 import { readEffort } from '../../../conversation/effort.js';
 import { decodeMediaUrl, isHttpUrl } from '../../../conversation/media-source.js';
@@ -32,7 +33,7 @@ import {
   textOrNull,
 } from '../../../wire/json.js';
 import { decodeStop, nameOfType, requireName, wrongValue } from '../../../wire/reading.js';
-import { breakpointOf, marked, markedAsWhole } from '../../openai-shared/cache-breakpoint.js';
+import { breakpointOf } from '../../openai-shared/cache-breakpoint.js';
 import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
 import { decodeServing } from '../../openai-shared/serving.js';
 import { decodeSchema, decodeUser } from '../../openai-shared/settings.js';
@@ -394,18 +395,11 @@ function inputFormat(format: unknown): JsonObject | null {
 }
 
 /**
- * Reads `cache_control`, which clients of chat send for messages upstreams: on a part, on a message for its last part,
- * on a tool or on its function. Values that the vendor does not document are ignored. Sources:
+ * Returns the parts of a message. The last one gets the message's own mark: clients of chat send `cache_control` for
+ * messages upstreams on a part, on a message, on a tool or on its function. Sources:
  * https://openrouter.ai/docs/guides/best-practices/prompt-caching,
  * https://docs.litellm.ai/docs/completion/prompt_caching
  */
-function cacheMarkOf(value: JsonObject): CacheMark | null {
-  const control = value.cache_control;
-  if (!isObject(control) || control.type !== 'ephemeral') return null;
-  return { ttl: control.ttl === '5m' || control.ttl === '1h' ? control.ttl : null };
-}
-
-/** Returns the parts of a message. The last one gets the message's own mark. */
 function markedAtEnd<Part extends object>(parts: readonly Part[], message: JsonObject): Part[] {
   const cache = cacheMarkOf(message);
   const last = parts.at(-1);

@@ -2,6 +2,7 @@ import type { TargetOptions } from '../../../conversation/codec.js';
 import type { LeftOut } from '../../../conversation/left-out.js';
 import { urlOfMedia } from '../../../conversation/media-source.js';
 import type {
+  CacheMark,
   ContentPart,
   ConversationRequest,
   MediaPart,
@@ -16,6 +17,7 @@ import { toolParameters } from '../../../conversation/tool-parameters.js';
 import { type ReasoningName, unsignedReasoning } from '../../../conversation/unsigned-reasoning.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
+import { systemParts, withBreakpoint } from '../../openai-shared/cache-breakpoint.js';
 import { fileNameOf, textOfDocument } from '../../openai-shared/file-part.js';
 import { chatCallId, userId } from '../../openai-shared/hashed-id.js';
 import { encodeServing } from '../../openai-shared/serving.js';
@@ -57,7 +59,7 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
     member('tool_choice', withTools ? (encodeToolChoice(toolChoice, tools) ?? null) : null) +
     member('parallel_tool_calls', withTools ? request.parallelCalls : null) +
     member('web_search_options', request.search === undefined ? null : encodeSearch(request.search)) +
-    `,"messages":[${encodeMessages(request, target.model).join(',')}]}`
+    `,"messages":[${encodeMessages(request, target).join(',')}]}`
   );
 }
 
@@ -97,13 +99,26 @@ const audioFormats: Readonly<Record<string, string>> = {
  * Writes the JSON text of the content of a user's message: a string for a single text, else an array of parts.
  * @throws {GatewayError} of status 400 for media without a part in the protocol
  */
-function encodeUserContent(parts: readonly ContentPart[]): string {
+function encodeUserContent(parts: readonly ContentPart[], isMarked: boolean): string {
   const [first] = parts;
-  if (parts.length === 1 && first?.kind === 'text') return quoted(first.text);
-  const texts = parts.map((part) =>
-    part.kind === 'text' ? `{"type":"text","text":${quoted(part.text)}}` : mediaPart(part),
-  );
+  if (parts.length === 1 && first?.kind === 'text') return textContent(first.text, isMarked, first.cache);
+  const texts = parts.map((part) => {
+    const text = part.kind === 'text' ? textPart(part.text) : mediaPart(part);
+    return isMarked ? withBreakpoint(text, part.cache) : text;
+  });
   return `[${texts.join(',')}]`;
+}
+
+function textPart(text: string): string {
+  return `{"type":"text","text":${quoted(text)}}`;
+}
+
+/**
+ * Writes the content of a message that is one text: a string, or a part that may have a mark. Marks move on with a
+ * conversation, and what they leave must keep its bytes.
+ */
+function textContent(text: string, isMarked: boolean, mark: CacheMark | null | undefined): string {
+  return isMarked ? `[${withBreakpoint(textPart(text), mark)}]` : quoted(text);
 }
 
 function mediaPart(part: MediaPart): string {
@@ -130,56 +145,77 @@ function mediaPart(part: MediaPart): string {
  * member.
  * @throws {GatewayError} of status 400, naming the client's field, for parts that the protocol cannot express
  */
-function encodeMessages({ system, turns }: ConversationRequest, model: string): string[] {
+function encodeMessages(
+  { system, systemCache, turns }: ConversationRequest,
+  { model, cacheBreakpoints: isMarked }: TargetOptions,
+): string[] {
   const messages: string[] = [];
-  if (system.length > 0) messages.push(systemMessage(system.join('\n\n')));
+  if (system.length > 0)
+    messages.push(
+      isMarked
+        ? `{"role":"system","content":[${systemParts(system, systemCache).map(systemPart).join(',')}]}`
+        : systemMessage(system.join('\n\n'), false, null),
+    );
   const deferred: string[] = [];
+  const written: Written = { deferred, model, isMarked };
   for (let index = 0; index < turns.length; ) {
     index =
       turns[index]?.role === 'assistant'
-        ? addAssistantTurns(turns, index, messages, { deferred, model })
-        : addOtherTurns(turns, index, messages, deferred);
+        ? addAssistantTurns(turns, index, messages, written)
+        : addOtherTurns(turns, index, messages, written);
   }
   messages.push(...deferred);
   return messages;
 }
 
-function systemMessage(text: string): string {
-  return `{"role":"system","content":${quoted(text)}}`;
+interface Written {
+  /** Instructions that stood between calls; they are written after the results. */
+  readonly deferred: string[];
+  /** The upstream's name of the model. */
+  readonly model: string;
+  /** Whether marks for its prompt cache are written. */
+  readonly isMarked: boolean;
+}
+
+function systemPart({ text, cache }: { readonly text: string; readonly cache: CacheMark | null }): string {
+  return withBreakpoint(textPart(text), cache);
+}
+
+function systemMessage(text: string, isMarked: boolean, mark: CacheMark | null | undefined): string {
+  return `{"role":"system","content":${textContent(text, isMarked, mark)}}`;
 }
 
 /**
  * Writes the turns from `start` up to the next one of the assistant. Their results stand first: tool messages must
  * follow the calls that they answer immediately.
- * @param deferred instructions that stood between the calls; they are written after the results
  * @returns the index after these turns
  */
 function addOtherTurns(
   turns: readonly Turn[],
   start: number,
   messages: string[],
-  deferred: string[],
+  { deferred, isMarked }: Written,
 ): number {
   const spoken = deferred.splice(0);
   let index = start;
   for (let turn = turns[index]; turn !== undefined && turn.role !== 'assistant'; turn = turns[++index]) {
     if (turn.role === 'system') {
-      spoken.push(systemMessage(turn.text));
+      spoken.push(systemMessage(turn.text, isMarked, turn.cache));
       continue;
     }
     const rest: ContentPart[] = [];
     for (const part of turn.parts) {
-      if (part.kind === 'toolResult') messages.push(toolMessage(part, rest));
+      if (part.kind === 'toolResult') messages.push(toolMessage(part, rest, isMarked));
       else rest.push(part);
     }
-    if (rest.length > 0) spoken.push(`{"role":"user","content":${encodeUserContent(rest)}}`);
+    if (rest.length > 0) spoken.push(`{"role":"user","content":${encodeUserContent(rest, isMarked)}}`);
   }
   messages.push(...spoken);
   return index;
 }
 
 /** @param moved receives the media of the result, which a tool message cannot hold */
-function toolMessage(result: ToolResultPart, moved: ContentPart[]): string {
+function toolMessage(result: ToolResultPart, moved: ContentPart[], isMarked: boolean): string {
   const callId = chatCallId(result.callId);
   const texts: string[] = [];
   const media: MediaPart[] = [];
@@ -193,21 +229,19 @@ function toolMessage(result: ToolResultPart, moved: ContentPart[]): string {
     if (text === '') text = 'See the attachments in the next user message.';
   }
   if (result.isError) text = `Error: ${text}`;
-  return `{"role":"tool","tool_call_id":${JSON.stringify(callId)},"content":${quoted(text)}}`;
+  return `{"role":"tool","tool_call_id":${JSON.stringify(callId)},"content":${textContent(text, isMarked, result.cache)}}`;
 }
 
 /**
  * Writes the assistant turn at `start`. The turns that follow a turn with tool calls are merged into it: their calls
  * must stand in one message, before the results.
- * @param deferred receives the instructions between these turns
- * @param model the upstream's name of the model
  * @returns the index after these turns
  */
 function addAssistantTurns(
   turns: readonly Turn[],
   start: number,
   messages: string[],
-  { deferred, model }: { readonly deferred: string[]; readonly model: string },
+  { deferred, model, isMarked }: Written,
 ): number {
   let text: string | null = null;
   let refusal: string | null = null;
@@ -217,7 +251,7 @@ function addAssistantTurns(
   for (let turn = turns[index]; turn !== undefined && turn.role !== 'user'; turn = turns[++index]) {
     if (index > start && calls.length === 0) break;
     if (turn.role === 'system') {
-      deferred.push(systemMessage(turn.text));
+      deferred.push(systemMessage(turn.text, isMarked, turn.cache));
       continue;
     }
     for (const part of turn.parts) {

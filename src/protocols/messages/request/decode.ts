@@ -1,3 +1,4 @@
+import { cacheMarkOf, lastMark, marked, markedAsWhole } from '../../../conversation/cache-marks.js';
 import { objectArguments } from '../../../conversation/call-arguments.js';
 import { cutId } from '../../../conversation/carrying-id.js';
 import { compactionRequest } from '../../../conversation/compaction.js';
@@ -5,6 +6,7 @@ import { effortOfBudget, readEffort } from '../../../conversation/effort.js';
 import { isHttpUrl, registeredType } from '../../../conversation/media-source.js';
 import type {
   AssistantPart,
+  Cacheable,
   ContentPart,
   ConversationRequest,
   HostedTool,
@@ -57,8 +59,9 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   refuseServerState(body);
   const leftOut = new Set<string>();
   const changes: ToolChange[] = [];
-  const system = decodeTexts(body.system, 'system', { leftOut, changes });
-  const turns = decodeMessages(body.messages, system, { leftOut, changes });
+  const instructions = decodeTexts(body.system, 'system', { leftOut, changes });
+  const turns = decodeMessages(body.messages, instructions, { leftOut, changes });
+  const system = withoutBillingLine(instructions.map(({ text }) => text));
   const declared = listOf(body.tools).map((tool, index) => ({ tool, at: `tools[${index}]` }));
   const given = changedTools(declared, changes, leftOut);
   const { tools, hostedTools, search } = decodeTools(given, body.tool_choice);
@@ -72,8 +75,8 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     from: 'messages',
     stream,
     leftOut: [...leftOut, ...unreadMembers(body, readMembers)],
-    system: withoutBillingLine(system),
-    systemCache: undefined,
+    system,
+    systemCache: marksOf(instructions.slice(instructions.length - system.length)),
     turns,
     tools,
     hostedTools,
@@ -103,6 +106,11 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   if (compaction === null) return request;
   const echo = { tool_changes: changes.map(({ block }) => block) };
   return { ...compactionRequest(request, 'block', textOf(compaction.instructions)), echo };
+}
+
+/** @returns undefined without a mark */
+function marksOf(parts: readonly TextPart[]): ConversationRequest['systemCache'] {
+  return lastMark(parts) === null ? undefined : parts.map(({ cache }) => cache ?? null);
 }
 
 /** Refuses what is stored at the vendor or reached from there: the conversation does not contain it. */
@@ -172,26 +180,43 @@ interface Aside {
  * Reads the texts of a system prompt, a system message or a search result, without empty ones.
  * @throws {GatewayError} of status 400 for a block of a known type that is not a text
  */
-function decodeTexts(content: unknown, at: string, { leftOut, changes }: Aside): string[] {
+function decodeTexts(content: unknown, at: string, aside: Aside): TextPart[] {
   return blocksOf(content)
     .map((block, index) => {
-      const blockAt = `${at}[${index}]`;
-      if (block.type === 'text') return textOf(block.text);
-      if (noteToolChange(block, blockAt, changes)) return '';
-      if (isServerBlock(block)) return serverBlockText(block, leftOut) ?? '';
-      throw untranslatable(blockAt, ofType(block.type));
+      const part: TextPart = { kind: 'text', text: decodeText(block, `${at}[${index}]`, aside) };
+      return marked(part, cacheMarkOf(block));
     })
-    .filter((text) => text !== '');
+    .filter(({ text }) => text !== '');
+}
+
+function decodeText(block: JsonObject, at: string, { leftOut, changes }: Aside): string {
+  if (block.type === 'text') return textOf(block.text);
+  if (noteToolChange(block, at, changes)) return '';
+  if (isServerBlock(block)) return serverBlockText(block, leftOut) ?? '';
+  throw untranslatable(at, ofType(block.type));
+}
+
+function joinedTexts(parts: readonly TextPart[]): string {
+  return parts.map(({ text }) => text).join('\n\n');
 }
 
 /**
  * Reads a block of a user's message or of a tool's result. Documents of text become texts, and the descriptions of
- * other documents stand before them. `citations` and `cache_control` are dropped.
+ * other documents stand before them. `citations` are dropped. A block's cache mark is that of its last part.
  * @param at path of the block in the client's body
  * @param parts receives the content: a document of blocks has several parts
  * @throws {GatewayError} of status 400 for blocks that are malformed or in the wrong place
  */
 function decodeBlock(block: JsonObject, at: string, parts: ContentPart[], aside: Aside): void {
+  const { length } = parts;
+  decodeUnmarked(block, at, parts, aside);
+  const last = parts.at(-1);
+  const mark = cacheMarkOf(block);
+  if (mark !== null && last !== undefined && parts.length > length)
+    parts[parts.length - 1] = marked(last, mark);
+}
+
+function decodeUnmarked(block: JsonObject, at: string, parts: ContentPart[], aside: Aside): void {
   switch (block.type) {
     case 'text':
       parts.push({ kind: 'text', text: textOf(block.text) });
@@ -249,7 +274,7 @@ function fileName(title: string, { mediaType }: MediaSource): string | null {
 
 /** Converts a search result to its text, after a heading with its source: the model should name its sources. */
 function decodeSearchResult(block: JsonObject, at: string, aside: Aside): TextPart {
-  const text = decodeTexts(block.content, `${at}.content`, aside).join('\n\n');
+  const text = joinedTexts(decodeTexts(block.content, `${at}.content`, aside));
   return {
     kind: 'text',
     text: titled([textOf(block.title), textOf(block.source)], text),
@@ -284,10 +309,10 @@ const nothingLeft: TextPart = { kind: 'text', text: '(The content of this messag
 
 /**
  * Reads `messages`, each as a separate turn. Messages without content are left out.
- * @param system receives the texts of system messages that stand before all others
+ * @param instructions receives the texts of system messages that stand before all others
  * @throws {GatewayError} of status 400 for roles and blocks that cannot be translated
  */
-function decodeMessages(messages: unknown, system: string[], aside: Aside): Turn[] {
+function decodeMessages(messages: unknown, instructions: TextPart[], aside: Aside): Turn[] {
   const turns: Turn[] = [];
   const history: History = { leftOut: aside.leftOut, changes: aside.changes, toolNames: new Map() };
   objectsOf(messages).forEach(({ role, content }, index) => {
@@ -301,8 +326,9 @@ function decodeMessages(messages: unknown, system: string[], aside: Aside): Turn
       if (parts.length > 0) turns.push({ role, parts });
     } else if (role === 'system') {
       const texts = decodeTexts(content, contentAt, aside);
-      if (turns.length === 0) system.push(...texts);
-      else if (texts.length > 0) turns.push({ role, text: texts.join('\n\n') });
+      if (turns.length === 0) instructions.push(...texts);
+      else if (texts.length > 0)
+        turns.push(marked<Turn & Cacheable>({ role, text: joinedTexts(texts) }, lastMark(texts)));
     } else {
       throw untranslatable(at, `with the role '${nameOfType(role)}'`);
     }
@@ -331,7 +357,8 @@ function decodeResult(block: JsonObject, at: string, history: History): ToolResu
     decodeBlock(inner, `${at}.content[${index}]`, content, history);
   });
   const name = history.toolNames.get(callId) ?? '';
-  return { kind: 'toolResult', callId, name, content, isError: block.is_error === true, at };
+  const isError = block.is_error === true;
+  return markedAsWhole({ kind: 'toolResult', callId, name, content, isError, at }, cacheMarkOf(block));
 }
 
 function decodeAssistant(blocks: readonly JsonObject[], at: string, history: History): AssistantPart[] {

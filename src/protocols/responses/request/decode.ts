@@ -1,3 +1,4 @@
+import { lastMark, marked, markedAsWhole } from '../../../conversation/cache-marks.js';
 import { type CutId, cutId } from '../../../conversation/carrying-id.js';
 import { compactionRequest } from '../../../conversation/compaction.js';
 import { effortOfWord } from '../../../conversation/effort.js';
@@ -33,7 +34,7 @@ import {
 } from '../../../wire/json.js';
 import { invalidValue, missingValue, wrongType } from '../../../wire/reading.js';
 import type { Sealer } from '../../../wire/seal.js';
-import { breakpointOf, lastMark, marked, markedAsWhole } from '../../openai-shared/cache-breakpoint.js';
+import { breakpointOf } from '../../openai-shared/cache-breakpoint.js';
 import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
 import { decodeServing } from '../../openai-shared/serving.js';
 import { decodeSchema, decodeUser } from '../../openai-shared/settings.js';

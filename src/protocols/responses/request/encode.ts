@@ -2,6 +2,7 @@ import type { TargetOptions } from '../../../conversation/codec.js';
 import { urlOfMedia } from '../../../conversation/media-source.js';
 import type {
   AssistantPart,
+  CacheMark,
   ContentPart,
   ConversationRequest,
   MediaPart,
@@ -16,6 +17,7 @@ import type {
 } from '../../../conversation/request.js';
 import { toolParameters } from '../../../conversation/tool-parameters.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
+import { systemParts, withBreakpoint } from '../../openai-shared/cache-breakpoint.js';
 import { fileNameOf } from '../../openai-shared/file-part.js';
 import { responsesCallId, userId } from '../../openai-shared/hashed-id.js';
 import { encodeServing } from '../../openai-shared/serving.js';
@@ -33,7 +35,10 @@ const leastOutputTokens = 16;
  */
 export function encodeRequest(request: ConversationRequest, target: TargetOptions): string {
   refuseUnsupported(request, target, 'responses', ['candidates', 'logitBias']);
-  const { tools, toolChoice, search } = request;
+  const { tools, toolChoice, search, system, systemCache } = request;
+  // `instructions` cannot have marks.
+  const isMarked = target.cacheBreakpoints && systemCache?.some((mark) => mark !== null) === true;
+  const instructions = isMarked ? [markedInstructions(system, systemCache)] : [];
   const { maxTokens } = request;
   let body =
     `{"model":${JSON.stringify(target.model)}` +
@@ -47,7 +52,7 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
     textSettings(request) +
     reasoningSettings(request) +
     included(request) +
-    member('instructions', request.system.length === 0 ? null : request.system.join('\n\n')) +
+    member('instructions', request.system.length === 0 || isMarked ? null : request.system.join('\n\n')) +
     member('max_tool_calls', search?.maxUses ?? null);
   if (tools.length > 0 || search !== undefined) {
     const searches = search === undefined ? [] : [encodeSearch(search)];
@@ -56,7 +61,15 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
     else if (toolChoice !== null) body += `,"tool_choice":${encodeToolChoice(toolChoice, tools)}`;
     body += member('parallel_tool_calls', request.parallelCalls);
   }
-  return `${body},"input":[${encodeInput(request.turns).join(',')}]}`;
+  const items = encodeInput(request.turns, target.cacheBreakpoints);
+  return `${body},"input":[${[...instructions, ...items].join(',')}]}`;
+}
+
+function markedInstructions(system: readonly string[], marks: readonly (CacheMark | null)[]): string {
+  const parts = systemParts(system, marks).map(({ text, cache }) =>
+    withBreakpoint(textPart('input_text', text), cache),
+  );
+  return messageItem('developer', parts.join(','));
 }
 
 function textSettings({ format, verbosity }: ConversationRequest): string {
@@ -84,6 +97,16 @@ function included({ reasoning, logprobs, search }: ConversationRequest): string 
   if (search !== undefined) include.push(`"${includedSources}"`);
   if (include.length === 0) return '';
   return `,"include":[${include.join(',')}]${logprobs === null ? '' : `,"top_logprobs":${logprobs}`}`;
+}
+
+/**
+ * Writes the output of a tool as parts, of which the last one may have the output's mark. Marks move on with a
+ * conversation, and what they leave must keep its bytes.
+ */
+function encodeMarkedOutput(content: readonly ContentPart[], mark: CacheMark | null | undefined): string {
+  const parts = content.map(contentPart);
+  const last = parts.pop();
+  return last === undefined ? '""' : `[${[...parts, withBreakpoint(last, mark)].join(',')}]`;
 }
 
 /** Writes the output of a tool: a single text as a string, other content as parts. */
@@ -137,13 +160,15 @@ function textPart(type: string, text: string): string {
  * @returns the JSON text of each. The items of a turn depend only on the turns before it
  * @throws {GatewayError} naming the part that the protocol cannot express
  */
-function encodeInput(turns: readonly Turn[]): string[] {
+function encodeInput(turns: readonly Turn[], isMarked: boolean): string[] {
   const items: string[] = [];
   /** Calls whose outputs have a type of their own. */
   const customCalls = new Set<string>();
   for (const turn of turns) {
-    if (turn.role === 'system') items.push(messageItem('developer', textPart('input_text', turn.text)));
-    else if (turn.role === 'user') encodeUser(turn.parts, customCalls, items);
+    if (turn.role === 'system') {
+      const text = textPart('input_text', turn.text);
+      items.push(messageItem('developer', isMarked ? withBreakpoint(text, turn.cache) : text));
+    } else if (turn.role === 'user') encodeUser(turn.parts, items, { customCalls, isMarked });
     else encodeAssistant(turn.parts, customCalls, items);
   }
   return items;
@@ -153,11 +178,20 @@ function messageItem(role: string, parts: string): string {
   return `{"type":"message","role":"${role}","content":[${parts}]}`;
 }
 
-function encodeUser(parts: readonly UserPart[], customCalls: ReadonlySet<string>, items: string[]): void {
+interface UserContext {
+  readonly customCalls: ReadonlySet<string>;
+  /** Whether marks for the model's prompt cache are written. */
+  readonly isMarked: boolean;
+}
+
+function encodeUser(parts: readonly UserPart[], items: string[], context: UserContext): void {
   let content = '';
   for (const part of parts) {
-    if (part.kind === 'toolResult') items.push(outputItem(part, customCalls));
-    else content += (content === '' ? '' : ',') + contentPart(part);
+    if (part.kind === 'toolResult') items.push(outputItem(part, context));
+    else {
+      const text = contentPart(part);
+      content += (content === '' ? '' : ',') + (context.isMarked ? withBreakpoint(text, part.cache) : text);
+    }
   }
   if (content !== '') items.push(messageItem('user', content));
 }
@@ -212,14 +246,15 @@ function reasoningItem({ text, signature }: ReasoningPart): string | null {
   return `{"type":"reasoning",${own}"summary":[${summary}],"encrypted_content":${JSON.stringify(content)}}`;
 }
 
-function outputItem(part: ToolResultPart, customCalls: ReadonlySet<string>): string {
+function outputItem(part: ToolResultPart, { customCalls, isMarked }: UserContext): string {
   const { callId, isError } = part;
   // The protocol has no member for a failure, so the text states it.
   const content: readonly ContentPart[] = isError
     ? [{ kind: 'text', text: 'Error:' }, ...part.content]
     : part.content;
+  const output = isMarked ? encodeMarkedOutput(content, part.cache) : encodeOutput(content, isError);
   const type = customCalls.has(callId) ? 'custom_tool_call_output' : 'function_call_output';
-  return `{"type":"${type}","call_id":${JSON.stringify(responsesCallId(callId))},"output":${encodeOutput(content, isError)}}`;
+  return `{"type":"${type}","call_id":${JSON.stringify(responsesCallId(callId))},"output":${output}}`;
 }
 
 const plainText = { type: 'text' };

@@ -65,6 +65,7 @@ test('system prompts are strings, blocks, or messages before all others', async 
     { type: 'text', text: 'b' },
   ];
   t.same(decode({ system: blocks }).system, ['a', 'b']);
+  t.same(decode({ system: blocks }).systemCache, [{ ttl: null }, null]);
   const request = decode({
     system: 'a',
     messages: [
@@ -76,7 +77,7 @@ test('system prompts are strings, blocks, or messages before all others', async 
   t.same(request.system, ['a', 'b']);
   t.same(request.turns, [
     { role: 'user', parts: [text('hi')] },
-    { role: 'system', text: 'a\n\nb' },
+    { role: 'system', text: 'a\n\nb', cache: { ttl: null } },
   ]);
 });
 
@@ -85,6 +86,9 @@ test("the line for the vendor's accounts is no part of the prompt, in either pla
   t.same(decode({ system: `${line}\n\na` }).system, ['a']);
   const blocks = [line, 'a'].map((each) => ({ type: 'text', text: each }));
   t.same(decode({ system: blocks }).system, ['a']);
+  const marked = decode({ system: [...blocks, { ...blocks[1], cache_control: { type: 'ephemeral' } }] });
+  t.same(marked.system, ['a', 'a']);
+  t.same(marked.systemCache, [null, { ttl: null }], 'marks keep their places');
   t.same(decode({ messages: [{ role: 'system', content: blocks }] }).system, ['a']);
 });
 
