@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../wire/json.js';
 import type { StoredCall } from './store.js';
 
-/** Form of a page of calls that were rows of another store. The gateway's packed forms have smaller numbers. */
+/** Form of a page of calls that were rows of another store. The gateway's packed forms have the other numbers. */
 const form = 4;
 
 /** Writes calls that were rows as the text of one line, for a store without a table of calls. */

@@ -13,6 +13,7 @@ export const callColumns = [
   'status',
   'outcome',
   'tokens_known',
+  'geo',
   'tier',
   'input_tokens',
   'output_tokens',
@@ -26,6 +27,7 @@ export const callColumns = [
   'cached_audio_tokens',
   'cached_image_tokens',
   'cache_written_hour_tokens',
+  'video_input_tokens',
   'searches',
   'bytes_in',
   'bytes_out',
@@ -139,4 +141,14 @@ BEGIN
     END;
   END LOOP;
 END $$;
+`;
+
+/**
+ * Adds what calls have since the second version of the table. Hosts of the version before continue with `COPY` of the
+ * columns that they know.
+ */
+export const callPlaces = `
+ALTER TABLE calls
+  ADD COLUMN video_input_tokens bigint NOT NULL DEFAULT 0,
+  ADD COLUMN geo text;
 `;

@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg';
 import type { PostgresStoreSettings } from '../config/types.js';
 import { budgetChanges, budgetWriters } from './postgres-budget-changes.js';
-import { callTables } from './postgres-call-tables.js';
+import { callPlaces, callTables } from './postgres-call-tables.js';
 import { ledgerTables, sumChangesById } from './postgres-ledger-tables.js';
 import { limitTables } from './postgres-limit-tables.js';
 import { ownedByKey, ownedTables } from './postgres-owned-tables.js';
@@ -18,6 +18,7 @@ export const migrations: readonly string[] = [
   sumChangesById,
   budgetWriters,
   ownedByKey,
+  callPlaces,
 ];
 
 /** A random number: the advisory lock for creating or changing the tables. */

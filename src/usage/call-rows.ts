@@ -4,7 +4,13 @@ import { fromColumn, toColumn } from '../store/postgres-text.js';
 import type { StoredCall } from '../store/store.js';
 import { requestSeries } from '../wire/head.js';
 import { type CallTable, rowLength } from './call-table.js';
-import { isLedgerRecord, type LedgerRecord, type LedgerRecordLike, recordFields } from './ledger-record.js';
+import {
+  isLedgerRecord,
+  type LedgerRecord,
+  type LedgerRecordLike,
+  newerFields,
+  recordFields,
+} from './ledger-record.js';
 import type { CallGroup } from './sums.js';
 
 /*
@@ -52,7 +58,9 @@ export function writeRows(table: CallTable): Buffer {
     put(group);
     put(tiers[rows[start + 25] as number] ?? (tiers[0] as Buffer));
     for (let index = 3; index <= 7; index++) putWhole(rows[start + index] as number);
-    for (let index = 15; index <= 22; index++) putWhole(rows[start + index] as number);
+    for (let index = 15; index <= 21; index++) putWhole(rows[start + index] as number);
+    putWhole(rows[start + 26] as number);
+    putWhole(rows[start + 22] as number);
     putWhole(rows[start + 8] as number);
     putWhole(rows[start + 9] as number);
     putNumber(rows[start + 10] as number);
@@ -151,11 +159,11 @@ function putMilliseconds(microseconds: number): void {
 
 /** The columns common to the rows of a group, starting with the key, each with its tab. */
 function groupBytes(group: CallGroup): Buffer {
-  const { keyId, groups, protocol, model, target, status, outcome, tokensKnown } = group;
+  const { keyId, groups, protocol, model, target, status, outcome, tokensKnown, geo } = group;
   if (groups !== lastGroups.groups) lastGroups = { groups, text: column(arrayText(groups)) };
   return Buffer.from(
     `${column(keyId)}\t${lastGroups.text}\t${column(protocol)}\t${column(model)}\t${column(target)}` +
-      `\t${status}\t${outcome}\t${tokensKnown}\t`,
+      `\t${status}\t${outcome}\t${tokensKnown}\t${column(geo)}\t`,
   );
 }
 
@@ -191,9 +199,10 @@ const fields = recordFields
 
 /** @returns the record of a row, or null for a row that no gateway wrote */
 export function readRow({ at, values }: StoredCall): LedgerRecord | null {
-  const record: { -readonly [Name in keyof LedgerRecordLike]: unknown } = { at };
+  const record: { -readonly [Name in keyof LedgerRecordLike]: unknown } = { at, ...newerFields };
   for (const { name, column: stored, isNumber } of fields) {
     const value = values[stored];
+    if (value === undefined) continue;
     if (typeof value === 'string') record[name] = isNumber ? Number(value) : fromColumn(value);
     else record[name] = Array.isArray(value) ? value.map((each) => fromColumn(`${each}`)) : value;
   }

@@ -43,14 +43,16 @@ const column = {
   paidNanoUsd: 24,
   /** Index into `serviceTiers`. */
   tier: 25,
+  videoInputTokens: 26,
   /** Milliseconds. */
-  own: 26,
+  own: 27,
 } as const;
 /** This many leading columns are written to the ledger, in this order; new ones go last. */
-export const keptColumns = 26;
-/** Columns of the older form of the ledger. */
+export const keptColumns = 27;
+/** Columns of the second and third form of the ledger. */
 export const oldColumns = 15;
-export const rowLength = 27;
+export const thirdColumns = 26;
+export const rowLength = 28;
 export const paidColumn = column.paidNanoUsd;
 /** Bounds of the two ranges of columns that are summed without conversion. */
 const firstAdded = column.inputTokens;
@@ -164,7 +166,8 @@ export class CallTable {
     rows[start + 23] = call.units;
     rows[start + 24] = call.paidNanoUsd;
     rows[start + 25] = usage === null || usage.tier === undefined ? 0 : serviceTiers.indexOf(usage.tier);
-    rows[start + 26] = call.ownMs;
+    rows[start + 26] = parts === undefined ? 0 : parts.videoInput;
+    rows[start + 27] = call.ownMs;
   }
 
   /**
@@ -198,7 +201,7 @@ export class CallTable {
     const { rows } = this;
     const sums = this.#sums;
     sums.fill(0, 0, this.callGroups.length * rowLength);
-    const { group, mediaSeconds, costNanoUsd, paidNanoUsd: paid } = column;
+    const { group, mediaSeconds, costNanoUsd, paidNanoUsd: paid, videoInputTokens: video } = column;
     for (let call = this.#counted; call < this.length; call++) {
       const start = call * rowLength;
       const sum = (rows[start + group] as number) * rowLength;
@@ -212,6 +215,7 @@ export class CallTable {
       add(sums, sum + paid, rows[start + paid] as number);
       for (let index = firstAddedMore; index <= lastAddedMore; index++)
         addTo(sums, sum + index, rows[start + index] as number);
+      addTo(sums, sum + video, rows[start + video] as number);
     }
   }
 
@@ -251,9 +255,10 @@ export class CallTable {
   /** Adds the group of a call. */
   #groupOf({ keyId, groups, protocol, model, target, status, outcome, usage }: CallRecord): CallGroup {
     const tokensKnown = tokenSource(usage);
+    const geo = usage?.geo ?? null;
     const unused = this.#recycled[this.callGroups.length];
     if (unused === undefined) {
-      const made = { keyId, groups, protocol, model, target, status, outcome, tokensKnown };
+      const made = { keyId, groups, protocol, model, target, status, outcome, tokensKnown, geo };
       this.#recycled.push(made);
       return made;
     }
@@ -265,6 +270,7 @@ export class CallTable {
     unused.status = status;
     unused.outcome = outcome;
     unused.tokensKnown = tokensKnown;
+    unused.geo = geo;
     return unused;
   }
 }
@@ -291,7 +297,8 @@ function isOf(group: CallGroup, call: CallRecord): boolean {
     group.status === call.status &&
     group.outcome === call.outcome &&
     group.groups === call.groups &&
-    group.tokensKnown === tokenSource(call.usage)
+    group.tokensKnown === tokenSource(call.usage) &&
+    group.geo === (call.usage?.geo ?? null)
   );
 }
 
@@ -321,6 +328,7 @@ function sumsOf(group: CallGroup, sums: Float64Array, start: number): CallGroupS
     cachedAudioTokens: sums[start + column.cachedAudioTokens] as number,
     cachedImageTokens: sums[start + column.cachedImageTokens] as number,
     cacheWrittenHourTokens: sums[start + column.cacheWrittenHourTokens] as number,
+    videoInputTokens: sums[start + column.videoInputTokens] as number,
     searches: sums[start + column.searches] as number,
     units: sums[start + column.units] as number,
     costNanoUsd: sums[start + column.costNanoUsd] as number,

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { noParts, type Usage } from '../conversation/usage.js';
+import type { Usage } from '../conversation/usage.js';
 import { type CallRecord, isCall, none, unknownCost } from '../metrics/call-record.js';
 import type { Recorder } from '../metrics/recorder.js';
 import type { ProcessMark } from '../store/process-mark.js';
@@ -263,10 +263,11 @@ function usageOf(record: LedgerRecord): Usage | null {
     reasoning: record.reasoningTokens,
     searches: record.searches,
     tier: record.tier,
+    ...(record.geo === null ? {} : { geo: record.geo }),
     parts: {
-      ...noParts,
       audioInput: record.audioInputTokens,
       imageInput: record.imageInputTokens,
+      videoInput: record.videoInputTokens,
       cachedAudio: record.cachedAudioTokens,
       cachedImage: record.cachedImageTokens,
       cacheWrittenHour: record.cacheWrittenHourTokens,

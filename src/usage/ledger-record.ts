@@ -43,9 +43,12 @@ export const recordFields = [
   ['cachedAudioTokens', isNumber],
   ['cachedImageTokens', isNumber],
   ['cacheWrittenHourTokens', isNumber],
+  ['videoInputTokens', isNumber],
   /** Web searches. */
   ['searches', isNumber],
   ['tier', isOneOf(serviceTiers)],
+  /** Where the upstream served the call, in its own words; null if it did not say. */
+  ['geo', isTextOrNull],
   ['tokensKnown', isOneOf(tokenSources)],
   ['bytesIn', isNumber],
   ['bytesOut', isNumber],
@@ -82,6 +85,9 @@ export function writeRecord(record: LedgerRecord): string {
 
 /** An object that may have the fields of a record, with unchecked values. */
 export type LedgerRecordLike = { readonly [Name in keyof LedgerRecord]?: unknown };
+
+/** Values of the fields that records of earlier versions lack. */
+export const newerFields = { videoInputTokens: 0, geo: null } as const;
 
 /** Whether every field has a valid value. */
 export function isLedgerRecord(value: LedgerRecordLike): value is LedgerRecord {

@@ -2,7 +2,7 @@ import { requestSeries } from '../wire/head.js';
 import { type CallTable, keptColumns, rowLength } from './call-table.js';
 
 /** Version of the form of pages. */
-export const version = 3;
+export const version = 5;
 
 /** Serializes the calls of a table as a page of the ledger. */
 export function writePage(table: CallTable): string {

@@ -7,13 +7,14 @@ import { type JsonObject, parseObject } from '../wire/json.js';
 import { atOnce, inSlices, type Steps, sortSteps, textInSlices } from '../wire/steps.js';
 import { dayMs, dayOf } from './budget.js';
 import { readRow } from './call-rows.js';
-import { keptColumns, mostCalls, oldColumns, paidColumn, tableSpanMs } from './call-table.js';
+import { keptColumns, mostCalls, oldColumns, paidColumn, tableSpanMs, thirdColumns } from './call-table.js';
 import { csvHeader, csvRecord } from './csv.js';
 import {
   isLedgerRecord,
   isTime,
   type LedgerRecord,
   type LedgerRecordLike,
+  newerFields,
   writeRecord,
 } from './ledger-record.js';
 import { unpackColumns, version } from './page.js';
@@ -333,11 +334,13 @@ function parse(page: JsonObject | null): ParsedPage | null {
   const rows =
     v === version
       ? packedRows(numbers, keptColumns)
-      : v === 2
-        ? withoutNewer(packedRows(numbers, oldColumns))
-        : v === 1
-          ? withoutNewer(plainRows(numbers, ids.length))
-          : null;
+      : v === 3
+        ? extended(packedRows(numbers, thirdColumns), thirdColumns)
+        : v === 2
+          ? extended(packedRows(numbers, oldColumns), oldColumns)
+          : v === 1
+            ? extended(plainRows(numbers, ids.length), oldColumns)
+            : null;
   return rows === null ? null : { at, callGroups, series, ids, rows };
 }
 
@@ -350,14 +353,14 @@ function packedRows(
 }
 
 /** Extends rows of an older form by the columns that it lacks: unknown costs, and zeros for the rest. */
-function withoutNewer(rows: Float64Array | null): Float64Array | null {
+function extended(rows: Float64Array | null, columns: number): Float64Array | null {
   if (rows === null) return null;
-  const calls = rows.length / oldColumns;
+  const calls = rows.length / columns;
   const all = new Float64Array(calls * keptColumns);
   for (let call = 0; call < calls; call++) {
     const start = call * keptColumns;
-    all.set(rows.subarray(call * oldColumns, (call + 1) * oldColumns), start);
-    all[start + paidColumn] = unknownCost;
+    all.set(rows.subarray(call * columns, (call + 1) * columns), start);
+    if (columns <= paidColumn) all[start + paidColumn] = unknownCost;
   }
   return all;
 }
@@ -386,7 +389,8 @@ function readCall(page: ParsedPage, row: Float64Array): LedgerRecordLike {
   const [index, sinceFirst, id, inputTokens, outputTokens, cachedTokens, cacheWrittenTokens, ...more] = row;
   const [reasoningTokens, bytesIn, bytesOut, mediaSeconds, duration, firstByte, retries, costNanoUsd] = more;
   const [audioInputTokens, audioOutputTokens, imageInputTokens, imageOutputTokens, ...newer] = more.slice(8);
-  const [cachedAudioTokens, cachedImageTokens, cacheWrittenHourTokens, searches, units, paid, tier] = newer;
+  const [cachedAudioTokens, cachedImageTokens, cacheWrittenHourTokens, searches, units, paid, tier, video] =
+    newer;
   const group = page.callGroups[index ?? none] ?? null;
   return {
     at: page.at + (sinceFirst ?? Number.NaN),
@@ -410,8 +414,10 @@ function readCall(page: ParsedPage, row: Float64Array): LedgerRecordLike {
     cachedAudioTokens,
     cachedImageTokens,
     cacheWrittenHourTokens,
+    videoInputTokens: video,
     searches,
     tier: serviceTiers[tier ?? none],
+    geo: group?.geo ?? newerFields.geo,
     tokensKnown: group?.tokensKnown,
     bytesIn,
     bytesOut,

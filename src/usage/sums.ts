@@ -21,6 +21,7 @@ export const amountNames = [
   'cachedAudioTokens',
   'cachedImageTokens',
   'cacheWrittenHourTokens',
+  'videoInputTokens',
   'searches',
   'bytesIn',
   'bytesOut',
@@ -55,7 +56,11 @@ export type UsageTotals = Record<TotalName, number>;
 export type CallGroup = Pick<
   CallRecord,
   'keyId' | 'groups' | 'protocol' | 'model' | 'target' | 'status' | 'outcome'
-> & { readonly tokensKnown: TokenSource };
+> & {
+  readonly tokensKnown: TokenSource;
+  /** Like `Usage.geo`; null if the upstream did not say. */
+  readonly geo: string | null;
+};
 
 /**
  * The sums of one group's calls, capped at `Number.MAX_SAFE_INTEGER`. Numbers out of range add nothing.

@@ -204,22 +204,52 @@ test('calls go with the table of their day', { skip }, async (t) => {
   t.equal((await stored(store)).length, 2, 'what was swept does not come back');
 });
 
-/** Makes the tables as the first version did. */
-async function makeFirstForm(server: PostgresServer): Promise<void> {
+/** Makes the tables as an earlier version did. @param count how many migrations it knew */
+async function makeEarlierForm(server: PostgresServer, count: number): Promise<void> {
   const client = new Client(clientConfig(postgresSettings(server.port), 5000));
   await client.connect();
   await client.query("CREATE SCHEMA gateway; SET search_path TO gateway; SET timezone TO 'UTC'");
   await client.query(
     'CREATE TABLE migrations (number integer PRIMARY KEY, made_at timestamptz NOT NULL DEFAULT now())',
   );
-  await client.query(migrations[0] ?? '');
-  await client.query('INSERT INTO migrations (number) VALUES (1)');
+  for (const [index, migration] of migrations.slice(0, count).entries()) {
+    await client.query(migration);
+    await client.query('INSERT INTO migrations (number) VALUES ($1)', [index + 1]);
+  }
   await client.end();
 }
 
+test('rows of before there were places and video tokens are read among those that have them', {
+  skip,
+}, async (t) => {
+  const server = await postgresFor(t);
+  await makeEarlierForm(server, 6);
+  const values = `'${new Date(now).toISOString()}', 'old', 'team-a', '{default}', 'chat', 'm', 'main/m', 200, 'complete', 'exact', 'standard'`;
+  const names =
+    'at, request_id, key_id, key_groups, protocol, model, target, status, outcome, tokens_known, tier';
+  const counts = [
+    ...['input_tokens', 'output_tokens', 'cached_tokens', 'cache_written_tokens', 'reasoning_tokens'],
+    ...['audio_input_tokens', 'audio_output_tokens', 'image_input_tokens', 'image_output_tokens'],
+    ...['cached_audio_tokens', 'cached_image_tokens', 'cache_written_hour_tokens', 'searches', 'bytes_in'],
+    ...['bytes_out', 'media_seconds', 'duration_ms', 'retries', 'units', 'cost_nano_usd'],
+  ];
+  const insert = `SET search_path TO gateway; SELECT make_day_of('calls', date_trunc('day', '${new Date(now).toISOString()}'::timestamptz at time zone 'UTC') at time zone 'UTC'); INSERT INTO calls (${names}, ${counts.join()}) VALUES (${values}, ${counts.map((_, index) => index).join()})`;
+  server.query(insert);
+  const store = open(t, postgresSettings(server.port));
+  const record = ledgerRecord({ at: now + 1, requestId: 'new', geo: 'us', videoInputTokens: 7 });
+  await store.append('usage', batchOf([record]));
+  t.equal(server.query('SELECT count(*) FROM gateway.migrations'), `${migrations.length}`);
+  const [old, added] = await stored(store);
+  t.match(old, { requestId: 'old', inputTokens: 0, outputTokens: 1, videoInputTokens: 0, geo: null });
+  t.strictSame(added, record);
+  // A host of the version before continues on its connections.
+  server.query(insert.replace("'old'", "'later'"));
+  t.strictSame((await stored(store)).map(({ requestId }) => requestId).sort(), ['later', 'new', 'old']);
+});
+
 test('pages of the version before are read among rows, in the order of time', { skip }, async (t) => {
   const server = await postgresFor(t);
-  await makeFirstForm(server);
+  await makeEarlierForm(server, 1);
   const store = open(t, postgresSettings(server.port));
   const records = Array.from({ length: 900 }, (_, index) =>
     ledgerRecord({ at: now - dayMs + index * 40_000, requestId: `${index}`, keyId: `key-${index % 3}` }),
@@ -283,7 +313,12 @@ test('rows move to an embedded store and to another database', { skip }, async (
   const settings = postgresSettings(server.port);
   const store = open(t, settings);
   const records = Array.from({ length: 1200 }, (_, index) =>
-    ledgerRecord({ at: now - dayMs + index * 400, requestId: `${index} "\t\n` }),
+    ledgerRecord({
+      at: now - dayMs + index * 400,
+      requestId: `${index} "\t\n`,
+      geo: index % 3 === 0 ? null : 'us\t',
+      videoInputTokens: index,
+    }),
   );
   for (const [writer, rest] of [
     ['one', 0],
@@ -300,5 +335,19 @@ test('rows move to an embedded store and to another database', { skip }, async (
   for (const place of places) {
     await importStore(place, Readable.from([dump]));
     t.strictSame(await stored(open(t, place)), records);
+  }
+  // As the version before exported it.
+  const older = dump
+    .split('\n')
+    .map((line) => line.replace(/"(video_input_tokens|geo)":("[^"]*"|null|\d+),?/g, '').replaceAll(',}', '}'))
+    .join('\n');
+  t.notMatch(older, /video_input_tokens|geo/);
+  const withoutThem = records.map((record) => ({ ...record, geo: null, videoInputTokens: 0 }));
+  for (const place of [
+    { kind: 'embedded', path: join(temporaryFolder(t), 'older'), taskDays: 7 },
+    { ...settings, schema: 'older' },
+  ] as const) {
+    await importStore(place, Readable.from([older]));
+    t.strictSame(await stored(open(t, place)), withoutThem);
   }
 });

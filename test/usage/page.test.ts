@@ -129,6 +129,54 @@ test('a page of the second form is read, which has fewer columns', async (t) => 
   t.strictSame(readPage(JSON.stringify({ ...page, v: 2 })), [], 'of another form than it says');
 });
 
+test('a page of the third form is read, which knew neither video tokens nor places', async (t) => {
+  const group = {
+    keyId: 'team-a',
+    groups: ['default'],
+    protocol: 'chat',
+    model: 'sim-text',
+    target: 'main/gpt',
+    status: 200,
+    outcome: 'complete',
+    tokensKnown: 'exact',
+  };
+  // As that version wrote it.
+  const page = {
+    v: 3,
+    at: noon,
+    manners: [group, { ...group, keyId: 'team-b', tokensKnown: 'partial' }],
+    series: null,
+    ids: ['a', 'b'],
+    calls: 2,
+    columns: [
+      'AQAAAAAAAAAAAAEBAAAAAAAAAAAABwEAAAAAAAAAwAEAAAAAAAAAAFlAAAAAAAAAADRAAAAAAAAAAE5AAQAAAAAAAAAAAAUA',
+      'AAAAAAAAFEAAAAAAAAAAeUAAAAAAAAAgjEAAAAAAAAAAAAAAAAAAAKjLKEEAAAAAAKBb/UAAAAAAAAAAAAAAAAAAAABwl0AA',
+      'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAABAAAAAAAAAAAEAAEAAAAAAAAAAAAFAQAAAAAA',
+      'AAAAAgABAAAAAAAA8D8CAAgAAAAAAAAAAAAAAAAAIIxA////////7/8BAAAAAAAAAAACAA==',
+    ].join(''),
+  };
+  t.strictSame(readPage(JSON.stringify(page)), [
+    ledgerRecord({
+      at: noon,
+      requestId: 'a',
+      searches: 2,
+      tier: 'priority',
+      units: 3,
+      paidNanoUsd: 900,
+      cachedImageTokens: 4,
+    }),
+    ledgerRecord({
+      at: noon + 7,
+      requestId: 'b',
+      keyId: 'team-b',
+      tokensKnown: 'partial',
+      cacheWrittenTokens: 5,
+      cacheWrittenHourTokens: 5,
+    }),
+  ]);
+  t.strictSame(readPage(JSON.stringify({ ...page, v: 5 })), [], 'of another form than it says');
+});
+
 test('what is damaged is left out, and what it stands beside is not', async (t) => {
   const text = textOf(['a', 'b', 'c'].map((id) => ledgerRecord({ at: noon, requestId: id, keyId: id })));
   const good = JSON.parse(text) as { manners: unknown[]; ids: unknown[]; columns: string };

@@ -30,8 +30,10 @@ export function ledgerRecord(change: Partial<LedgerRecord> = {}): LedgerRecord {
     cachedAudioTokens: 0,
     cachedImageTokens: 0,
     cacheWrittenHourTokens: 0,
+    videoInputTokens: 0,
     searches: 0,
     tier: 'standard',
+    geo: null,
     tokensKnown: 'exact',
     bytesIn: 400,
     bytesOut: 900,
@@ -106,12 +108,14 @@ function usageOf(record: LedgerRecord): Usage | null {
       audioInput: record.audioInputTokens,
       audioOutput: record.audioOutputTokens,
       imageInput: record.imageInputTokens,
+      videoInput: record.videoInputTokens,
       imageOutput: record.imageOutputTokens,
       cachedAudio: record.cachedAudioTokens,
       cachedImage: record.cachedImageTokens,
       cacheWrittenHour: record.cacheWrittenHourTokens,
     },
     tier: record.tier === 'standard' ? null : record.tier,
+    geo: record.geo,
   });
 }
 
@@ -130,8 +134,10 @@ export const noTokens = {
   cachedAudioTokens: 0,
   cachedImageTokens: 0,
   cacheWrittenHourTokens: 0,
+  videoInputTokens: 0,
   searches: 0,
   tier: 'standard',
+  geo: null,
 } as const;
 
 /** The record that a line of an export is of. */
@@ -170,8 +176,10 @@ export const anyRecord: fc.Arbitrary<LedgerRecord> = fc
       cachedAudioTokens: anyCount,
       cachedImageTokens: anyCount,
       cacheWrittenHourTokens: anyCount,
+      videoInputTokens: anyCount,
       searches: anyCount,
       tier: fc.constantFrom(...serviceTiers),
+      geo: anyName,
       tokensKnown: fc.constantFrom(...tokenSources),
       bytesIn: anyCount,
       bytesOut: anyCount,

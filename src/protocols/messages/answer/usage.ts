@@ -91,9 +91,15 @@ function servedIn(bytes: Buffer): Served {
  * Reads the service tier and the place. A call with a speed of its own has the price of that speed, whatever its tier.
  */
 function servedBy(speed: unknown, tier: unknown, geo: unknown): Served {
-  return { tier: tierOf(speed) ?? tierOf(tier), geo: anywhere.has(geo) ? null : textOrNull(geo) };
+  const place = anywhere.has(geo) ? null : textOrNull(geo);
+  return {
+    tier: tierOf(speed) ?? tierOf(tier),
+    geo: place !== null && place.length > longestGeo ? null : place,
+  };
 }
 
+/** The ledger stores the name of a place; a longer text is none. */
+const longestGeo = 64;
 /** Values that name no particular place (https://platform.claude.com/docs/en/manage-claude/data-residency). */
 const anywhere: ReadonlySet<unknown> = new Set(['', 'global', 'not_available']);
 
