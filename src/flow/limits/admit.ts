@@ -4,7 +4,7 @@ import type { ExchangeListener } from '../../http/exchange.js';
 import type { Decision, Denial } from '../../limits/admission.js';
 import type { Demand, PoolKind } from '../../limits/pool.js';
 import { type CallPools, demandsOf, type LimitSubject, poolsOfKey, subjectOf } from '../../limits/pools.js';
-import { costOf, isFree } from '../../usage/cost.js';
+import { isFree } from '../../usage/cost.js';
 import { nanosPerDollar } from '../../wire/nano-dollars.js';
 import { backgroundMember } from '../../wire/routed-members.js';
 import type { AuthenticatedCall, Call, ResolvedCall } from '../call.js';
@@ -14,6 +14,7 @@ import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { budgetsOf, CallLimits, type PeriodBudget } from './call-limits.js';
 import { type Expected, expectedOf, expectedTokens, limitsOutput, presumeSeconds } from './expected-usage.js';
+import { reservedCost } from './reserved-cost.js';
 
 /*
  * Checks calls against their limits. This file computes what a call needs, and the `LeaseHolder` of the worker decides
@@ -210,11 +211,11 @@ function demandsWithBudgets(
   call: ResolvedCall,
   limits: CallLimits,
   pools: CallPools,
-  { price, usage, seconds }: Expected & { readonly price: Price },
+  { price, ...expected }: Expected & { readonly price: Price },
 ): readonly Demand[] {
-  const { key, model, units, made } = call;
-  const consumption = { usage, seconds, calls: units, made };
-  const cost = Math.max(1, costOf(price, consumption, factorOf(call)));
+  const { key, model } = call;
+  const { usage } = expected;
+  const cost = Math.max(1, reservedCost(call, price, expected));
   limits.budgets = budgetsOf(key, model, Date.now());
   // At most the limit of the budget: an exhausted budget admits no call, but an estimate above the limit must not
   // refuse the call for ever.
