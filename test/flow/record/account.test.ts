@@ -39,6 +39,7 @@ function endedCall(given: object = {}): Call {
     units: 1,
     made: null,
     costNanos: -1,
+    beside: null,
     leftOut: [],
     lostInAnswer: [],
     retries: 0,
