@@ -19,11 +19,17 @@ export interface MediaEndpoint {
 
 export const mediaKinds = [
   'embeddings',
+  'batches',
   'rerank',
+  'searched',
   'moderations',
+  'screened',
+  'counts',
+  'several',
   'images',
   'edits',
   'pictures',
+  'partials',
   'speech',
   'voice',
   'transcripts',
@@ -60,6 +66,9 @@ const byTokens: Tariff = {
   rates: { fresh: 5000, imageInput: 10_000, imageOutput: 40_000 },
   price: { input: 5, imageInput: 10, imageOutput: 40 },
 };
+const bySearch: Tariff = { rates: { units: 2_000_000 }, price: { perCall: 0.002 } };
+const free: Tariff = { rates: {}, price: {} };
+const ofText: Tariff = { rates: { fresh: 1000, output: 5000 }, price: { input: 1, output: 5 } };
 const ofSpeech: Tariff = {
   rates: { fresh: 600, audioOutput: 12_000 },
   price: { input: 0.6, audioOutput: 12 },
@@ -88,6 +97,37 @@ export const mediaTable: Readonly<Record<MediaKind, MediaEndpoint>> = {
         usage: promptUsage(units),
       }),
   },
+  batches: {
+    protocol: 'embeddings',
+    tariff: input,
+    draw: drawInput,
+    request: ({ number }, text) => [
+      '/v1/embeddings',
+      { model: 'batches', input: [text, ...Array.from({ length: number % 5 }, () => 'another')] },
+    ],
+    answer: ({ number, units }) =>
+      ofJson({
+        object: 'list',
+        model: 'real',
+        data: Array.from({ length: 1 + (number % 5) }, (_, index) => ({
+          object: 'embedding',
+          index,
+          embedding: [0.5, 0.25],
+        })),
+        usage: promptUsage(units),
+      }),
+  },
+  searched: {
+    protocol: 'rerank',
+    tariff: bySearch,
+    draw: (below) => ({ units: 1 + below(4) }),
+    request: (_asked, query) => ['/v1/rerank', { model: 'searched', query, documents: ['one', 'another'] }],
+    answer: ({ units }) =>
+      ofJson({
+        results: [{ index: 0, relevance_score: 0.5 }],
+        meta: { billed_units: { search_units: units.units } },
+      }),
+  },
   rerank: {
     protocol: 'rerank',
     tariff: input,
@@ -113,6 +153,39 @@ export const mediaTable: Readonly<Record<MediaKind, MediaEndpoint>> = {
         results: [{ flagged: false, categories: {}, category_scores: {} }],
         usage: promptUsage(units),
       }),
+  },
+  screened: {
+    protocol: 'moderations',
+    tariff: free,
+    draw: () => ({}),
+    request: (_asked, text) => ['/v1/moderations', { model: 'screened', input: text }],
+    answer: () =>
+      ofJson({
+        id: 'modr-1',
+        model: 'real',
+        results: [{ flagged: false, categories: {}, category_scores: {} }],
+      }),
+  },
+  // The gateway counts for an upstream of chat: nobody bills it.
+  counts: {
+    protocol: 'messages',
+    tariff: ofText,
+    draw: () => ({}),
+    request: (_asked, content) => [
+      '/v1/messages/count_tokens',
+      { model: 'counts', messages: [{ role: 'user', content }] },
+    ],
+    answer: () => ofJson({}),
+  },
+  several: {
+    protocol: 'chat',
+    tariff: ofText,
+    draw: (below) => ({ fresh: 1 + below(300), output: 10 + below(900) }),
+    request: (_asked, content) => [
+      '/v1/chat/completions',
+      { model: 'several', n: 3, messages: [{ role: 'user', content }] },
+    ],
+    answer: severalAnswer,
   },
   images: {
     protocol: 'images',
@@ -144,13 +217,24 @@ export const mediaTable: Readonly<Record<MediaKind, MediaEndpoint>> = {
       ofJson({
         created: 1,
         data: [{ b64_json: 'AAAA' }],
-        usage: {
-          input_tokens: fresh + imageInput,
-          input_tokens_details: { text_tokens: fresh, image_tokens: imageInput },
-          output_tokens: imageOutput,
-          total_tokens: fresh + imageInput + imageOutput,
-        },
+        usage: pictureUsage({ fresh, imageInput, imageOutput }),
       }),
+  },
+  partials: {
+    protocol: 'images',
+    tariff: byTokens,
+    draw: (below) => ({
+      fresh: 1 + below(300),
+      imageInput: 1 + below(800),
+      imageOutput: 200 + below(4000),
+    }),
+    request: ({ number }, prompt) => {
+      const settings = { prompt, model: 'partials', partial_images: 2 };
+      return number % 2 === 0
+        ? ['/v1/images/generations', { ...settings, stream: true }]
+        : ['/v1/images/edits', formOf({ ...settings, stream: 'true' }, 'image', 'image.png', 'image/png')];
+    },
+    answer: partialsAnswer,
   },
   speech: {
     protocol: 'audio',
@@ -237,6 +321,41 @@ function imagesAnswer({ number, units }: Asked): ReturnType<MediaEndpoint['answe
   const [size = '', quality = ''] = units.variant.split(' ');
   const data = Array.from({ length: units.units }, () => ({ b64_json: 'AAAA' }));
   return ofJson({ created: 1, data, ...(number % 2 === 0 ? { size, quality } : {}) });
+}
+
+function pictureUsage({
+  fresh,
+  imageInput,
+  imageOutput,
+}: Pick<Units, 'fresh' | 'imageInput' | 'imageOutput'>): object {
+  return {
+    input_tokens: fresh + imageInput,
+    input_tokens_details: { text_tokens: fresh, image_tokens: imageInput },
+    output_tokens: imageOutput,
+    total_tokens: fresh + imageInput + imageOutput,
+  };
+}
+
+function partialsAnswer({ number, units }: Asked): ReturnType<MediaEndpoint['answer']> {
+  const made = number % 2 === 0 ? 'image_generation' : 'image_edit';
+  const partial = { type: `${made}.partial_image`, b64_json: 'A'.repeat(2000) };
+  return ofEvents([
+    { ...partial, partial_image_index: 0 },
+    { ...partial, partial_image_index: 1 },
+    { type: `${made}.completed`, b64_json: 'A'.repeat(4000), usage: pictureUsage(units) },
+  ]);
+}
+
+function severalAnswer({ units: { fresh, output } }: Asked): ReturnType<MediaEndpoint['answer']> {
+  const message = { role: 'assistant', content: 'One of several answers.' };
+  return ofJson({
+    id: 'chatcmpl-1',
+    object: 'chat.completion',
+    created: 1,
+    model: 'real',
+    choices: [0, 1, 2].map((index) => ({ index, message, finish_reason: 'stop' })),
+    usage: { prompt_tokens: fresh, completion_tokens: output, total_tokens: fresh + output },
+  });
 }
 
 function transcriptAnswer({ number, units }: Asked): ReturnType<MediaEndpoint['answer']> {
