@@ -17,7 +17,12 @@ export function marked<Part extends Cacheable>(part: Part, cache: CacheMark | nu
 
 /** Returns the last mark among parts, which applies to all parts before it. */
 export function lastMark(parts: readonly Cacheable[]): CacheMark | null {
-  return parts.findLast(({ cache }) => cache)?.cache ?? null;
+  // A loop: nearly all conversations have long lists of parts, and few marks.
+  for (let index = parts.length - 1; index >= 0; index--) {
+    const cache = parts[index]?.cache;
+    if (cache) return cache;
+  }
+  return null;
 }
 
 /**

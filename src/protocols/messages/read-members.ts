@@ -31,17 +31,20 @@ function blockOf(type: unknown): Shape | true {
 
 /** Types of blocks whose marks for prompt caches are read, outside of messages of the assistant. */
 const markable = ['text', 'image', 'document', 'search_result', 'tool_result'];
-const markedBlocks = new Map(
-  Object.entries(blocks)
-    .filter(([type]) => markable.includes(type))
-    .map(([type, shape]) => {
-      const content = type === 'tool_result' ? [{ content: markedBlockOf }] : [];
-      return [type, shapeOf(shape, 'cache_control', ...content)];
-    }),
-);
+const markedBlocks: Readonly<Record<string, Shape>> = {
+  ...blocks,
+  ...Object.fromEntries(
+    Object.entries(blocks)
+      .filter(([type]) => markable.includes(type))
+      .map(([type, shape]) => {
+        const content = type === 'tool_result' ? [{ content: markedBlockOf }] : [];
+        return [type, shapeOf(shape, 'cache_control', ...content)];
+      }),
+  ),
+};
 
 function markedBlockOf({ type }: JsonObject): Shape | true {
-  return markedBlocks.get(String(type)) ?? blockOf(type);
+  return typeof type === 'string' && Object.hasOwn(markedBlocks, type) ? (markedBlocks[type] as Shape) : true;
 }
 
 const answered = shapeOf('role', { content: ({ type }) => blockOf(type) });

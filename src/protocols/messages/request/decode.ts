@@ -210,10 +210,9 @@ function joinedTexts(parts: readonly TextPart[]): string {
 function decodeBlock(block: JsonObject, at: string, parts: ContentPart[], aside: Aside): void {
   const { length } = parts;
   decodeUnmarked(block, at, parts, aside);
-  const last = parts.at(-1);
   const mark = cacheMarkOf(block);
-  if (mark !== null && last !== undefined && parts.length > length)
-    parts[parts.length - 1] = marked(last, mark);
+  const last = mark === null || parts.length === length ? undefined : parts.pop();
+  if (last !== undefined) parts.push(marked(last, mark));
 }
 
 function decodeUnmarked(block: JsonObject, at: string, parts: ContentPart[], aside: Aside): void {
