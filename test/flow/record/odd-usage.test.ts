@@ -321,6 +321,20 @@ const cases: readonly Case[] = [
     record: splitRecord,
   },
   {
+    name: 'the place where it was served',
+    kind: 'messages',
+    asks: inText,
+    answer: whole({ ...message, usage: { input_tokens: 100, output_tokens: 10, inference_geo: 'us' } }),
+    record: { ...exact, geo: 'us' },
+  },
+  {
+    name: 'tokens of video',
+    kind: 'chat',
+    asks: inText,
+    answer: chatAnswer({ ...hundred, prompt_tokens_details: { video_tokens: 70 } }),
+    record: { ...exact, geo: null, videoInputTokens: 70 },
+  },
+  {
     name: 'reasoning that is in the total alone',
     kind: 'responses',
     asks: [askResponses, ...inText],
