@@ -7,6 +7,7 @@ import { Connection, type ConnectionContext, createReading } from './connection.
 import { createDialer } from './dial.js';
 import { ConnectionExchange } from './exchange.js';
 import type { Origin } from './origin.js';
+import { ReadTurns } from './read-turns.js';
 import { TimerWheel } from './timers.js';
 import type { Deadlines, UpstreamClient, UpstreamHandler, UpstreamRequest } from './types.js';
 import { createRequestWriter } from './write.js';
@@ -37,6 +38,7 @@ export function createUpstreamClient(
     wheel: new TimerWheel(),
     dialer,
     reading: createReading(),
+    readTurns: new ReadTurns(),
     writer: createRequestWriter(),
     onFirstWaiting,
     onConnect: () => {

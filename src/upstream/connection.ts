@@ -13,6 +13,7 @@ import { decodeContent } from './decode.js';
 import { type Dialer, type DialListener, dial, lateDetail, type Reading, unconnectedReason } from './dial.js';
 import type { ConnectionExchange } from './exchange.js';
 import type { Origin } from './origin.js';
+import { largeRead, type ReadTurns } from './read-turns.js';
 import { RequestBody, type RequestBodyOwner } from './request-body.js';
 import { tlsFailureDetail } from './secure.js';
 import { Timed, type TimerWheel } from './timers.js';
@@ -39,6 +40,7 @@ function releaseOrDestroy(connection: Connection): void {
 export interface ConnectionContext {
   readonly dialer: Dialer;
   readonly reading: Reading;
+  readonly readTurns: ReadTurns;
   readonly writer: RequestWriter;
 }
 
@@ -82,6 +84,8 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
   #reusable = true;
   #keepAliveSeconds = -1;
   #paused = false;
+  /** True while reading waits for a later turn of the event loop. */
+  #deferred = false;
   /** True when the answer is complete, but its end waits for `resume`. */
   #ending = false;
   /** True once the peer has ended its side. */
@@ -201,7 +205,16 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     }
     if (this.#brokenBehind !== null) this.#fail('reset', this.#brokenBehind);
     else if (this.#peerEnded) this.#endOfStream(exchange);
-    else this.socket.resume();
+    else if (!this.#deferred) this.socket.resume();
+  }
+
+  /** Continues to read in a later turn of the event loop, unless the client has to read first. */
+  readOn(): void {
+    if (!this.#deferred) return;
+    this.#deferred = false;
+    if (this.#closed || this.#paused) return;
+    if (this.#exchange !== null) this.#refreshIdle(this.#exchange);
+    this.socket.resume();
   }
 
   /** Closes the connection immediately, without notifying the request on it. */
@@ -220,6 +233,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
       this.#forgetName();
       exchange.fail('connect_timeout', lateDetail(this.#pool.origin, this.#transportUp));
     } else if (this.#sending) exchange.fail('idle_timeout', 'the body of the request is not taken');
+    else if (this.#deferred) this.#refreshIdle(exchange);
     else if (exchange.headSeen) exchange.fail('idle_timeout', 'the answer stalled');
     else exchange.fail('first_byte_timeout', 'no answer in time');
   }
@@ -303,13 +317,19 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     }
     if (more) {
       this.#refreshIdle(exchange);
-      return true;
+      return length < largeRead || this.#mayReadOn();
     }
     this.#paused = true;
     this.#pool.wheel.set(this, exchange.totalAt);
     // After a complete answer, reading continues only to detect unexpected bytes.
     this.#ending = answer.done;
     return answer.done;
+  }
+
+  /** After a large read. A tunnel or TLS may deliver more while reading waits. */
+  #mayReadOn(): boolean {
+    if (!this.#deferred) this.#deferred = !this.#pool.context.readTurns.mayReadOn(this);
+    return !this.#deferred;
   }
 
   /** @returns true when the head is complete and the request still in flight */
@@ -368,6 +388,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     const fit =
       this.#reusable && !this.#peerEnded && (this.#body?.isHandedOver ?? true) && this.#held.length === 0;
     this.#closeBody();
+    this.readOn();
     if (!fit) this.destroy();
     else if (this.secure && this.socket.writableLength > 0) setImmediate(releaseOrDestroy, this);
     else this.releaseOrDestroy();
