@@ -323,7 +323,8 @@ export function acceptSocket(
   try {
     response.cork(() => response.writeStatus('101 Switching Protocols').writeHeader('x-request-id', id));
     // Unlike other writes, not inside `cork`: if the upgraded socket stays at its place in memory, uWS continues after
-    // the callback as if it were still a response, and may misread its state as an order to close the connection.
+    // the callback as if it were still a response, and may misread its state as an order to close the connection. This
+    // costs a warning on stderr for each socket. From v20.79, uWS compares the socket's context as well.
     response.upgrade<SocketData>({ socket }, head.socketKey, protocol, '', offer.context);
   } catch (fault) {
     // Nothing else would close it, since the exchange has ended.
