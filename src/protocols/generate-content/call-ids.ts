@@ -20,6 +20,8 @@ export class CallIds {
   #turn = 0;
   readonly #byId = new Map<string, WaitingCalls>();
   readonly #byName = new Map<string, WaitingCalls>();
+  /** Only calls to which the client gave no id. */
+  readonly #madeByName = new Map<string, WaitingCalls>();
 
   /** Assigns the calls that follow to a later turn of the model. */
   beginTurn(): void {
@@ -34,16 +36,19 @@ export class CallIds {
     const call = { id, turn: this.#turn, isMade: given === null, isAnswered: false };
     entryOf(this.#byId, id, waitingCalls).add(call);
     entryOf(this.#byName, name, waitingCalls).add(call);
+    if (call.isMade) entryOf(this.#madeByName, name, waitingCalls).add(call);
     return id;
   }
 
   /**
    * Returns the id of the call that a result answers. Without an id, a result answers the first call of its function in
-   * the latest turn that has one without a result.
+   * the latest turn that has one without a result. So does one with an id of the client's own making, which it gave to no
+   * call (Effect's client for Google sends calls without the ids of its results).
    * @returns an empty id for a result without a call
    */
   ofResult(name: string, given: string | null): string {
-    const waiting = given === null ? this.#byName.get(name) : this.#byId.get(given);
+    const byName = given === null ? this.#byName : this.#madeByName;
+    const waiting = (given === null ? undefined : this.#byId.get(given)) ?? byName.get(name);
     return waiting?.take()?.id ?? given ?? '';
   }
 }

@@ -32,6 +32,20 @@ test('a result with an id takes its call out, under both of its keys', async (t)
   t.equal(ids.ofResult('f', 'unknown'), 'unknown');
 });
 
+test('a result with an id that no call has is of a call without an id', async (t) => {
+  const ids = new CallIds();
+  ids.beginTurn();
+  ids.ofCall('f', 'own');
+  const [first, second] = [ids.ofCall('f', null), ids.ofCall('f', null)];
+  const other = ids.ofCall('g', null);
+  t.equal(ids.ofResult('g', 'made-3'), other);
+  t.equal(ids.ofResult('f', 'made-1'), first);
+  t.equal(ids.ofResult('f', 'made-2'), second);
+  t.equal(ids.ofResult('f', 'made-4'), 'made-4', 'a call with another id is not taken');
+  t.equal(ids.ofResult('f', 'own'), 'own');
+  t.equal(ids.ofResult('f', 'own'), 'own', 'a second result of a call stays its own');
+});
+
 test('one id of several calls', async (t) => {
   const ids = new CallIds();
   ids.ofCall('f', 'a');
