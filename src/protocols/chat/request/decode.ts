@@ -1,6 +1,5 @@
 import { cacheMarkOf, marked, markedAsWhole } from '../../../conversation/cache-marks.js';
 import { CallQueue } from '../../../conversation/call-queue.js';
-import { readEffort } from '../../../conversation/effort.js';
 import { decodeMediaUrl, isHttpUrl } from '../../../conversation/media-source.js';
 import type {
   AssistantPart,
@@ -12,7 +11,6 @@ import type {
   MediaPart,
   MediaSource,
   OutputFormat,
-  Reasoning,
   RefusalPart,
   TextPart,
   Tool,
@@ -42,6 +40,7 @@ import { ofType, untranslatable } from '../../unsupported.js';
 import { carriedReasoning, cutIdOf, withReasoning } from '../carried.js';
 import { readMembers } from '../read-members.js';
 import { decodeSearch } from '../search-options.js';
+import { decodeReasoning, wantsUsage } from './reasoning.js';
 
 /**
  * Reads the body of `POST /v1/chat/completions`; see `TextCodec.decodeRequest`. Drops what no other protocol can
@@ -65,7 +64,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     toolChoice: decodeToolChoice(body),
     parallelCalls: flagOrNull(body.parallel_tool_calls),
     format: decodeFormat(body.response_format),
-    reasoning: decodeReasoning(body.reasoning_effort),
+    reasoning: decodeReasoning(body),
     maxTokens: numberOrNull(body.max_completion_tokens) ?? numberOrNull(body.max_tokens),
     temperature: numberOrNull(body.temperature),
     topP: numberOrNull(body.top_p),
@@ -80,7 +79,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     verbosity: textOrNull(body.verbosity),
     user: decodeUser(body),
     serving: decodeServing(body),
-    includeUsage: isObject(body.stream_options) && body.stream_options.include_usage === true,
+    includeUsage: wantsUsage(body),
     echo: null,
     compaction: null,
   };
@@ -100,11 +99,6 @@ function decodeFormat(format: unknown): OutputFormat | null {
   // Without a schema, any JSON is requested.
   if (!isObject(named) || !isObject(named.schema)) return { kind: 'object' };
   return decodeSchema(named, named.schema);
-}
-
-function decodeReasoning(word: unknown): Reasoning | null {
-  const effort = readEffort(word, 'reasoning_effort');
-  return effort === null ? null : { effort, budget: null, show: true, summary: null };
 }
 
 /**
