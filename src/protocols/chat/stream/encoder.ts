@@ -9,8 +9,8 @@ import { openai } from '../../error-formats/openai.js';
 import { encodeCitation, encodeLogprobs } from '../annotations.js';
 import { answerHead } from '../answer/encode.js';
 import { encodeFinish } from '../answer/finish.js';
-import { encodeUsage } from '../answer/usage.js';
 import { extraContent } from '../carried.js';
+import { createEnding } from './ending.js';
 
 type ChoiceEvent = Extract<StreamEvent, { choice: number }>;
 
@@ -33,6 +33,7 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
   let usage: Usage | null = null;
   let inCustomCall = false;
   const whole = takesWholeCalls(context.userAgent) ? new WholeCalls() : null;
+  const ending = createEnding(context, head, tail);
   let frame: RawTextFrame | null = null;
 
   /** @param logprobs the member with its comma, or an empty string */
@@ -103,17 +104,16 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
         case 'callArguments':
           return event.text === '' ? '' : callArguments(event.choice, event.call, event.text);
         case 'finish': {
-          const before = opening(event.choice);
           const reason = encodeFinish(event.reason, choices[event.choice]?.hasCalls ?? false);
-          return before + chunk(event.choice, '', '', `"${reason}"`);
+          return opening(event.choice) + ending.finish(chunk(event.choice, '', '', `"${reason}"`));
         }
         case 'usage':
           usage = event.usage;
           return '';
         case 'error':
-          return openai.errorEvent(event.error, '', 0);
+          return ending.broken(usage) + openai.errorEvent(event.error, '', 0);
         case 'end':
-          return `${usage === null || !context.includeUsage ? '' : usageChunk(head, usage)}data: [DONE]\n\n`;
+          return `${ending.last(usage)}data: [DONE]\n\n`;
       }
     },
   };
@@ -126,11 +126,6 @@ function startOfCall(event: WrittenCall, context: AnswerContext): string {
   const kind = custom ? 'custom' : 'function';
   const named = `{"name":${JSON.stringify(name)},"${custom ? 'input' : 'arguments'}":${JSON.stringify(input)}}`;
   return `{"index":${call},"id":${id},"type":"${kind}","${kind}":${named}${extraContent(signature)}}`;
-}
-
-/** @param head the beginning of each chunk, up to its choices */
-function usageChunk(head: string, usage: Usage): string {
-  return `${head}],"usage":${encodeUsage(usage)}}\n\n`;
 }
 
 /** Records what a client of this protocol does not get of an event. */

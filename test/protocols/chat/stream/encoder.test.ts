@@ -209,3 +209,54 @@ test('what the encoder writes, the decoder reads', async (t) => {
     .map((event) => event.slice('data: '.length));
   t.strictSame(brief(decodeStream(...data)), brief(events));
 });
+
+test('clients of vendors that always tell the usage get it beside the reason for the end', async (t) => {
+  const events: StreamEvent[] = [
+    start,
+    text('a'),
+    text('b', 1),
+    finish(),
+    finish(1),
+    { kind: 'usage', usage: totals },
+    end,
+  ];
+  const told = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+  const chunksOf = (given: readonly StreamEvent[], userAgent: string, includeUsage = false) =>
+    encode(given, includeUsage, userAgent)
+      .split('\n\n')
+      .filter((event) => event.startsWith('data: {'))
+      .map((event) => JSON.parse(event.slice('data: '.length)));
+  for (const userAgent of [
+    'ai/6.0.326 ai-sdk/openrouter/2.10.0',
+    'ai-sdk/mistral/3.0.69',
+    'mistral-client-typescript/2.7.0',
+    'ai-sdk/cerebras/2.0.82',
+    'ai-sdk/groq/3.0.71',
+    'Groq/JS 1.6.0',
+  ]) {
+    const chunks = chunksOf(events, userAgent);
+    const [last] = chunks.slice(-1);
+    t.strictSame(last.usage, told, userAgent);
+    t.strictSame(
+      last.choices,
+      [{ index: 1, delta: {}, finish_reason: 'stop' }],
+      'in the chunk with the last end',
+    );
+    t.strictSame(last.x_groq, /groq/i.test(userAgent) ? { usage: told } : undefined, "in Groq's own place");
+    t.strictSame(
+      chunks.map(({ usage }) => usage).filter((usage) => usage !== undefined),
+      [told],
+      'once, and no null before',
+    );
+    t.equal(chunks.filter(({ choices: [choice] }) => choice.finish_reason === 'stop').length, 2);
+  }
+  t.ok(encode(events, false, 'ai-sdk/groq/3').endsWith('data: [DONE]\n\n'));
+  t.equal(chunksOf(events, 'ai-sdk/groq/3', true).at(-1).choices.length, 0, 'as asked for, where it is');
+  t.equal(chunksOf(events, 'OpenAI/JS 6.0.0').at(-1).usage, undefined);
+  const without = events.filter(({ kind }) => kind !== 'usage');
+  t.equal(chunksOf(without, 'ai-sdk/groq/3').at(-1).choices[0].finish_reason, 'stop', 'without a usage');
+  const fault = new GatewayError('upstream_error', 'It broke.');
+  const broken = chunksOf([start, text('a'), finish(), { kind: 'error', error: fault }], 'ai-sdk/groq/3');
+  t.equal(broken.at(-2).choices[0].finish_reason, 'stop', 'before an error');
+  t.ok(broken.at(-1).error);
+});
