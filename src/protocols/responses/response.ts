@@ -63,7 +63,9 @@ const leading = membersOf([
   ['max_tool_calls', 'null'],
 ]);
 const following = membersOf([
+  ['frequency_penalty', '0'],
   ['parallel_tool_calls', 'true'],
+  ['presence_penalty', '0'],
   ['previous_response_id', 'null'],
   ['prompt_cache_key', 'null'],
   ['reasoning', '{"effort":null,"summary":null}'],
@@ -84,10 +86,14 @@ const trailing = membersOf([
 ]);
 
 /**
- * Settings of a request that its response repeats. Members that refer to other responses are not the client's to set.
+ * Members that are not the client's to set: those that refer to other responses, and penalties, which a request has no
+ * member for (https://www.openresponses.org/reference requires them in a response, as OpenAI writes them).
  */
+const ownMembers = ['previous_response_id', 'store', 'frequency_penalty', 'presence_penalty'];
+
+/** Settings of a request that its response repeats. */
 export const echoedSettings = [leading, following, trailing].flatMap(({ list }) =>
-  list.flatMap(({ name }) => (name === 'previous_response_id' || name === 'store' ? [] : name)),
+  list.flatMap(({ name }) => (ownMembers.includes(name) ? [] : name)),
 );
 
 /** @param values JSON texts of the members that the client does not set */
