@@ -39,8 +39,8 @@ import { unreadMembers } from '../../unread.js';
 import { ofType, untranslatable } from '../../unsupported.js';
 import { carriedReasoning, cutIdOf, withReasoning } from '../carried.js';
 import { readMembers } from '../read-members.js';
+import { decodeReasoning, wantsUsage } from '../reasoning.js';
 import { decodeSearch } from '../search-options.js';
-import { decodeReasoning, wantsUsage } from './reasoning.js';
 
 /**
  * Reads the body of `POST /v1/chat/completions`; see `TextCodec.decodeRequest`. Drops what no other protocol can

@@ -10,7 +10,7 @@ import { encodeCitation, encodeLogprobs } from '../annotations.js';
 import { answerHead } from '../answer/encode.js';
 import { encodeFinish } from '../answer/finish.js';
 import { extraContent } from '../carried.js';
-import { createEnding } from './ending.js';
+import { createEnding } from '../stream-ending.js';
 
 type ChoiceEvent = Extract<StreamEvent, { choice: number }>;
 

@@ -1,6 +1,6 @@
-import type { AnswerContext } from '../../../conversation/codec.js';
-import type { Usage } from '../../../conversation/usage.js';
-import { encodeUsage } from '../answer/usage.js';
+import type { AnswerContext } from '../../conversation/codec.js';
+import type { Usage } from '../../conversation/usage.js';
+import { encodeUsage } from './answer/usage.js';
 
 /**
  * Clients of vendors that tell the usage of a stream without being asked, in the chunk with the reason for its end. They
@@ -8,7 +8,7 @@ import { encodeUsage } from '../answer/usage.js';
  */
 const toldClients = [
   ...['ai-sdk/mistral/', 'mistral-client-', 'mistralai', 'ai-sdk/openrouter/', 'ai-sdk/perplexity/'],
-  ...['ai-sdk/cerebras/', 'Cerebras/'],
+  ...['@openrouter/sdk', 'ai-sdk/cerebras/', 'Cerebras/'],
 ];
 /** These read it in a member of their vendor's (https://console.groq.com/docs/api-reference#chat-create). */
 const groqClients = ['ai-sdk/groq/', 'Groq/'];

@@ -1,6 +1,6 @@
-import { effortOfBudget, effortOfWord, readEffort } from '../../../conversation/effort.js';
-import type { EffortWord, Reasoning } from '../../../conversation/request.js';
-import { isObject, type JsonObject, objectOf } from '../../../wire/json.js';
+import { effortOfBudget, effortOfWord, readEffort } from '../../conversation/effort.js';
+import type { EffortWord, Reasoning } from '../../conversation/request.js';
+import { isObject, type JsonObject, objectOf } from '../../wire/json.js';
 
 /*
  * Other vendors with this protocol have their own members for reasoning, which their clients send to a model of any

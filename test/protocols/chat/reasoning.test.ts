@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import type { JsonObject } from '../../../../src/wire/json.js';
-import { decode } from '../samples.js';
+import type { JsonObject } from '../../../src/wire/json.js';
+import { decode } from './samples.js';
 
 const none = { budget: null, show: true, summary: null };
 
