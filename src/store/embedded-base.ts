@@ -107,7 +107,10 @@ export function* openLasting(
   for (const name of ['records', 'ledgers', 'owned']) {
     if (!existsSync(join(folder, name))) continue;
     const large = name === 'records' ? {} : { mapBytes: largeMapBytes };
-    yield { name, environment: openEnvironment(open, join(folder, name), { durability: 'commit', ...large }) };
+    yield {
+      name,
+      environment: openEnvironment(open, join(folder, name), { durability: 'commit', ...large }),
+    };
   }
 }
 
