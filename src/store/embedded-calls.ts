@@ -25,13 +25,14 @@ interface EmbeddedFunctions
   > {
   list(collection: string, limit: number, from: string | null, order: ListOrder): StoredPage;
   /**
-   * @param ids of the sums, as JSON. Transferring ten thousand strings one by one blocks a worker for ten milliseconds
+   * @param ids of the sums, as JSON in UTF-8. Transferring ten thousand strings one by one blocks a worker for ten
+   * milliseconds
    */
   append(
     ledger: string,
     batch: Omit<LedgerBatch, 'sums'>,
     sums: Omit<LedgerSums, 'ids'>,
-    ids: string,
+    ids: Uint8Array,
   ): boolean;
   /** @returns true if there is more to sweep */
   sweep(): boolean;

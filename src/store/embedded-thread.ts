@@ -154,7 +154,10 @@ function perform(base: EmbeddedBase, call: NumberedCall, pages: SumPages): Embed
       return claimName(claims, ...call.asked);
     case 'append': {
       const [ledger, batch, sums, ids] = call.asked;
-      return appendBatch(base.ledgers(), ledger, { ...batch, sums: { ...sums, ids: JSON.parse(ids) } });
+      return appendBatch(base.ledgers(), ledger, {
+        ...batch,
+        sums: { ...sums, ids: JSON.parse(Buffer.from(ids).toString()) },
+      });
     }
     case 'readLines':
       return readLines(base.ledgers(), ...call.asked);

@@ -57,7 +57,7 @@ export function createEmbeddedStore(
       if (batch.calls !== undefined) throw new RangeError('this store has no table of calls');
       const { sums, ...others } = batch;
       const { ids, ...table } = sums;
-      return append(ledger, others, table, JSON.stringify(ids));
+      return append(ledger, others, table, Buffer.from(JSON.stringify(ids)));
     },
     readLines: link.asks('readLines'),
     async readSums(ledger, range, limit, from) {

@@ -1,12 +1,17 @@
 import { createHash } from 'node:crypto';
 import { collectionKey, longestName, timeBytes } from './record-format.js';
-import type { LedgerBatch, LedgerSums } from './store.js';
+import type { LedgerBatch, LedgerLine, LedgerSums, NewLedgerLine } from './store.js';
 
 /** How long a writer of batches is remembered after its last batch. */
 export const writerTtlMs = 7 * 24 * 60 * 60 * 1000;
 
 const markBytes = 8;
 const indexBytes = 4;
+
+/** Returns a line to append as it is read later. */
+export function storedLine({ at, value }: NewLedgerLine): LedgerLine {
+  return { at, value: typeof value === 'string' ? value : Buffer.from(value).toString() };
+}
 
 /**
  * Checks that a store can accept a batch.

@@ -3,7 +3,7 @@ import type { Asked } from './embedded-calls.js';
 import { batchMark, lineBound, lineKey, lineTime, withinSafe, writerTtlMs } from './ledger-format.js';
 import { nameKey, readRecord, recordKey } from './record-format.js';
 import { type Bytes, getRecord, type Records, upsertRecord } from './records.js';
-import type { LedgerBatch, LedgerLine, LinePage, SumPage } from './store.js';
+import type { LedgerBatch, LedgerLine, LinePage, NewLedgerLine, SumPage } from './store.js';
 import {
   appendToSumLog,
   findInSumLog,
@@ -47,7 +47,7 @@ export function appendBatch(base: LedgerBase, ledger: string, batch: LedgerBatch
   }
   const mark = batchMark(batch);
   for (const [index, { at, value }] of batch.lines.entries()) {
-    void base.lines.put(lineKey(ledger, at, mark, index), Buffer.from(value));
+    void base.lines.put(lineKey(ledger, at, mark, index), bytesOf(value));
   }
   const { ids, names, values, ttlMs } = batch.sums;
   if (ids.length === 0) return true;
@@ -73,6 +73,12 @@ function mergePart(base: LedgerBase, ledger: string, part: string): void {
     const change = (value: string | null): string => writeValues(added(readValues(value), add));
     upsertRecord(base.sums, { collection, id, expiresAt }, change);
   }
+}
+
+function bytesOf(value: NewLedgerLine['value']): Buffer {
+  return typeof value === 'string'
+    ? Buffer.from(value)
+    : Buffer.from(value.buffer, value.byteOffset, value.length);
 }
 
 function steppedExpiry(ttlMs: number): number {

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.js';
-import { checkBatch, checkSumRange, writerTtlMs } from './ledger-format.js';
+import { checkBatch, checkSumRange, storedLine, writerTtlMs } from './ledger-format.js';
 import { callLedger } from './postgres-call-tables.js';
 import { copyCalls, createPostgresCalls } from './postgres-calls.js';
 import { numberOf, type PostgresLink, pageOf, type Row, type Statement, textOf } from './postgres-link.js';
@@ -117,7 +117,7 @@ function refusedForGood(error: unknown): Error | null {
 
 function appendValues(ledger: string, batch: LedgerBatch): readonly unknown[] {
   const { writer, number, lines, lineTtlMs, sums } = batch;
-  const rows = JSON.stringify(lines.map(({ at, value }) => [at, toColumn(value)]));
+  const rows = JSON.stringify(lines.map(storedLine).map(({ at, value }) => [at, toColumn(value)]));
   const ttls = [Math.ceil(lineTtlMs), writerTtlMs];
   return [
     ledger,

@@ -60,6 +60,14 @@ export interface LedgerLine {
   readonly value: string;
 }
 
+/** A line to append. */
+export interface NewLedgerLine {
+  /** Whole Unix milliseconds. */
+  readonly at: number;
+  /** Text, or its bytes in UTF-8: many lines wait for the disk, and bytes are not in V8's heap meanwhile. */
+  readonly value: string | Uint8Array;
+}
+
 /** Amounts that a batch adds to sums: a table with a row for each sum and a column for each name. */
 export interface LedgerSums {
   /** How long the sums are kept at least, from now on. */
@@ -92,7 +100,7 @@ export interface LedgerBatch {
    * of the writer's last stored batch. So a batch can be sent again if it is unknown whether it was stored.
    */
   readonly number: number;
-  readonly lines: readonly LedgerLine[];
+  readonly lines: readonly NewLedgerLine[];
   /** Calls in addition to the lines, for a ledger that has `calls`. Kept as long as the lines. */
   readonly calls?: readonly CallRows[];
   /** How long lines are kept, counted from their own time. Applies to all lines of the ledger from now on. */

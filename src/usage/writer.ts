@@ -7,7 +7,7 @@ import type { CallRecord } from '../metrics/call-record.js';
 import type { CountedCalls, Recorder, TokenCounts } from '../metrics/recorder.js';
 import type { CallTimes } from '../metrics/tables.js';
 import { backOffBefore } from '../store/back-off.js';
-import type { CallRows, Ledger, LedgerBatch, LedgerLine } from '../store/store.js';
+import type { CallRows, Ledger, LedgerBatch, NewLedgerLine } from '../store/store.js';
 import { dayMs } from './budget.js';
 import { writeRows } from './call-rows.js';
 import { CallTable } from './call-table.js';
@@ -71,7 +71,7 @@ interface SealedBatch {
   readonly since: number;
   /** Size in memory. */
   readonly bytes: number;
-  readonly lines: readonly LedgerLine[];
+  readonly lines: readonly NewLedgerLine[];
   readonly calls: readonly CallRows[];
   readonly sums: ReturnType<SumCollector['sums']>;
   /** Called when it was stored or dropped. */
@@ -385,11 +385,11 @@ export function appendOnce(
 const maxUncounted = 125;
 
 /**
- * Collects ended calls that go to the ledger together. Each page is serialized when it is full, so that only text is held
- * for waiting calls.
+ * Collects ended calls that go to the ledger together. Each page is serialized when it is full, so that only bytes are
+ * held for waiting calls.
  */
 export class OpenBatch {
-  readonly #lines: LedgerLine[] = [];
+  readonly #lines: NewLedgerLine[] = [];
   readonly #calls: CallRows[] = [];
   readonly #form: CallForm;
   readonly #sums = new SumCollector();
@@ -479,7 +479,7 @@ export class OpenBatch {
       this.bytes += text.length;
       this.#calls.push({ at: table.at, text });
     } else {
-      const value = writePage(table);
+      const value = Buffer.from(writePage(table));
       this.bytes += value.length;
       this.#lines.push({ at: table.at, value });
     }

@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { storedLine } from '../../src/store/ledger-format.js';
 import { CallTable, tableSpanMs } from '../../src/usage/call-table.js';
 import { readPage } from '../../src/usage/queries.js';
 import { OpenBatch } from '../../src/usage/writer.js';
@@ -21,7 +22,7 @@ test('a batch has pages of calls that ended within a second, each with the time 
     'a clock that was put back begins a page',
   );
   t.same(
-    lines.flatMap(({ value }) => readPage(value).map(({ at }) => at)),
+    lines.flatMap((line) => readPage(storedLine(line).value).map(({ at }) => at)),
     times,
   );
 });
@@ -29,7 +30,7 @@ test('a batch has pages of calls that ended within a second, each with the time 
 test('many calls of one moment are on several pages', async (t) => {
   const batch = new OpenBatch(new CallTable(), uncounted);
   for (let call = 0; call < 2200; call++) addUsage(batch, { requestId: `${call}` });
-  const pages = batch.seal().lines.map(({ value }) => readPage(value));
+  const pages = batch.seal().lines.map((line) => readPage(storedLine(line).value));
   t.same(
     pages.map(({ length }) => length),
     [500, 500, 500, 500, 200],

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../src/errors.js';
+import { storedLine } from '../../src/store/ledger-format.js';
 import type { Ledger, LedgerBatch } from '../../src/store/store.js';
 import { readPage } from '../../src/usage/queries.js';
 
@@ -55,6 +56,6 @@ export function ledgerDouble(): LedgerDouble {
 /** Ids of the requests in batches. */
 export function requestsOf(batches: readonly LedgerBatch[]): string[] {
   return batches.flatMap(({ lines }) =>
-    lines.flatMap(({ value }) => readPage(value).map(({ requestId }) => requestId)),
+    lines.flatMap((line) => readPage(storedLine(line).value).map(({ requestId }) => requestId)),
   );
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { test } from 'tap';
 import { createEmbeddedStore } from '../../src/store/embedded.js';
+import { storedLine } from '../../src/store/ledger-format.js';
 import type { LedgerLine } from '../../src/store/store.js';
 import { CallTable } from '../../src/usage/call-table.js';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
@@ -163,7 +164,7 @@ test('an export of what several workers wrote at once is in the order of time', 
       const batch = new OpenBatch(new CallTable(), uncounted);
       const first = start + second * 1000 + worker * 100;
       for (let call = 0; call < 10; call++) addUsage(batch, { at: first + call * 99 });
-      lines.push(...batch.seal().lines);
+      lines.push(...batch.seal().lines.map(storedLine));
     }
   }
   await store.append(usageLedger, {
@@ -189,7 +190,7 @@ test('a damaged page is passed over', async (t) => {
   const at = Date.UTC(2026, 6, 1);
   const batch = new OpenBatch(new CallTable(), uncounted);
   addUsage(batch, { at });
-  const good = batch.seal().lines[0]?.value ?? '';
+  const [good = ''] = batch.seal().lines.map((line) => storedLine(line).value);
   const values = ['', '{', good, good.slice(1), '{"v":2}', '{"v":1}'];
   const lines = values.map((value) => ({ at, value }));
   await store.append(usageLedger, {
@@ -216,7 +217,7 @@ test('no more than some calls of a page are read in one piece', async (t) => {
   const batch = new OpenBatch(new CallTable(), uncounted);
   const calls = 500;
   for (let call = 0; call < calls; call++) addUsage(batch, { at: first + call });
-  const [line] = batch.seal().lines;
+  const [line] = batch.seal().lines.map(storedLine);
   const steps = readPageSteps(line?.value ?? '');
   let pieces = 1;
   for (let step = steps.next(); step.done !== true; step = steps.next()) pieces++;
