@@ -461,7 +461,7 @@ const model = closedObject({
   limits: Type.Optional(rateLimits),
   budget: Type.Optional(budgetOf('Limit for the cost of all calls of the model.')),
   inputTokens: optional(
-    'Most input tokens. Shown in model lists. An upstream that reports more than a hundred times as many [is not believed](usage.md#more-than-a-call-can-have-used).',
+    'Most input tokens. Shown in model lists. An upstream that reports more than a hundred times as many, and more than 1,000,000, [is not believed](usage.md#more-than-a-call-can-have-used).',
     positive,
   ),
   outputTokens: optional(

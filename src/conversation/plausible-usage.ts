@@ -17,6 +17,11 @@ export const unknownTokens: ModelTokens = { input: null, output: null };
 const presumedTokens = 1_000_000;
 /** An upstream may run a model many times for one call: with tools of its own, for several answers, for many documents. */
 const timesPerCall = 100;
+/**
+ * A report up to this is believed whatever the config says: a small number there may only cap what calls reserve, and a
+ * report that was not believed would make them nearly free.
+ */
+const alwaysBelieved = 1_000_000;
 const mostSearches = 10_000;
 /** Most images, and most search units of a rerank. */
 const mostCalls = 10_000;
@@ -29,8 +34,8 @@ const leastRate = 500;
  * @param inputEstimate estimated input tokens of the request
  */
 export function isPlausible(usage: Usage, tokens: ModelTokens, inputEstimate: number): boolean {
-  const mostInput = timesPerCall * Math.max(tokens.input ?? presumedTokens, inputEstimate);
-  const mostOutput = timesPerCall * (tokens.output ?? presumedTokens);
+  const mostInput = Math.max(mostOf(tokens.input), timesPerCall * inputEstimate);
+  const mostOutput = mostOf(tokens.output);
   const { input, output, cached, cacheWritten, reasoning, searches = 0, calls = 0, parts } = usage;
   if (Math.max(input, cached, cacheWritten) > mostInput || Math.max(output, reasoning) > mostOutput)
     return false;
@@ -41,6 +46,11 @@ export function isPlausible(usage: Usage, tokens: ModelTokens, inputEstimate: nu
     Math.max(audioInput, imageInput, videoInput, cachedAudio, cachedImage, cacheWrittenHour) <= mostInput &&
     Math.max(parts.audioOutput, parts.imageOutput) <= mostOutput
   );
+}
+
+/** @param configured tokens of one request; null if the config does not say */
+function mostOf(configured: number | null): number {
+  return Math.max(timesPerCall * (configured ?? presumedTokens), alwaysBelieved);
 }
 
 /** Checks what the upstream of one answer reports. */

@@ -181,15 +181,29 @@ const others: readonly {
     name: 'more than a hundred times what the model takes',
     model: 'small',
     ask: paths.chat,
-    answer: chatOf({ prompt_tokens: 100_001, completion_tokens: 9 }),
+    answer: chatOf({ prompt_tokens: 2_000_001, completion_tokens: 9 }),
     record: { tokensKnown: 'estimated', outputTokens: 3 },
   },
   {
     name: 'a hundred times what the model takes',
     model: 'small',
     ask: paths.chat,
-    answer: chatOf({ prompt_tokens: 100_000, completion_tokens: 9 }),
-    record: { tokensKnown: 'exact', inputTokens: 100_000 },
+    answer: chatOf({ prompt_tokens: 2_000_000, completion_tokens: 9 }),
+    record: { tokensKnown: 'exact', inputTokens: 2_000_000 },
+  },
+  {
+    name: 'more than a million, of a model whose tokens are capped low',
+    model: 'capped',
+    ask: paths.chat,
+    answer: chatOf({ prompt_tokens: 9, completion_tokens: 1_000_001 }),
+    record: { tokensKnown: 'estimated', outputTokens: 3 },
+  },
+  {
+    name: 'a million, of a model whose tokens are capped low',
+    model: 'capped',
+    ask: paths.chat,
+    answer: chatOf({ prompt_tokens: 1_000_000, completion_tokens: 1_000_000 }),
+    record: { tokensKnown: 'exact', inputTokens: 1_000_000, outputTokens: 1_000_000 },
   },
   {
     name: 'search units',
@@ -269,7 +283,8 @@ test('the same holds for searches, units, seconds and kinds of tokens', async (t
   });
   const { upstream, gateway, lines } = await startLedger(t, model, {
     models: {
-      small: { ...model('chat', {}), inputTokens: 1000 },
+      small: { ...model('chat', {}), inputTokens: 20_000 },
+      capped: { ...model('chat', {}), inputTokens: 64, outputTokens: 16 },
       ranks: of('rerank', prices.ranks),
       vectors: of('embeddings', prices.vectors),
       sound: of('audio', prices.sound),
