@@ -22,7 +22,16 @@ const quote = 0x22;
 const longestWord = 64;
 
 /** Words for the standard tier. Any other that is not the name of a tier leaves the choice to the upstream. */
-const standardWords: ReadonlySet<string> = new Set(['default', 'standard', 'standard_only']);
+const standardWords: ReadonlySet<string> = new Set([
+  'default',
+  'normal',
+  'on_demand',
+  'service_tier_standard',
+  'service_tier_unspecified',
+  'standard',
+  'standard_only',
+  'unspecified',
+]);
 /** Tiers that an upstream may choose on its own. */
 const chosenTiers: readonly ServiceTier[] = ['priority', 'scale'];
 

@@ -33,8 +33,11 @@ test('a call reserves the price of the tier and the place that it names, if they
   t.equal(reserved('{"speed":"fast"}'), 7);
   t.equal(reserved('{"service_tier":"auto"}'), 3, 'the dearest that an upstream may choose');
   t.equal(reserved('{"service_tier":"a new one"}'), 3);
-  for (const word of ['default', 'standard', 'standard_only'])
+  for (const word of ['default', 'standard', 'standard_only', 'on_demand', 'unspecified'])
     t.equal(reserved(`{"service_tier":"${word}"}`), 1, word);
+  for (const word of ['SERVICE_TIER_STANDARD', 'SERVICE_TIER_UNSPECIFIED', 'standard', 'unspecified'])
+    t.equal(reserved(`{"serviceTier":"${word}"}`), 1, word);
+  for (const word of ['normal', 'standard']) t.equal(reserved(`{"speed":"${word}"}`), 1, word);
   t.equal(reserved('{"inference_geo":"us"}'), 1.5);
   t.equal(reserved('{"inference_geo":"eu"}'), 1);
   t.equal(reserved('{"inference_geo":"elsewhere"}'), 1);
