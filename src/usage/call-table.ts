@@ -54,6 +54,7 @@ export const oldColumns = 15;
 export const thirdColumns = 26;
 export const rowLength = 28;
 export const paidColumn = column.paidNanoUsd;
+export const videoColumn = column.videoInputTokens;
 /** Bounds of the two ranges of columns that are summed without conversion. */
 const firstAdded = column.inputTokens;
 const lastAdded = column.bytesOut;

@@ -1,18 +1,34 @@
 import { requestSeries } from '../wire/head.js';
-import { type CallTable, keptColumns, rowLength } from './call-table.js';
+import { type CallTable, keptColumns, rowLength, thirdColumns, videoColumn } from './call-table.js';
+import type { CallGroup } from './sums.js';
 
-/** Version of the form of pages. */
+/** Version of the form of pages with video tokens or places. */
 export const version = 5;
+/** Version of all other pages, which gateways of earlier versions read too. It has neither of them. */
+export const thirdVersion = 3;
 
 /** Serializes the calls of a table as a page of the ledger. */
 export function writePage(table: CallTable): string {
   const { at, rows, length } = table;
-  const columns = packColumns(rows, rowLength, keptColumns, length).toString('base64');
-  const [callGroups, series, ids] = [table.callGroups, seriesOf(table), table.ids].map((part) =>
-    JSON.stringify(part),
-  );
-  const outline = `"v":${version},"at":${at},"manners":${callGroups},"series":${series},"ids":${ids}`;
+  const isThird = isOfThirdForm(table);
+  const kept = isThird ? thirdColumns : keptColumns;
+  const columns = packColumns(rows, rowLength, kept, length).toString('base64');
+  const groups = isThird ? table.callGroups.map(withoutGeo) : table.callGroups;
+  const [callGroups, series, ids] = [groups, seriesOf(table), table.ids].map((part) => JSON.stringify(part));
+  const outline = `"v":${isThird ? thirdVersion : version},"at":${at},"manners":${callGroups},"series":${series},"ids":${ids}`;
   return `{${outline},"calls":${length},"columns":"${columns}"}`;
+}
+
+function isOfThirdForm({ callGroups, rows, length }: CallTable): boolean {
+  const behind = length * rowLength;
+  for (let index = videoColumn; index < behind; index += rowLength) if (rows[index] !== 0) return false;
+  return callGroups.every(({ geo }) => geo === null);
+}
+
+/** Its members are written in this order. */
+function withoutGeo(group: CallGroup): Omit<CallGroup, 'geo'> {
+  const { keyId, groups, protocol, model, target, status, outcome, tokensKnown } = group;
+  return { keyId, groups, protocol, model, target, status, outcome, tokensKnown };
 }
 
 /** The prefix of the numbered ids of a table's calls; null if it has no numbered ids. */

@@ -17,7 +17,7 @@ import {
   newerFields,
   writeRecord,
 } from './ledger-record.js';
-import { unpackColumns, version } from './page.js';
+import { thirdVersion, unpackColumns, version } from './page.js';
 import {
   addTotals,
   type CallGroup,
@@ -334,7 +334,7 @@ function parse(page: JsonObject | null): ParsedPage | null {
   const rows =
     v === version
       ? packedRows(numbers, keptColumns)
-      : v === 3
+      : v === thirdVersion
         ? extended(packedRows(numbers, thirdColumns), thirdColumns)
         : v === 2
           ? extended(packedRows(numbers, oldColumns), oldColumns)

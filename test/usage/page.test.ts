@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { CallTable, keptColumns, tableSpanMs } from '../../src/usage/call-table.js';
+import { CallTable, tableSpanMs, thirdColumns } from '../../src/usage/call-table.js';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
 import { packColumns, unpackColumns, writePage } from '../../src/usage/page.js';
 import { readPage } from '../../src/usage/queries.js';
@@ -122,14 +122,14 @@ test('a page of the second form is read, which has fewer columns', async (t) => 
     ledgerRecord({ at: noon + index, requestId, costNanoUsd: 7 + index, units: 0 }),
   );
   const page = JSON.parse(textOf(records)) as { calls: number; columns: string };
-  const rows = unpackColumns(Buffer.from(page.columns, 'base64'), keptColumns, page.calls);
+  const rows = unpackColumns(Buffer.from(page.columns, 'base64'), thirdColumns, page.calls);
   if (rows === null) throw new Error('the page is not read');
-  const columns = packColumns(rows, keptColumns, old, page.calls).toString('base64');
+  const columns = packColumns(rows, thirdColumns, old, page.calls).toString('base64');
   t.strictSame(readPage(JSON.stringify({ ...page, v: 2, columns })), records);
   t.strictSame(readPage(JSON.stringify({ ...page, v: 2 })), [], 'of another form than it says');
 });
 
-test('a page of the third form is read, which knew neither video tokens nor places', async (t) => {
+test('a page without video tokens and places is of the third form, which knew neither, and is read', async (t) => {
   const group = {
     keyId: 'team-a',
     groups: ['default'],
@@ -155,7 +155,7 @@ test('a page of the third form is read, which knew neither video tokens nor plac
       'AAAAAgABAAAAAAAA8D8CAAgAAAAAAAAAAAAAAAAAIIxA////////7/8BAAAAAAAAAAACAA==',
     ].join(''),
   };
-  t.strictSame(readPage(JSON.stringify(page)), [
+  const records = [
     ledgerRecord({
       at: noon,
       requestId: 'a',
@@ -173,7 +173,15 @@ test('a page of the third form is read, which knew neither video tokens nor plac
       cacheWrittenTokens: 5,
       cacheWrittenHourTokens: 5,
     }),
-  ]);
+  ];
+  t.strictSame(readPage(JSON.stringify(page)), records);
+  t.equal(textOf(records), JSON.stringify(page), 'so that a gateway of that version reads it');
+  for (const change of [{ geo: 'us' }, { videoInputTokens: 3 }]) {
+    const changed = records.map((record, index) => (index === 1 ? { ...record, ...change } : record));
+    const text = textOf(changed);
+    t.match(JSON.parse(text), { v: 5 });
+    t.strictSame(readPage(text), changed);
+  }
   t.strictSame(readPage(JSON.stringify({ ...page, v: 5 })), [], 'of another form than it says');
 });
 
