@@ -145,10 +145,27 @@ END $$;
 
 /**
  * Adds what calls have since the second version of the table. Hosts of the version before continue with `COPY` of the
- * columns that they know.
+ * columns that they know. While the change waited for a long reader of the table, all writers would wait behind it: so
+ * it waits briefly, many times, and gives up in the end.
  */
 export const callPlaces = `
-ALTER TABLE calls
-  ADD COLUMN video_input_tokens bigint NOT NULL DEFAULT 0,
-  ADD COLUMN geo text;
+DO $$
+DECLARE
+  earlier CONSTANT text := current_setting('lock_timeout');
+BEGIN
+  PERFORM set_config('lock_timeout', '200ms', true);
+  FOR attempt IN 1..60 LOOP
+    BEGIN
+      ALTER TABLE calls
+        ADD COLUMN video_input_tokens bigint NOT NULL DEFAULT 0,
+        ADD COLUMN geo text;
+      PERFORM set_config('lock_timeout', earlier, true);
+      RETURN;
+    EXCEPTION WHEN lock_not_available THEN
+      PERFORM pg_sleep(0.3);
+    END;
+  END LOOP;
+  RAISE lock_not_available USING
+    MESSAGE = 'the table of calls cannot be brought up to date, since others have been reading it for half a minute: end their transactions (pg_stat_activity), or wait for them';
+END $$;
 `;

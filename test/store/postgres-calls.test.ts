@@ -23,6 +23,7 @@ import { requestIdOf, requestSeries } from '../../src/wire/head.js';
 import { ledgerBatch } from '../suites/ledger.js';
 import { sumTable } from '../suites/ledger-sums.js';
 import { postgresSettings, unavailable } from '../suites/store.js';
+import { eventually } from '../support/eventually.js';
 import { type PostgresServer, postgresFor, skipWithoutPostgres } from '../support/postgres.js';
 import { fc, seed } from '../support/seed.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
@@ -245,6 +246,27 @@ test('rows of before there were places and video tokens are read among those tha
   // A host of the version before continues on its connections.
   server.query(insert.replace("'old'", "'later'"));
   t.strictSame((await stored(store)).map(({ requestId }) => requestId).sort(), ['later', 'new', 'old']);
+});
+
+test('calls are written while an update of the tables waits for a long reader', { skip }, async (t) => {
+  const server = await postgresFor(t);
+  await makeEarlierForm(server, 6);
+  const day = `'${new Date(now).toISOString().slice(0, 10)}T00:00:00Z'`;
+  server.query(`SET search_path TO gateway; SELECT make_day_of('calls', ${day})`);
+  const reader = new Client(clientConfig(postgresSettings(server.port), 5000));
+  await reader.connect();
+  await reader.query('BEGIN');
+  await reader.query('SELECT count(*) FROM gateway.calls');
+  const store = open(t, postgresSettings(server.port));
+  const appended = store.append('usage', batchOf([ledgerRecord({ at: now, geo: 'us' })]));
+  const waiting = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted";
+  await eventually(() => server.query(waiting), { fits: (count) => count !== '0', everyMs: 10 });
+  // It would wait for the reader, which reads until it is told to stop.
+  server.query('INSERT INTO gateway.calls SELECT * FROM gateway.calls');
+  await reader.query('COMMIT');
+  await reader.end();
+  await appended;
+  t.match(await stored(store), [{ geo: 'us' }]);
 });
 
 test('pages of the version before are read among rows, in the order of time', { skip }, async (t) => {
