@@ -132,7 +132,13 @@ export function answerTokens({ choices }: Answer): number {
 export function withUncounted(usage: Usage, input: number, output: number): Usage {
   const told = usage.output > 0 ? usage.output : output;
   if (told === 0 || (usage.input > 0 && usage.output > 0)) return usage;
-  return { ...usage, input: usage.input > 0 ? usage.input : input, output: told, estimated: true };
+  return { ...withEstimatedInput(usage, input), output: told, estimated: true };
+}
+
+/** Fills in the input of a usage that reports none: at least what it says of the cache. @param input estimated tokens */
+export function withEstimatedInput(usage: Usage, input: number): Usage {
+  if (usage.input > 0) return usage;
+  return { ...usage, input: Math.max(input, usage.cached + usage.cacheWritten), estimated: true };
 }
 
 /** Who broke off an answer. Null for a complete one. */

@@ -1,11 +1,11 @@
 import type { OwnSecrets } from '../config/types.js';
 import {
   type BrokenBy,
-  estimatedUsage,
   inexactUsage,
   isOfMedium,
   mediumTokens,
   tokensOf,
+  withEstimatedInput,
   withUncounted,
 } from '../conversation/estimate-usage.js';
 import type { Keep } from '../conversation/kept-turns.js';
@@ -354,7 +354,7 @@ export class ObservedTransform implements AnswerTransform {
   #allCounted(usage: Usage): Usage {
     const { estimates } = this.#rules.metering;
     const { inputEstimate } = this.#observed;
-    if (estimates === 'input' && usage.input === 0) return estimatedUsage(inputEstimate, usage.output);
+    if (estimates === 'input') return withEstimatedInput(usage, inputEstimate);
     if (estimates !== 'conversation' || (usage.output > 0 && usage.input > 0)) return usage;
     const tail = this.#started ? (this.#tail?.bytes() ?? null) : null;
     return withUncounted(usage, inputEstimate, this.#written(tail));

@@ -188,7 +188,7 @@ const inputScopes: readonly NumberScope[] = [
 export function createInputUsageReader(): UsageReader {
   return readerOf(numberNames(inputNames, inputScopes), (numbers) => {
     const { 0: prompt = -1, 1: total = -1, 2: cached = -1 } = numbers;
-    const input = prompt === -1 ? total : prompt;
+    const input = prompt > 0 ? prompt : Math.max(prompt, total);
     if (input === -1) return null;
     const usage = { input, output: 0, cached: Math.max(0, cached), cacheWritten: 0, reasoning: 0 };
     const ofKinds = numbers.slice(inputNames.length);

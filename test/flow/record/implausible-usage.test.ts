@@ -262,6 +262,28 @@ const others: readonly {
     },
     record: { tokensKnown: 'estimated', inputTokens: 11 },
   },
+  {
+    name: 'no prompt of vectors, but a total',
+    model: 'vectors',
+    ask: ['/v1/embeddings', { input: 'hello there' }],
+    answer: {
+      object: 'list',
+      data: [{ embedding: [1], index: 0 }],
+      usage: { prompt_tokens: 0, total_tokens: 7 },
+    },
+    record: { tokensKnown: 'exact', inputTokens: 7 },
+  },
+  {
+    name: 'kinds of tokens of vectors, but no tokens',
+    model: 'vectors',
+    ask: ['/v1/embeddings', { input: 'hello there' }],
+    answer: {
+      object: 'list',
+      data: [{ embedding: [1], index: 0 }],
+      usage: { prompt_tokens: 0, total_tokens: 0, prompt_tokens_details: { image_tokens: 5 } },
+    },
+    record: { tokensKnown: 'estimated', inputTokens: 11, imageInputTokens: 5 },
+  },
 ];
 
 function recording(): FormData {
