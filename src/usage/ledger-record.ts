@@ -43,12 +43,9 @@ export const recordFields = [
   ['cachedAudioTokens', isNumber],
   ['cachedImageTokens', isNumber],
   ['cacheWrittenHourTokens', isNumber],
-  ['videoInputTokens', isNumber],
   /** Web searches. */
   ['searches', isNumber],
   ['tier', isOneOf(serviceTiers)],
-  /** Where the upstream served the call, in its own words; null if it did not say. */
-  ['geo', isTextOrNull],
   ['tokensKnown', isOneOf(tokenSources)],
   ['bytesIn', isNumber],
   ['bytesOut', isNumber],
@@ -66,6 +63,11 @@ export const recordFields = [
   ['costNanoUsd', isNumber],
   /** The operator's cost; null if unknown. */
   ['paidNanoUsd', isNumberOrNull],
+  // Newer than the rest: programs read a table by the places of its columns.
+  /** Among the tokens as the other kinds are. */
+  ['videoInputTokens', isNumber],
+  /** Where the upstream served the call, in its own words; null if it did not say. */
+  ['geo', isTextOrNull],
 ] as const;
 
 type Held<Fits> = Fits extends (value: unknown) => value is infer Value ? Value : never;

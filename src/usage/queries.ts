@@ -414,10 +414,8 @@ function readCall(page: ParsedPage, row: Float64Array): LedgerRecordLike {
     cachedAudioTokens,
     cachedImageTokens,
     cacheWrittenHourTokens,
-    videoInputTokens: video,
     searches,
     tier: serviceTiers[tier ?? none],
-    geo: group?.geo ?? newerFields.geo,
     tokensKnown: group?.tokensKnown,
     bytesIn,
     bytesOut,
@@ -428,6 +426,8 @@ function readCall(page: ParsedPage, row: Float64Array): LedgerRecordLike {
     units,
     costNanoUsd,
     paidNanoUsd: paid === unknownCost ? null : paid,
+    videoInputTokens: video,
+    geo: group?.geo ?? newerFields.geo,
   };
 }
 

@@ -188,7 +188,10 @@ test('usage is exported as lines and tables, by time, key and model', async (t) 
   const table = await usage.admin('/usage?by=day,model&format=csv');
   t.equal(table.headers.get('x-usage-complete'), 'true');
   const [names, ofFree, ofTalk] = (await table.text()).split('\r\n');
-  t.match(names, /^day,model,calls,.*,mediaSeconds,costUsd$/);
+  t.match(
+    names,
+    /^day,model,calls,.*,cacheWrittenHourTokens,searches,.*,mediaSeconds,costUsd,videoInputTokens$/,
+  );
   const day = one?.at.slice(0, 10);
   t.match(ofFree, new RegExp(`^${day},free,1,`));
   t.match(ofTalk, new RegExp(`^${day},talk,1,`));

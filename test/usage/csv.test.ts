@@ -69,4 +69,6 @@ test('a record is a row under the header', async (t) => {
   t.equal(cell('target'), '');
   t.equal(cell('firstByteMs'), '');
   t.equal(cell('costNanoUsd'), '1500');
+  t.equal(header.indexOf('searches'), header.indexOf('cacheWrittenHourTokens') + 1);
+  t.same(header.slice(-3), ['paidNanoUsd', 'videoInputTokens', 'geo'], 'newer columns go last');
 });
