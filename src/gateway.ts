@@ -212,7 +212,8 @@ export class Gateway {
       downloads: new Downloads(),
       keepVideo: (task) => this.#videoKeeper.keep(task),
       owned: this.#store.owned,
-      keeping: { underWay: 0, notes: 0, tellFrom: 0 },
+      keeping: { underWay: 0, notes: 0, isFailing: false, tellFrom: 0 },
+      reportKeeping: (fault) => this.#reportKeeping(fault),
       finding: new FindQueue(),
       report: (call) => this.#recordQueue.add(call),
       background: new BackgroundCalls(this.#store),
@@ -352,6 +353,11 @@ export class Gateway {
       !correction.isMetered ||
       (await appendOnce(this.#store, `correction ${correction.id}`, { calls, record: uncounted, retention }));
     if (isNew) this.#recorder.record(correction);
+  }
+
+  #reportKeeping(fault: unknown): void {
+    if (fault === null) this.#log.info('the store keeps conversations again');
+    else this.#log.warn({ err: fault }, 'the store keeps no conversations: calls are answered without');
   }
 
   #noteImplausible(id: string | undefined, { target, usage, seconds }: ImplausibleUsage): void {

@@ -50,10 +50,12 @@ export interface Services {
   /** The stored turns of conversations; null if the store cannot keep them. */
   readonly owned: OwnedRecords | null;
   /**
-   * Turns on their way to the store: their bytes, the records that nothing waits for, and from when a failure is logged
-   * again.
+   * Turns on their way to the store: their bytes, the records that nothing waits for, whether the store fails, and from
+   * when a failure is logged again.
    */
-  readonly keeping: { underWay: number; notes: number; tellFrom: number };
+  readonly keeping: { underWay: number; notes: number; isFailing: boolean; tellFrom: number };
+  /** Logs that the store of turns fails; with null that it works again. */
+  readonly reportKeeping: (fault: unknown) => void;
   /** Reads those turns, for a few calls concurrently. */
   readonly finding: FindQueue;
   /** Records a call that has ended. Its formatting happens later. */

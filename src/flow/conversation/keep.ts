@@ -7,7 +7,7 @@ import type { Events } from '../answer/phase.js';
 import type { Call } from '../call.js';
 import { outcomeOf, refuseStream } from '../refuse.js';
 import type { Services } from '../services.js';
-import { keepOwned, logStoreFault, renewOwned } from './records.js';
+import { keepOwned, noteStoreFault, noteStoreWorks, renewOwned } from './records.js';
 
 /** How long the end of an answer waits for the store, so that a short stall of the disk fails no answer. */
 const longestMs = 5000;
@@ -64,7 +64,7 @@ export function keepEnd(
     if (isOver) return;
     isOver = true;
     clearTimeout(timer);
-    if (fault !== null) logStoreFault(services, fault);
+    if (fault !== null) noteStoreFault(services, fault);
     if (call.accounted) return;
     if (isKept) done(waitingEnd.end);
     else if (keep.isAsked && fault !== null) done(unavailable(fault));
@@ -86,6 +86,7 @@ export function keepEnd(
   Promise.all([keepOwned(owned, call.key, records, settings), renewed]).then(
     ([isKept]) => {
       keeping.underWay -= bytes;
+      noteStoreWorks(services);
       finish(isKept, null);
     },
     (fault: unknown) => {

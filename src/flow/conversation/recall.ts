@@ -12,7 +12,7 @@ import type { Services } from '../services.js';
 import { WaitingClient } from '../upstream/attend.js';
 import type { FoundValues } from './find-queue.js';
 import { hasSeveralAccounts, keepsTurns, usesUpstreamState } from './keeps-turns.js';
-import { logStoreFault, ownerOf } from './records.js';
+import { noteStoreFault, ownerOf } from './records.js';
 
 /** Longer untranslated bodies are not searched for references to earlier turns, since references make bodies short. */
 const longestSearched = 64 * 1024;
@@ -180,7 +180,7 @@ class Recalling {
     const failed = (fault: unknown): void =>
       once(() => {
         if (without === null) throw fault;
-        logStoreFault(services, fault);
+        noteStoreFault(services, fault);
         without();
       });
     const late = (): void => failed(new Error('the store took too long'));

@@ -8,7 +8,7 @@ import type { Services } from '../services.js';
 const hourMs = 3_600_000;
 /** Most notes of a worker in flight: while the disk stalls, they wait in memory and in the store's queue. */
 const maxNotes = 1024;
-/** Minimum interval between log lines about a failing store. */
+/** Minimum interval between log lines about a failing store, which may fail every other call. */
 const toldEveryMs = 60_000;
 
 /** The owner of the records that a key's calls read and create. */
@@ -46,18 +46,27 @@ export function writeInBackground(services: Services, call: Call, records: reado
   keepOwned(owned, call.key, records, conversations).then(
     () => {
       keeping.notes -= 1;
+      noteStoreWorks(services);
     },
     (fault: unknown) => {
       keeping.notes -= 1;
-      logStoreFault(services, fault);
+      noteStoreFault(services, fault);
     },
   );
 }
 
-/** Logs that the store fails conversations, rate limited over the calls that proceed without it. */
-export function logStoreFault({ keeping, reportFault }: Services, fault: unknown): void {
+/** Notes that the store fails conversations, and logs it once until it works again. */
+export function noteStoreFault({ keeping, reportKeeping }: Services, fault: unknown): void {
   const now = performance.now();
-  if (now < keeping.tellFrom) return;
+  if (keeping.isFailing || now < keeping.tellFrom) return;
+  keeping.isFailing = true;
   keeping.tellFrom = now + toldEveryMs;
-  reportFault('promise', new Error('The store of conversations fails.', { cause: fault }), null);
+  reportKeeping(fault);
+}
+
+/** Notes that the store has kept or found something, and logs it after a failure. */
+export function noteStoreWorks({ keeping, reportKeeping }: Services): void {
+  if (!keeping.isFailing) return;
+  keeping.isFailing = false;
+  reportKeeping(null);
 }

@@ -93,7 +93,7 @@ test('a store that does not answer costs nobody the answer who has not asked for
 
 test('a store that does not answer is an error for whoever has asked for it', async (t) => {
   const gateway = await blockable(t);
-  await gateway.block();
+  const holder = await gateway.block();
   gateway.upstream.answer = wholeOrStream(jsonAnswer(200, completion), chatStream('hello'));
   const [whole, text] = await Promise.all([
     askResponse(gateway, { input: 'one', store: true }),
@@ -107,8 +107,12 @@ test('a store that does not answer is an error for whoever has asked for it', as
   await eventually(() => failed().length === 2);
   const outcomes = failed().map(({ outcome }) => outcome);
   t.same(outcomes, ['refused', 'refused'], 'which is not the upstream’s failure');
-  const told = gateway.lines.filter(({ msg }) => msg === 'internal error');
-  t.equal(told.length, 1, 'operators are told, once for all calls of a minute');
+  const told = () => gateway.lines.flatMap(({ msg }) => (/conversations/.test(`${msg}`) ? [msg] : []));
+  const failing = 'the store keeps no conversations: calls are answered without';
+  t.same(told(), [failing], 'operators are told, once for all calls of a minute');
+  holder.kill();
+  t.match(await askResponse(gateway, { input: 'one', store: true }), { status: 200, body: { store: true } });
+  t.same(told(), [failing, 'the store keeps conversations again']);
 });
 
 test('what can never be kept says so from the start, and waits for nothing', async (t) => {
