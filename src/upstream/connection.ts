@@ -86,6 +86,10 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
   #paused = false;
   /** True while reading waits for a later turn of the event loop. */
   #deferred = false;
+  /** True while the socket does not read. TLS may deliver the rest of an answer all the same. */
+  #stopped = false;
+  /** Bytes read since a read was last counted. */
+  #uncounted = 0;
   /** True when the answer is complete, but its end waits for `resume`. */
   #ending = false;
   /** True once the peer has ended its side. */
@@ -205,7 +209,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     }
     if (this.#brokenBehind !== null) this.#fail('reset', this.#brokenBehind);
     else if (this.#peerEnded) this.#endOfStream(exchange);
-    else if (!this.#deferred) this.socket.resume();
+    else if (!this.#deferred) this.#readAgain();
   }
 
   /** Continues to read in a later turn of the event loop, unless the client has to read first. */
@@ -214,6 +218,11 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     this.#deferred = false;
     if (this.#closed || this.#paused) return;
     if (this.#exchange !== null) this.#refreshIdle(this.#exchange);
+    this.#readAgain();
+  }
+
+  #readAgain(): void {
+    this.#stopped = false;
     this.socket.resume();
   }
 
@@ -317,18 +326,22 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     }
     if (more) {
       this.#refreshIdle(exchange);
-      return length < largeRead || this.#mayReadOn();
+      this.#uncounted += length;
+      return this.#uncounted < largeRead || this.#mayReadOn();
     }
     this.#paused = true;
     this.#pool.wheel.set(this, exchange.totalAt);
     // After a complete answer, reading continues only to detect unexpected bytes.
     this.#ending = answer.done;
+    this.#stopped ||= !answer.done;
     return answer.done;
   }
 
-  /** After a large read. A tunnel or TLS may deliver more while reading waits. */
+  /** After a large read, or several that are as large together. A tunnel or TLS may deliver more while reading waits. */
   #mayReadOn(): boolean {
+    this.#uncounted = 0;
     if (!this.#deferred) this.#deferred = !this.#pool.context.readTurns.mayReadOn(this);
+    this.#stopped ||= this.#deferred;
     return !this.#deferred;
   }
 
@@ -388,7 +401,8 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     const fit =
       this.#reusable && !this.#peerEnded && (this.#body?.isHandedOver ?? true) && this.#held.length === 0;
     this.#closeBody();
-    this.readOn();
+    this.#deferred = false;
+    if (this.#stopped && !this.#closed) this.#readAgain();
     if (!fit) this.destroy();
     else if (this.secure && this.socket.writableLength > 0) setImmediate(releaseOrDestroy, this);
     else this.releaseOrDestroy();

@@ -7,15 +7,16 @@ interface DeferredReader {
 }
 
 /**
- * Size from which a read counts. A smaller one has probably emptied its socket, so that stopping would cost more than it
- * saves. TLS delivers records of at most this size (RFC 8446 section 5.1).
+ * Bytes of a connection that count as a large read. A smaller one has probably emptied its socket, so that stopping would
+ * cost more than it saves. TLS delivers each record as a read, of at most this size (RFC 8446 section 5.1), so smaller
+ * reads of a connection are added up.
  */
 export const largeRead = 16 * 1024;
 
 /** How long the large reads of one turn are processed. */
 const turnMs = 4;
-/** Connections of the queue that read in one turn, each at least once. */
-const readersPerTurn = 4;
+/** Connections of the queue that read in one turn, each at least once: up to 1 MB. */
+const readersPerTurn = 16;
 
 /**
  * Bounds the time that the large reads of one turn of the event loop take together, over all connections of a client.

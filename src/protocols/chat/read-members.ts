@@ -25,6 +25,10 @@ const functionMessage = shapeOf(message, 'name');
 
 const tool = shapeOf('type', 'cache_control', { function: definition, custom: definition });
 
+const thinking = shapeOf('type', 'budget_tokens');
+/** See `decodeReasoning`. */
+const thinkingOff = shapeOf('budget_tokens');
+
 /** What `decode.ts` reads of a body; see `unreadMembers`. */
 export const readMembers: Shape = shapeOf(
   ...['model', 'stream', 'max_completion_tokens', 'max_tokens', 'temperature', 'top_p', 'n', 'stop'],
@@ -36,7 +40,7 @@ export const readMembers: Shape = shapeOf(
     web_search_options: shapeOf('user_location', 'search_context_size'),
     stream_options: shapeOf('include_usage', 'include_obfuscation'),
     reasoning: shapeOf('effort', 'max_tokens', 'enabled', 'exclude'),
-    thinking: shapeOf('type', 'budget_tokens'),
+    thinking: ({ type }) => (type === 'disabled' ? thinkingOff : thinking),
     usage: shapeOf('include'),
     functions: definition,
     tools: ({ type }) => (type === 'function' || type === 'custom' ? tool : true),

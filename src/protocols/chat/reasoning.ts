@@ -15,9 +15,13 @@ import { isObject, type JsonObject, objectOf } from '../../wire/json.js';
 /** What OpenRouter takes if reasoning is switched on and nothing says how much. */
 const plainEffort = 'medium';
 
+/** More than any model takes. */
+const mostBudget = 1_000_000;
+
 /**
- * Reads what a client asks for of reasoning, in OpenAI's member or another vendor's. A switch that is off wins, then an
- * effort, then a budget.
+ * Reads what a client asks for of reasoning, in OpenAI's member or another vendor's. A switch that is off wins, and leaves
+ * it to the model: some clients send it to every model, and a model that cannot switch reasoning off would refuse it.
+ * Then counts an effort, then a budget.
  * @throws {GatewayError} of status 400 for a `reasoning_effort` that cannot be one
  */
 export function decodeReasoning(body: JsonObject): Reasoning | null {
@@ -26,7 +30,7 @@ export function decodeReasoning(body: JsonObject): Reasoning | null {
   const thinking = objectOf(body.thinking);
   const show = reasoning.exclude !== true;
   if (reasoning.enabled === false || thinking.type === 'disabled' || body.enable_thinking === false)
-    return { effort: 'none', budget: null, show, summary: null };
+    return null;
   const effort = own ?? wordIn(reasoning);
   if (effort !== null) return { effort, budget: null, show, summary: null };
   const budget = [reasoning.max_tokens, thinking.budget_tokens, body.thinking_budget].find(isBudget) ?? null;
@@ -40,7 +44,7 @@ function wordIn({ effort }: JsonObject): EffortWord | null {
 }
 
 function isBudget(tokens: unknown): tokens is number {
-  return typeof tokens === 'number' && tokens >= 0;
+  return typeof tokens === 'number' && Number.isInteger(tokens) && tokens >= 0 && tokens <= mostBudget;
 }
 
 /** MiniMax says `adaptive`, Volcengine `auto`. */

@@ -22,6 +22,8 @@ export class CallIds {
   readonly #byName = new Map<string, WaitingCalls>();
   /** Only calls to which the client gave no id. */
   readonly #madeByName = new Map<string, WaitingCalls>();
+  /** Calls that were answered under an id of the client's own making, and in which turn. */
+  readonly #answeredAs = new Map<string, { readonly id: string; readonly turn: number }>();
 
   /** Assigns the calls that follow to a later turn of the model. */
   beginTurn(): void {
@@ -43,13 +45,19 @@ export class CallIds {
   /**
    * Returns the id of the call that a result answers. Without an id, a result answers the first call of its function in
    * the latest turn that has one without a result. So does one with an id of the client's own making, which it gave to no
-   * call (Effect's client for Google sends calls without the ids of its results).
+   * call (Effect's client for Google sends calls without the ids of its results). A second result with that id in the turn
+   * is the same call's.
    * @returns an empty id for a result without a call
    */
   ofResult(name: string, given: string | null): string {
+    const answered = given === null ? undefined : this.#answeredAs.get(given);
+    if (answered?.turn === this.#turn) return answered.id;
     const byName = given === null ? this.#byName : this.#madeByName;
     const waiting = (given === null ? undefined : this.#byId.get(given)) ?? byName.get(name);
-    return waiting?.take()?.id ?? given ?? '';
+    const id = waiting?.take()?.id;
+    if (id === undefined) return answered?.id ?? given ?? '';
+    if (given !== null && given !== id) this.#answeredAs.set(given, { id, turn: this.#turn });
+    return id;
   }
 }
 

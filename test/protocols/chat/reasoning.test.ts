@@ -9,7 +9,7 @@ test('reasoning is read in the words of other vendors with this protocol', async
     [{ reasoning: { effort: 'High' } }, { ...none, effort: 'high' }],
     [{ reasoning: { max_tokens: 2000 } }, { ...none, effort: 'low', budget: 2000 }],
     [{ reasoning: { enabled: true } }, { ...none, effort: 'medium' }],
-    [{ reasoning: { enabled: false, effort: 'high' } }, { ...none, effort: 'none' }],
+    [{ reasoning: { enabled: false, effort: 'high' } }, null],
     [{ reasoning: { effort: 'low', exclude: true } }, { ...none, effort: 'low', show: false }],
     [{ thinking: { type: 'enabled' } }, { ...none, effort: 'medium' }],
     [{ thinking: { type: 'enabled', budget_tokens: 16_000 } }, { ...none, effort: 'high', budget: 16_000 }],
@@ -17,20 +17,17 @@ test('reasoning is read in the words of other vendors with this protocol', async
       { thinking: { type: 'enabled' }, reasoning_effort: 'max' },
       { ...none, effort: 'max' },
     ],
-    [
-      { thinking: { type: 'disabled' }, reasoning_effort: 'max' },
-      { ...none, effort: 'none' },
-    ],
+    [{ thinking: { type: 'disabled' }, reasoning_effort: 'max' }, null],
     [{ thinking: { type: 'adaptive' } }, { ...none, effort: 'medium' }],
     [{ enable_thinking: true }, { ...none, effort: 'medium' }],
     [
       { enable_thinking: true, thinking_budget: 500 },
       { ...none, effort: 'low', budget: 500 },
     ],
-    [
-      { enable_thinking: false, thinking_budget: 500 },
-      { ...none, effort: 'none' },
-    ],
+    [{ enable_thinking: false, thinking_budget: 500 }, null],
+    [{ thinking_budget: Number.POSITIVE_INFINITY }, null],
+    [{ thinking_budget: 1e300 }, null],
+    [{ thinking_budget: 1024.5 }, null],
     [{ reasoning: {}, thinking: {} }, null],
     [{ reasoning: 'high', thinking: true, enable_thinking: 1, thinking_budget: -1 }, null],
     [{ reasoning: { effort: 7, max_tokens: 'x' } }, null],
@@ -50,6 +47,7 @@ test('what is read of them is not named as left out, and what is not read is', a
   t.strictSame(decode(read).leftOut, []);
   const more = { reasoning: { summary: 'auto' }, thinking: { keep: 'all' }, preserve_thinking: true };
   t.strictSame(decode(more).leftOut, ['reasoning.summary', 'thinking.keep', 'preserve_thinking']);
+  t.strictSame(decode({ thinking: { type: 'disabled' } }).leftOut, ['thinking.type']);
 });
 
 test("a stream's usage is asked for by either of its members", async (t) => {

@@ -74,3 +74,16 @@ test('a great many calls are matched with their results', async (t) => {
   t.equal(answered, count);
   t.equal(ids.ofResult('f', null), '');
 });
+
+test('a second result with an id of the client’s own making is of the same call, but not in a later turn', async (t) => {
+  const ids = new CallIds();
+  ids.beginTurn();
+  const [first, second] = [ids.ofCall('f', null), ids.ofCall('f', null)];
+  t.same(
+    ['a', 'a', 'b'].map((given) => ids.ofResult('f', given)),
+    [first, first, second],
+  );
+  ids.beginTurn();
+  const third = ids.ofCall('f', null);
+  t.equal(ids.ofResult('f', 'a'), third, 'a client may name its results after the function');
+});
