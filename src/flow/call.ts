@@ -17,7 +17,7 @@ import type { Writable } from '../wire/head.js';
 import { type JsonObject, parseObject, requireCheapBody } from '../wire/json.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { CallLimits } from './limits/call-limits.js';
-import type { BegunResponse, BesideUsage, GivenUpTokens, ImplausibleUsage } from './record/consumption.js';
+import type { BegunResponse, GivenUpTokens, ImplausibleUsage } from './record/consumption.js';
 import type { SocketCall } from './responses-socket/upstream-session.js';
 import type { Running } from './running.js';
 import type { SessionSlot } from './sockets/session-memory.js';
@@ -110,8 +110,6 @@ export class Call implements Guarded, OpenCall<Call> {
   usage: Usage | null = null;
   /** A usage that an upstream has reported and no call can have had: what was used is estimated. Null for none. */
   implausible: ImplausibleUsage | null = null;
-  /** What of a session has a price of its own; null for none. */
-  beside: BesideUsage | null = null;
   /** Estimated usage of the attempts before or beside the one that answers; null for none. */
   givenUp: GivenUpTokens | null = null;
   /** Attempts that another attempt has replaced; null for none. */

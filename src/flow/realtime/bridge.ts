@@ -20,13 +20,7 @@ import {
   keyError,
   vendorAccountErrorOfClose,
 } from '../../protocols/error-formats/vendor-account.js';
-import {
-  isPiece,
-  mayAskForResponse,
-  mayHaveUsage,
-  transcribed,
-  typeOfEvent,
-} from '../../protocols/realtime/event-type.js';
+import { isPiece, mayAskForResponse, mayHaveUsage } from '../../protocols/realtime/event-type.js';
 import {
   errorEvent,
   judgeEvent,
@@ -44,7 +38,6 @@ import type { Services } from '../services.js';
 import type { SessionSlot } from '../sockets/session-memory.js';
 import type { OpenSession } from '../sockets/sessions.js';
 import { budgetSpent, SessionFunds } from './funds.js';
-import { Transcription } from './transcription.js';
 
 /** Refused messages per second at which the session is ended. */
 const maxRefusals = 100;
@@ -63,7 +56,6 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   readonly #upstream: UpstreamSocket;
   readonly #attempt: Attempt;
   readonly #model: SessionModel;
-  readonly #transcription: Transcription;
   readonly #slot: SessionSlot;
   /** Bytes that wait for the upstream. */
   readonly #waiting: HeldPart;
@@ -90,13 +82,11 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     this.#call = call;
     this.#upstream = upstream;
     this.#attempt = attempt;
-    this.#transcription = new Transcription(call);
     const { model, upstream: asked } = call.target;
     this.#model = {
       model: call.model.name,
       upstreamModel: model,
       allowed: asked.allowMembers,
-      transcribeWith: (name) => this.#transcription.name(name),
     };
     const { slot } = call;
     this.#slot = slot;
@@ -255,9 +245,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     const reported = usageOfEvent(event);
     const told = secondsOfEvent(event);
     const isPossible = isPlausibleDuration(told, call.exchange.bytesIn);
-    const isTranscript = typeOfEvent(event) === transcribed;
-    const { tokens } = isTranscript ? this.#transcription.model : call.model;
-    const usage = reported !== null && isPlausible(reported, tokens, 0) ? reported : null;
+    const usage = reported !== null && isPlausible(reported, call.model.tokens, 0) ? reported : null;
     if (reported !== usage || !isPossible)
       call.implausible = {
         target: targetName(call.target),
@@ -267,15 +255,10 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     const estimated = this.#openUsage.note(event, usage);
     if (estimated !== null) this.#isEstimated = true;
     const used = usage ?? estimated;
-    const transcriptSeconds = reported === null && isPossible ? told : 0;
-    const hasUsage = usage !== null || transcriptSeconds > 0;
-    if (isTranscript && hasUsage && this.#transcription.charge(usage, transcriptSeconds)) {
-      this.#funds?.pay();
-      return;
-    }
     if (used !== null) call.usage = addUsage(call.usage, used);
-    call.mediaSeconds += transcriptSeconds;
-    if (used !== null || transcriptSeconds > 0) this.#funds?.pay();
+    const seconds = reported === null && isPossible ? told : 0;
+    call.mediaSeconds += seconds;
+    if (used !== null || seconds > 0) this.#funds?.pay();
   }
 
   /** Adds the usage of a response in progress, which nobody will report: as much as was shown of it. */

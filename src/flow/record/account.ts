@@ -14,7 +14,6 @@ import {
   isMetered,
   noteUnnamed,
   paidForCall,
-  wholeUsage,
 } from './consumption.js';
 
 /** The last phase of every call, run exactly once: releases what the call holds, settles its limits and reports it. */
@@ -81,12 +80,12 @@ function describe(call: Call, used: Consumption, outcome: CallOutcome, endedAt: 
     outcome,
     error: error === null ? null : error.kind,
     cause: causeOf(call),
-    usage: wholeUsage(used),
+    usage: used.usage,
     givenUp: call.givenUp,
     otherAttempts: call.otherAttempts === null ? null : [...call.otherAttempts.values()],
     bytesIn: exchange.bytesIn,
     bytesOut: exchange.bytesOut,
-    mediaSeconds: used.isServed ? used.mediaSeconds + (used.beside?.seconds ?? 0) : 0,
+    mediaSeconds: used.isServed ? used.mediaSeconds : 0,
     leftOut: call.leftOut,
     lostInAnswer: call.lostInAnswer,
     retries,

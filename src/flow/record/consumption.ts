@@ -1,7 +1,7 @@
 import type { Key, Model, Price, Target } from '../../config/types.js';
 import { estimatedUsage } from '../../conversation/estimate-usage.js';
 import { isPlausibleDuration } from '../../conversation/plausible-usage.js';
-import { addUsage, type MadeMedia, type Usage } from '../../conversation/usage.js';
+import type { MadeMedia, Usage } from '../../conversation/usage.js';
 import type { Exchange } from '../../http/exchange.js';
 import { type CallOutcome, type OtherAttempt, unknownCost } from '../../metrics/call-record.js';
 import { targetName } from '../../metrics/recorder.js';
@@ -25,20 +25,8 @@ export interface Consumption {
   units: number;
   made: MadeMedia | null;
   costNanos: number;
-  /** What of a session has a price of its own, and is not in `usage`; null for none. */
-  beside: BesideUsage | null;
   /** See `Call.lostInAnswer`. */
   lostInAnswer: readonly string[];
-}
-
-/** What of a session has a price of its own: its transcripts. */
-export interface BesideUsage {
-  readonly usage: Usage | null;
-  readonly seconds: number;
-  /** The charge in nano-dollars. */
-  readonly costNanos: number;
-  /** The operator's cost; null if a part of it is unknown. */
-  readonly paidNanos: number | null;
 }
 
 interface AnsweredCall extends Consumption {
@@ -123,7 +111,7 @@ interface ConsumingCall extends Consumption {
 
 /** Returns a copy of what a call in flight has used so far, if that is known. */
 export function consumedSoFar(call: ConsumingCall): Consumption {
-  const { key, model, target, isServed, answeredAt, units, made, mediaSeconds, beside, lostInAnswer } = call;
+  const { key, model, target, isServed, answeredAt, units, made, mediaSeconds, lostInAnswer } = call;
   const transform = call.forwarding?.transform ?? null;
   const usage = call.usage ?? transform?.usageAtEnd('client') ?? null;
   // After `usage` was read.
@@ -138,7 +126,6 @@ export function consumedSoFar(call: ConsumingCall): Consumption {
     units,
     made: mergeMedia(made, transform?.made ?? null),
     costNanos: -1,
-    beside,
     lostInAnswer,
   };
 }
@@ -288,7 +275,7 @@ export function costOfCall(call: Consumption): number {
 
 /** Returns what a call in flight would be charged if it ended now. */
 export function costSoFar(call: Consumption): number {
-  return computeCost(call, call.model?.price ?? null, factorOf(call)) + (call.beside?.costNanos ?? 0);
+  return computeCost(call, call.model?.price ?? null, factorOf(call));
 }
 
 /** Returns the factor on the charges of a key's calls. */
@@ -299,19 +286,7 @@ export function factorOf({ key }: Pick<Consumption, 'key'>): number {
 /** Returns what an ended call has cost the operator, by the costs of its target; null if they are unknown. */
 export function paidForCall(call: Consumption): number | null {
   const cost = call.target === null ? null : call.target.cost;
-  if (cost === null || call.beside?.paidNanos === null) return null;
-  return computeCost(call, cost, 1) + (call.beside?.paidNanos ?? 0);
-}
-
-/** Returns the usage of an ended call, or of one in flight, with what has a price of its own. */
-export function wholeUsage({ usage, beside }: Consumption): Usage | null {
-  if (beside === null || beside.usage === null) return usage;
-  const whole = addUsage(usage, beside.usage);
-  return {
-    ...whole,
-    ...(usage?.partial === true ? { partial: true } : {}),
-    ...(usage?.estimated === true ? { estimated: true } : {}),
-  };
+  return cost === null ? null : computeCost(call, cost, 1);
 }
 
 function computeCost(call: Consumption, price: Price | null, factor: number): number {

@@ -17,28 +17,11 @@ import { isPlainEvent } from './event-type.js';
  */
 
 const named = { reads: ['model'], notes: ['model'], steers: true };
-const transcribing = { reads: ['model'], notes: ['model'] };
 const guard = new MemberGuard({
   reads: ['type', 'session', 'response'],
-  within: {
-    session: {
-      ...named,
-      reads: ['model', 'audio', 'input_audio_transcription'],
-      within: {
-        input_audio_transcription: transcribing,
-        audio: {
-          reads: ['input'],
-          within: { input: { reads: ['transcription'], within: { transcription: transcribing } } },
-        },
-      },
-    },
-    response: named,
-  },
+  within: { session: named, response: named },
   steers: true,
 });
-
-/** End of the paths of a transcription's model. */
-const transcriptionEnd = 'transcription.model';
 
 const QUOTE = 0x22;
 const OPEN_BRACE = 0x7b;
@@ -56,11 +39,6 @@ export interface SessionModel {
   readonly upstreamModel: string;
   /** Members that could redirect the upstream but that its config allows. */
   readonly allowed: ReadonlySet<SteeringMember>;
-  /**
-   * Called with the name of the model that is to transcribe the client's speech.
-   * @returns the upstream's name, or the error for a model that the client may not use
-   */
-  readonly transcribeWith: (name: string) => string | GatewayError;
 }
 
 /**
@@ -71,7 +49,7 @@ export interface SessionModel {
 export function judgeEvent(
   event: Buffer,
   isBinary: boolean,
-  { model, upstreamModel, allowed, transcribeWith }: SessionModel,
+  { model, upstreamModel, allowed }: SessionModel,
 ): Buffer | GatewayError {
   if (isPlainEvent(event)) return event;
   const isMarked = event[0] === utf8Mark[0] && event.subarray(0, utf8Mark.length).equals(utf8Mark);
@@ -92,20 +70,13 @@ export function judgeEvent(
     if (steering !== undefined) return steered(steering);
     let judged = event;
     // In reverse order, so that earlier offsets remain valid.
-    for (const { start: from, end, path } of [...found.noted].reverse()) {
+    for (const { start: from, end } of [...found.noted].reverse()) {
       const name: unknown = JSON.parse(event.toString('utf8', from, end));
-      if (name === null) continue;
-      let sent: string | GatewayError = upstreamModel;
-      if (path.endsWith(transcriptionEnd)) {
-        // Anything but a text is for the upstream to refuse.
-        if (typeof name !== 'string') continue;
-        sent = transcribeWith(name);
-      } else if (name !== model && name !== upstreamModel) return otherModel(model);
-      if (sent instanceof GatewayError) return sent;
-      if (name === sent) continue;
+      if (name === upstreamModel || name === null) continue;
+      if (name !== model) return otherModel(model);
       judged = Buffer.concat([
         judged.subarray(0, from),
-        Buffer.from(JSON.stringify(sent)),
+        Buffer.from(JSON.stringify(upstreamModel)),
         judged.subarray(end),
       ]);
     }

@@ -36,7 +36,6 @@ function start(decisions: Denial[]) {
     units: 0,
     made: null,
     costNanos: -1,
-    beside: null,
     lostInAnswer: [],
     onFault: (_where: unknown, fault: unknown) => {
       throw fault;

@@ -39,7 +39,6 @@ function endedCall(given: object = {}): Call {
     units: 1,
     made: null,
     costNanos: -1,
-    beside: null,
     leftOut: [],
     lostInAnswer: [],
     retries: 0,
