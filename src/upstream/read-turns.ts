@@ -1,7 +1,8 @@
 import { performance } from 'node:perf_hooks';
+import { type Guarded, handFault } from '../errors.js';
 
 /** A connection whose reading waits for a later turn of the event loop. */
-interface DeferredReader {
+interface DeferredReader extends Guarded {
   /** Continues to read. */
   readOn(): void;
 }
@@ -56,6 +57,12 @@ export class ReadTurns {
     if (next.length === 0) return;
     // Also when none of them finds anything to read, so that the rest of the queue goes on.
     this.#arm(performance.now());
-    for (const reader of next) reader.readOn();
+    for (const reader of next) {
+      try {
+        reader.readOn();
+      } catch (fault) {
+        handFault(reader, 'upstream', fault);
+      }
+    }
   };
 }

@@ -52,6 +52,7 @@ const modules = [
   'upstream/exchange',
   'upstream/client',
   'upstream/decode',
+  'upstream/read-turns',
   'upstream/request-body',
   'upstream/answer',
   'upstream/socket-calls',
@@ -337,7 +338,6 @@ async function slow(): Promise<string> {
       `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
   );
   await after(150);
-  const timer = setTimeout(() => socket.destroy(new Error('hangs')), 10_000);
   let bytes = 0;
   let head = '';
   socket.on('data', (piece) => {
@@ -351,7 +351,7 @@ async function slow(): Promise<string> {
     once(socket, 'close').then(() => 'closed'),
     after(10_000, 'hangs', { ref: false }),
   ]);
-  clearTimeout(timer);
+  socket.destroy();
   return word === 'hangs' ? 'hangs' : `${head} ${bytes}`;
 }
 

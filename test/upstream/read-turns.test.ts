@@ -187,10 +187,17 @@ for (const [when, mayPause] of [
   });
 }
 
-test('readers continue in order, some of them in each turn', async (t) => {
+test('readers continue in order, some of them in each turn, also after one that throws', async (t) => {
   const turns = new ReadTurns();
   const resumed: number[] = [];
-  const readers = Array.from({ length: 40 }, (_, index) => ({ readOn: () => void resumed.push(index) }));
+  const faults: unknown[] = [];
+  const readers = Array.from({ length: 40 }, (_, index) => ({
+    readOn: () => {
+      resumed.push(index);
+      if (index === 5) throw new Error('of the sixth');
+    },
+    onFault: (_where: string, fault: unknown) => faults.push(`${index}: ${(fault as Error).message}`),
+  }));
   const [first, ...rest] = readers as [(typeof readers)[number], ...typeof readers];
   t.equal(turns.mayReadOn(first), true, 'the first of a turn');
   work(5);
@@ -205,4 +212,5 @@ test('readers continue in order, some of them in each turn', async (t) => {
     rest.map((_, index) => index + 1),
   );
   t.same(sizes, [16, 32, 39]);
+  t.same(faults, ['5: of the sixth'], 'told to its owner');
 });
