@@ -124,6 +124,8 @@ const onUncaught = (error: unknown): void => {
 };
 process.on('uncaughtException', onUncaught);
 process.on('unhandledRejection', onUncaught);
+// Nobody is there to be told.
+process.stderr.on('error', () => process.exit(1));
 
 /** Streams that have had their first event and wait for the rest. */
 const held = new Set<ServerResponse>();

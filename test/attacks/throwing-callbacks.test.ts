@@ -22,7 +22,14 @@ const thrower = fileURLToPath(new URL('./thrower.js', import.meta.url));
 test('whatever throws ends one call or session, told, counted and logged; others under way end whole, and nothing stays held', {
   timeout: 280_000,
 }, async (t) => {
-  const { stdout } = await promisify(execFile)(process.execPath, [thrower], { maxBuffer: 64 * 1024 * 1024 });
+  const run = promisify(execFile)(process.execPath, [thrower], {
+    maxBuffer: 64 * 1024 * 1024,
+    timeout: 270_000,
+    killSignal: 'SIGKILL',
+  });
+  const { stdout } = await run.catch((error: Error & { readonly stderr: string }) => {
+    throw new Error(`it did not end; its last words: ${error.stderr.slice(-2000)}`);
+  });
   const found = JSON.parse(stdout) as Found;
   t.comment(`${found.runs} throws in ${found.methods} methods`);
   for (const [name, outcome] of Object.entries(found.healthy)) t.not(outcome, 'hangs', `${name} undisturbed`);

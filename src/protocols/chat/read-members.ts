@@ -1,6 +1,8 @@
 import { reasoningNames } from '../../conversation/unsigned-reasoning.js';
+import type { JsonObject } from '../../wire/json.js';
 import { servingMembers } from '../openai-shared/serving.js';
 import { type Shape, shapeOf } from '../unread.js';
+import { isSwitchedOff } from './reasoning.js';
 
 const definition = shapeOf('name', 'description', 'parameters', 'strict', 'format', 'cache_control');
 
@@ -29,11 +31,10 @@ const thinking = shapeOf('type', 'budget_tokens');
 /** See `decodeReasoning`. */
 const thinkingOff = shapeOf('budget_tokens');
 
-/** What `decode.ts` reads of a body; see `unreadMembers`. */
-export const readMembers: Shape = shapeOf(
+const whileOff: Shape = shapeOf(
   ...['model', 'stream', 'max_completion_tokens', 'max_tokens', 'temperature', 'top_p', 'n', 'stop'],
   ...['seed', 'presence_penalty', 'frequency_penalty', 'logit_bias', 'logprobs', 'top_logprobs'],
-  ...['user', 'safety_identifier', 'reasoning_effort', 'verbosity', 'response_format', 'modalities'],
+  ...['user', 'safety_identifier', 'verbosity', 'response_format', 'modalities'],
   ...['tool_choice', 'parallel_tool_calls', 'function_call', 'enable_thinking', 'thinking_budget'],
   ...servingMembers,
   {
@@ -47,3 +48,10 @@ export const readMembers: Shape = shapeOf(
     messages: ({ role }) => (role === 'function' || role === 'tool' ? functionMessage : message),
   },
 );
+const whileOn: Shape = shapeOf(whileOff, 'reasoning_effort');
+
+/** What `decode.ts` reads of a body; see `unreadMembers`. */
+export function readMembers(body: JsonObject): Shape {
+  const ignoresEffort = isSwitchedOff(body) && body.reasoning_effort !== 'none';
+  return ignoresEffort ? whileOff : whileOn;
+}

@@ -29,14 +29,22 @@ export function decodeReasoning(body: JsonObject): Reasoning | null {
   const reasoning = objectOf(body.reasoning);
   const thinking = objectOf(body.thinking);
   const show = reasoning.exclude !== true;
-  if (reasoning.enabled === false || thinking.type === 'disabled' || body.enable_thinking === false)
-    return null;
+  if (isSwitchedOff(body)) return null;
   const effort = own ?? wordIn(reasoning);
   if (effort !== null) return { effort, budget: null, show, summary: null };
   const budget = [reasoning.max_tokens, thinking.budget_tokens, body.thinking_budget].find(isBudget) ?? null;
   if (budget !== null) return { effort: effortOfBudget(budget), budget, show, summary: null };
   const isOn = reasoning.enabled === true || isSwitchedOn(thinking.type) || body.enable_thinking === true;
   return isOn ? { effort: plainEffort, budget: null, show, summary: null } : null;
+}
+
+/** Tells whether another vendor's switch is off. */
+export function isSwitchedOff({ reasoning, thinking, enable_thinking }: JsonObject): boolean {
+  return (
+    objectOf(reasoning).enabled === false ||
+    objectOf(thinking).type === 'disabled' ||
+    enable_thinking === false
+  );
 }
 
 function wordIn({ effort }: JsonObject): EffortWord | null {

@@ -47,7 +47,11 @@ test('what is read of them is not named as left out, and what is not read is', a
   t.strictSame(decode(read).leftOut, []);
   const more = { reasoning: { summary: 'auto' }, thinking: { keep: 'all' }, preserve_thinking: true };
   t.strictSame(decode(more).leftOut, ['reasoning.summary', 'thinking.keep', 'preserve_thinking']);
-  t.strictSame(decode({ thinking: { type: 'disabled' } }).leftOut, ['thinking.type']);
+  const off = { thinking: { type: 'disabled' } };
+  t.strictSame(decode(off).leftOut, ['thinking.type']);
+  t.strictSame(decode({ ...off, reasoning_effort: 'max' }).leftOut, ['thinking.type', 'reasoning_effort']);
+  t.strictSame(decode({ ...off, reasoning_effort: 'none' }).leftOut, ['thinking.type']);
+  t.strictSame(decode({ enable_thinking: false, reasoning_effort: 'low' }).leftOut, ['reasoning_effort']);
 });
 
 test("a stream's usage is asked for by either of its members", async (t) => {

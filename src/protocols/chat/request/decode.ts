@@ -54,7 +54,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   return {
     from: 'chat',
     stream,
-    leftOut: unreadMembers(body, readMembers),
+    leftOut: unreadMembers(body, readMembers(body)),
     system,
     systemCache: systemCache.some((cache) => cache !== null) ? systemCache : undefined,
     turns,
