@@ -46,7 +46,7 @@ interface Admin {
 
 /**
  * The config file of the gateway, in which every key may use every model.
- * @param store folder for its tasks
+ * @param store folder for its ledger and its tasks
  */
 export function gatewayConfig(
   setup: Setup,
@@ -58,11 +58,10 @@ export function gatewayConfig(
   const { keys, models } = setup.catalogue ?? { keys: 1, models: 1 };
   const modelNames = Array.from({ length: models }, (_, index) => callerAt(index).model);
   const hash = (key: string): string => `sha256:${createHash('sha256').update(key).digest('hex')}`;
-  const isMedia = setup.answer === 'media';
   const { cert, key, ca } = certificateFiles(setup.directory);
   return JSON.stringify({
-    // Only where tasks are made, so that revisions without a store can be raced in the other works.
-    ...(isMedia ? { store: { kind: 'embedded', path: store } } : {}),
+    // Not that of another contender: one of those who share a store does work for all of them.
+    store: { kind: 'embedded', path: store },
     ...(setup.answer === 'realtime' ? { sockets: { perKey: maxConnections } } : {}),
     ...(ledger === false ? { usage: { ledger } } : {}),
     ...(admin === null ? {} : { admin }),

@@ -32,6 +32,7 @@ const inputName = Buffer.from('input');
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 
 /**
@@ -54,12 +55,20 @@ function itemsMayRunCode(body: Buffer): boolean {
   const input = memberOf(body, skipSpace(body, 0), inputName).value;
   if (input === 'unclear') return true;
   if (input === null || body[input] !== OPEN_BRACKET) return false;
-  for (let at = skipSpace(body, input + 1); body[at] === OPEN_BRACE; ) {
-    const { value: tools, end } = memberOf(body, at, toolsName);
-    if (tools === 'unclear') return true;
-    if (tools !== null && namesTool(body.subarray(tools, end))) return true;
-    if (body[end] !== COMMA) return false;
-    at = skipSpace(body, end + 1);
+  for (let at = input; body[at] === OPEN_BRACKET || body[at] === COMMA; ) {
+    const item = skipSpace(body, at + 1);
+    if (body[item] === CLOSE_BRACKET) return false;
+    if (body[item] === OPEN_BRACE) {
+      const { value: tools, end } = memberOf(body, item, toolsName);
+      if (tools === 'unclear') return true;
+      if (tools !== null && namesTool(body.subarray(tools, end))) return true;
+      at = end;
+    } else {
+      // An upstream may pass over what is no item.
+      const end = endOfValue(body, item, mostDepth);
+      if (end === -1) return true;
+      at = skipSpace(body, end);
+    }
   }
   return false;
 }

@@ -46,7 +46,7 @@ function native({ body, head }: RawRequest): string {
     stream,
     metadata = {},
   } = JSON.parse(body.toString() || '{}') as JsonObject;
-  const brought = Array.isArray(input) ? input.flatMap((item) => item.tools ?? []) : [];
+  const brought = Array.isArray(input) ? input.flatMap((item) => item?.tools ?? []) : [];
   const [tool] = [...brought, ...((tools ?? []) as JsonObject[])] as {
     type: string;
     container?: unknown;
@@ -201,6 +201,8 @@ test('a container is not found by another key whose items bring the tool, or who
     { input: [found, ...Array.from({ length: 1000 }, () => ({ ...message, id: `msg_${'1'.repeat(90)}` }))] },
     { input: [ran, long, { ...more, tools: [code({ type: 'auto' })] }] },
     { input: [message, more] },
+    { input: ['x', more] },
+    { input: [[message], 1, null, {}, more] },
     { input: [more, message], tools: [] },
     { input: [message, found], tools: [{ type: 'tool_search' }] },
     { input: [ran, { ...more, tools: [code({ type: 'auto' })] }] },
@@ -220,7 +222,7 @@ test('a container is not found by another key whose items bring the tool, or who
       const spelled = JSON.stringify({ model: 'm', input: [first, more] }).replace(from, to);
       t.equal((await ask(gateway, spelled, other)).status, 404, `spelled ${to}`);
     }
-  t.equal(count() - before, 8, 'no upstream was asked by the other key');
+  t.equal(count() - before, 10, 'no upstream was asked by the other key');
 });
 
 test('a container of a tool that an item brings is noted', async (t) => {
