@@ -1,9 +1,9 @@
-import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { writeCallLine } from './call-line.js';
 import { type DumpEntry, type DumpTarget, type EntryOf, entriesAtOnce } from './dump.js';
 import { type EmbeddedBase, openBase, openLasting } from './embedded-base.js';
-import { makeFolder } from './folder.js';
+import { makeAside, makeFolder } from './folder.js';
 import { lineTime } from './ledger-format.js';
 import { mergeSums, putLine, putRetention, putSum, readSumRecord, retentions, sumsOf } from './ledgers.js';
 import { type HeldOwned, heldOwned, putOwned } from './owned-records.js';
@@ -126,17 +126,14 @@ async function* pagesOf(
 }
 
 /**
- * Creates an embedded store from the entries that are written. It is created beside its folder, and moved there when
- * complete.
+ * Creates an embedded store from the entries that are written. It is created beside its folder, or inside if that
+ * exists, and moved there when complete.
  * @throws Error if there is a store already
  */
 export async function writeEmbedded(path: string): Promise<DumpTarget> {
-  if (existsSync(path) && readdirSync(path).length > 0)
-    throw new Error(`there is something in ${path} already`);
   const { open } = await import('lmdb');
-  const making = `${path}.import-${process.pid}`;
-  makeFolder(making);
-  const base = openBase(open, making);
+  const making = makeAside(path, 'import');
+  const base = openBase(open, making.path);
   let lines = 0;
   const put = (entry: KeptEntry): void => {
     if (entry.type === 'record') putRecord(base.records, entry.collection, entry);
@@ -165,12 +162,11 @@ export async function writeEmbedded(path: string): Promise<DumpTarget> {
     },
     async finish() {
       base.close();
-      if (existsSync(path)) rmSync(path, { recursive: true });
-      renameSync(making, path);
+      making.finish();
     },
     async discard() {
       base.close();
-      rmSync(making, { recursive: true, force: true });
+      making.discard();
     },
   };
 }
@@ -202,7 +198,8 @@ function heldOf({ owner, id, idHash, bytes, expiresAt }: EntryOf<'owned'>) {
 
 /**
  * Copies an embedded store while gateways use it. Each of its databases is copied as of one moment. The copy is made
- * beside its folder, and moved there when complete, since a partial copy would be a valid store, too.
+ * beside its folder, or inside if that exists, and moved there when complete, since a partial copy would be a valid
+ * store, too.
  * @param folder must not exist, or must be empty
  * @throws Error if there is nothing to copy, or the folder is not empty
  */
@@ -210,24 +207,20 @@ export async function copyEmbedded(path: string, folder: string): Promise<void> 
   // Without a trailing slash, after which the copy would be made inside the folder.
   const to = resolve(folder);
   if (!existsSync(join(path, 'records'))) throw new Error(`there is no store in ${path}`);
-  if (existsSync(to) && !statSync(to).isDirectory()) throw new Error(`${to} is no folder`);
-  if (existsSync(to) && readdirSync(to).length > 0) throw new Error(`there is something in ${to} already`);
   const { open } = await import('lmdb');
-  const making = `${to}.backup-${process.pid}`;
-  makeFolder(making);
+  const making = makeAside(to, 'backup');
   try {
     for (const { name, environment } of openLasting(open, path)) {
       try {
-        makeFolder(join(making, name));
-        await environment.copy(join(making, name));
+        makeFolder(join(making.path, name));
+        await environment.copy(join(making.path, name));
       } finally {
         environment.close();
       }
     }
-    if (existsSync(to)) rmSync(to, { recursive: true });
-    renameSync(making, to);
+    making.finish();
   } catch (error) {
-    rmSync(making, { recursive: true, force: true });
+    making.discard();
     throw error;
   }
 }

@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { errorCode } from '../errors.js';
 
 /**
@@ -16,4 +16,55 @@ export function makeFolder(folder: string): void {
     // Another process has created it meanwhile.
     if (errorCode(error) !== 'EEXIST') throw error;
   }
+}
+
+/** Folder for content that appears at another place once complete. */
+export interface FolderInMaking {
+  readonly path: string;
+  /**
+   * Moves the content to its place.
+   * @throws Error if there is something by now
+   */
+  finish(): void;
+  /** Removes the content. */
+  discard(): void;
+}
+
+/** At the root of a file system. */
+const ofFileSystem = 'lost+found';
+
+/**
+ * Creates a folder to fill with what is to appear at `place`. An empty folder that is there already stays, and is filled
+ * from inside: it may be the root of a file system, or the only folder in which this user may write.
+ * @param purpose part of its name
+ * @throws Error if the place is no folder, or has something in it
+ */
+export function makeAside(place: string, purpose: string): FolderInMaking {
+  const name = `${purpose}-${process.pid}`;
+  const isThere = existsSync(place);
+  const path = isThere ? join(place, name) : `${place}.${name}`;
+  checkEmpty(place, name);
+  // In a container, a process that was killed may have had the same id.
+  if (existsSync(path)) rmSync(path, { recursive: true });
+  makeFolder(path);
+  return {
+    path,
+    finish() {
+      checkEmpty(place, name);
+      if (!isThere) {
+        renameSync(path, place);
+        return;
+      }
+      for (const each of readdirSync(path)) renameSync(join(path, each), join(place, each));
+      rmdirSync(path);
+    },
+    discard: () => rmSync(path, { recursive: true, force: true }),
+  };
+}
+
+function checkEmpty(folder: string, except: string): void {
+  if (!existsSync(folder)) return;
+  if (!statSync(folder).isDirectory()) throw new Error(`${folder} is no folder`);
+  if (readdirSync(folder).some((name) => name !== ofFileSystem && name !== except))
+    throw new Error(`there is something in ${folder} already`);
 }

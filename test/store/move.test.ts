@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -13,6 +13,7 @@ import type { WholeStore } from '../../src/store/whole-store.js';
 import { allLines, allSums, ledgerBatch } from '../suites/ledger.js';
 import { sumTable } from '../suites/ledger-sums.js';
 import { postgresSettings } from '../suites/store.js';
+import { eventually } from '../support/eventually.js';
 import { postgresFor, skipWithoutPostgres } from '../support/postgres.js';
 import { noRedis, startRedis, startRedisCluster } from '../support/redis.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
@@ -21,7 +22,8 @@ const dayMs = 24 * 60 * 60 * 1000;
 const plenty = { owner: 10_000_000, all: 10_000_000 };
 const oddIds = ['', 'a:b', 'ä€😀', ' \n\0\u0001', 'l'.repeat(5000), '\u0001sha256:x', '__proto__'];
 
-const embeddedIn = (path: string): StoreSettings => ({ kind: 'embedded', path, taskDays: 7 });
+const embeddedIn = (path: string) =>
+  ({ kind: 'embedded', path, taskDays: 7 }) as const satisfies StoreSettings;
 
 async function fill(store: WholeStore): Promise<void> {
   const numbers = Array.from({ length: 1200 }, (_, index) => `${index}`);
@@ -225,6 +227,55 @@ test('a backup goes into the folder that is meant, or says why there can be none
     await t.rejects(copyEmbedded(from, '/proc/backup'), { code: 'ENOENT', syscall: 'mkdir' });
   t.strictSame(readdirSync(folder).sort(), ['file', 'from', 'with']);
   t.strictSame(readdirSync(join(folder, 'with')), ['slash']);
+});
+
+test('an empty folder that exists stays, since it may be a mount point', async (t) => {
+  const folder = temporaryFolder(t);
+  const from = embeddedIn(join(folder, 'from'));
+  await fill(await opened(t, from));
+  const dump = await exported(from);
+  const places = ['imported', 'copied'].map((name) => join(folder, name));
+  for (const place of places) mkdirSync(join(place, 'lost+found'), { recursive: true });
+  const before = places.map((place) => statSync(place).ino);
+  const [imported = '', copied = ''] = places;
+  // What a process of the same id has left, as in a container.
+  const left = join(imported, `import-${process.pid}`);
+  mkdirSync(left);
+  writeFileSync(join(left, 'left'), '');
+  await importStore(embeddedIn(imported), Readable.from([dump]));
+  await copyEmbedded(from.path, copied);
+  t.strictSame(
+    places.map((place) => statSync(place).ino),
+    before,
+  );
+  for (const place of places) {
+    t.strictSame(saying(await exported(embeddedIn(place))), saying(dump));
+    const names = readdirSync(place).filter((name) => !name.startsWith('claims'));
+    t.strictSame(names.sort(), ['ledgers', 'lost+found', 'owned', 'records']);
+  }
+  t.strictSame(readdirSync(folder).sort(), ['copied', 'from', 'imported']);
+});
+
+test('a store that a gateway begins during an import stays, and the import is refused', async (t) => {
+  const folder = temporaryFolder(t);
+  const from = embeddedIn(join(folder, 'from'));
+  await fill(await opened(t, from));
+  const dump = await exported(from);
+  for (const isThere of [false, true]) {
+    const to = embeddedIn(join(folder, `to-${isThere}`));
+    if (isThere) mkdirSync(to.path);
+    const input = new PassThrough();
+    const importing = importStore(to, input);
+    input.write(dump.slice(0, dump.length / 2));
+    await eventually(() => readdirSync(isThere ? to.path : folder).some((name) => /import-/.test(name)));
+    const gateway = await opened(t, to);
+    await gateway.create('odd', 'of the gateway', '', dayMs);
+    input.end(dump.slice(dump.length / 2));
+    await t.rejects(importing, /there is something in/);
+    t.match(await gateway.get('odd', 'of the gateway'), { value: '' });
+    t.ok(existsSync(join(to.path, 'records', 'data.mdb')));
+    t.notOk([...readdirSync(to.path), ...readdirSync(folder)].some((name) => /import-/.test(name)));
+  }
 });
 
 /** Sends commands to a server, or to a cluster by the key that each names. */
