@@ -35,6 +35,18 @@ export function wrong(member: string, words: string): GatewayError {
   return invalid(member, `${member} ${words}.`);
 }
 
+/** Longest cursor. Those of the listener are far shorter, and no store takes a key of any length. */
+const longestCursor = 1024;
+
+/**
+ * Decodes a cursor of a request.
+ * @throws {GatewayError} of status 400 if it is too long to be one
+ */
+export function decodeCursor(text: string): string {
+  if (text.length > longestCursor) throw wrongCursor();
+  return Buffer.from(text, 'base64url').toString('utf8');
+}
+
 export function wrongCursor(): GatewayError {
   return invalid('cursor', 'The cursor must be the "next" of the page before.');
 }

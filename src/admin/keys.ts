@@ -12,7 +12,16 @@ import {
 } from '../keys/key-input.js';
 import type { ManagedKey } from '../keys/managed-key.js';
 import { parseObject } from '../wire/json.js';
-import { type AdminAnswer, dateTime, json, readLimit, readObject, wrong, wrongCursor } from './answer.js';
+import {
+  type AdminAnswer,
+  dateTime,
+  decodeCursor,
+  json,
+  readLimit,
+  readObject,
+  wrong,
+  wrongCursor,
+} from './answer.js';
 import { type AdminRequest, type AdminRoute, route } from './routes.js';
 
 /** Outcome of a change. */
@@ -167,7 +176,7 @@ function writePosition(position: KeyPosition): string {
  */
 function readPosition(text: string | null): KeyPosition {
   if (text === null || text === '') return { source: 'config', at: 0 };
-  const value = parseObject(Buffer.from(text, 'base64url').toString('utf8'));
+  const value = parseObject(decodeCursor(text));
   if (value !== null) {
     const { source, at, cursor } = value;
     if (source === 'config' && Number.isSafeInteger(at) && (at as number) >= 0)

@@ -1,7 +1,7 @@
 import { targetLabel } from '../metrics/gauges.js';
 import type { Store } from '../store/store.js';
 import type { VideoTask } from '../video/task.js';
-import { dateTime, json, readLimit, wrongCursor } from './answer.js';
+import { dateTime, decodeCursor, json, readLimit, wrongCursor } from './answer.js';
 import { type AdminRoute, route } from './routes.js';
 import { checkNames } from './usage-query.js';
 
@@ -56,7 +56,7 @@ function writeCursor(position: string | null): string | null {
 
 function readCursor(text: string | null): string | null {
   if (text === null || text === '') return null;
-  const position = Buffer.from(text, 'base64url').toString('utf8');
+  const position = decodeCursor(text);
   if (position.startsWith(cursorMark)) return position.slice(cursorMark.length);
   throw wrongCursor();
 }

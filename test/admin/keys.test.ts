@@ -175,6 +175,7 @@ test('what is wrong is said with its field', async (t) => {
     ['GET', '/keys?limit=0', undefined, 'limit', /1 to 1000/],
     ['GET', '/keys?limit=many', undefined, 'limit', /1 to 1000/],
     ['GET', '/keys?cursor=x', undefined, 'cursor', /"next" of the page before/],
+    ['GET', `/keys?cursor=${longCursor}`, undefined, 'cursor', /"next" of the page before/],
   ];
   for (const [method, path, body, param, message] of cases) {
     const refused = await ask(method, path, body);
@@ -191,6 +192,11 @@ test('what is wrong is said with its field', async (t) => {
   }
   t.equal((await ask('PUT', '/keys/team')).status, 405);
 });
+
+/** Longer than the keys of any store. */
+const longCursor = Buffer.from(JSON.stringify({ source: 'managed', cursor: 'x'.repeat(2000) })).toString(
+  'base64url',
+);
 
 test('pages of any size go through all keys once', async (t) => {
   const fixed = ['one', 'two', 'three'];

@@ -116,6 +116,7 @@ test('what cannot be asked for is refused with its parameter', async (t) => {
     ['?limit=', 'limit'],
     ['?cursor=abc', 'cursor'],
     ['?cursor=..%2f', 'cursor'],
+    [`?cursor=${Buffer.from(`tasks:${'x'.repeat(2000)}`).toString('base64url')}`, 'cursor'],
     ['?key=a', 'key'],
   ] as const) {
     const answer = await ask(query);
