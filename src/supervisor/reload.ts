@@ -43,8 +43,6 @@ export function createReloader({ config, read, apply, log }: ReloadOptions): Rel
   let running = config;
   let generation = 1;
   let hasFailed = false;
-  let current: Promise<readonly string[]> | null = null;
-  let next: Promise<readonly string[]> | null = null;
 
   const once = async (): Promise<readonly string[]> => {
     try {
@@ -66,12 +64,13 @@ export function createReloader({ config, read, apply, log }: ReloadOptions): Rel
       return reasons;
     }
   };
-  const begin = (): Promise<readonly string[]> => {
-    next = null;
-    current = once().finally(() => {
-      current = null;
-    });
-    return current;
+  const checkOnce = async (): Promise<readonly string[]> => {
+    try {
+      await read();
+      return [];
+    } catch (error) {
+      return reasonsOf(error);
+    }
   };
 
   return {
@@ -84,19 +83,30 @@ export function createReloader({ config, read, apply, log }: ReloadOptions): Rel
     get hasFailed() {
       return hasFailed;
     },
-    reload() {
-      if (current === null) return begin();
-      next ??= current.then(begin);
-      return next;
-    },
-    async check() {
-      try {
-        await read();
-        return [];
-      } catch (error) {
-        return reasonsOf(error);
-      }
-    },
+    reload: inTurn(once),
+    // Files are read one after another. A reload waits for at most two checks, however many are asked for.
+    check: inTurn(checkOnce),
+  };
+}
+
+/**
+ * Runs a function one call at a time. All calls during a run share one further run, which begins when the first ends.
+ * @param run never rejects
+ */
+function inTurn<Outcome>(run: () => Promise<Outcome>): () => Promise<Outcome> {
+  let current: Promise<Outcome> | null = null;
+  let next: Promise<Outcome> | null = null;
+  const begin = (): Promise<Outcome> => {
+    next = null;
+    current = run().finally(() => {
+      current = null;
+    });
+    return current;
+  };
+  return () => {
+    if (current === null) return begin();
+    next ??= current.then(begin);
+    return next;
   };
 }
 

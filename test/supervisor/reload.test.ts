@@ -1,0 +1,47 @@
+import { pino } from 'pino';
+import { test } from 'tap';
+import { demoConfig } from '../../src/config/demo.js';
+import type { ResolvedConfig } from '../../src/config/resolve.js';
+import { createReloader } from '../../src/supervisor/reload.js';
+
+test('a reload waits for two checks at most, however many are asked for', async (t) => {
+  const config = demoConfig(0);
+  let last: Promise<unknown> = Promise.resolve();
+  let reads = 0;
+  /** One after another, as files are read. */
+  const read = (): Promise<ResolvedConfig> => {
+    const reading = last.then(async () => {
+      await new Promise(setImmediate);
+      reads += 1;
+      return config;
+    });
+    last = reading;
+    return reading;
+  };
+  let readsBefore = 0;
+  const apply = async (): Promise<null> => {
+    readsBefore = reads;
+    return null;
+  };
+  const reloader = createReloader({ config, read, apply, log: pino({ level: 'silent' }) });
+  const checks = Array.from({ length: 200 }, () => reloader.check());
+  t.strictSame(await reloader.reload(), []);
+  t.ok(readsBefore <= 3, `${readsBefore} reads`);
+  for (const problems of await Promise.all(checks)) t.strictSame(problems, []);
+  t.equal(reads, 3);
+});
+
+test('a check that is asked for during another one reads the file as it is then', async (t) => {
+  const config = demoConfig(0);
+  let isGood = false;
+  const read = async (): Promise<ResolvedConfig> => {
+    const was = isGood;
+    await new Promise(setImmediate);
+    if (!was) throw new Error('bad');
+    return config;
+  };
+  const reloader = createReloader({ config, read, apply: async () => null, log: pino({ level: 'silent' }) });
+  const first = reloader.check();
+  isGood = true;
+  t.strictSame(await Promise.all([first, reloader.check(), reloader.check()]), [['bad'], [], []]);
+});
