@@ -36,16 +36,21 @@ export function checkAccess(authorization: string | undefined, tokens: AdminToke
   return granted;
 }
 
+/** How clients send what is not ASCII: browsers in Latin-1, most others in UTF-8. Node reads a header as Latin-1. */
+const encodings = ['utf8', 'latin1'] as const;
+
 function accessBy(authorization: string | undefined, tokens: AdminTokens): Access | null {
   if (authorization === undefined || !scheme.test(authorization)) return null;
-  const given = digest(authorization.replace(scheme, '').trimEnd());
-  const isGiven = (token: string | null): boolean => token !== null && timingSafeEqual(digest(token), given);
+  const given = digest(Buffer.from(authorization.replace(scheme, '').trimEnd(), 'latin1'));
+  const isGiven = (token: string | null): boolean =>
+    token !== null &&
+    encodings.some((encoding) => timingSafeEqual(digest(Buffer.from(token, encoding)), given));
   const [isAll, isRead, isMetrics] = [tokens.token, tokens.readToken, tokens.metricsToken].map(isGiven);
   if (isAll) return 'write';
   if (isRead) return 'read';
   return isMetrics ? 'metrics' : null;
 }
 
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+function digest(bytes: Buffer): Buffer {
+  return createHash('sha256').update(bytes).digest();
 }

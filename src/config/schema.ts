@@ -99,7 +99,12 @@ const listen = closedObject({
   ),
 });
 
-const adminToken = Type.String({ minLength: 16 });
+/** What every client can send in a header, and no server cuts off at its ends. */
+const adminToken = Type.String({
+  minLength: 16,
+  pattern: '^(?:[!-~\\u00a1-\\u00ff](?:[ -~\\u00a1-\\u00ff]*[!-~\\u00a1-\\u00ff])?)?$',
+  expected: 'characters that a header can carry, without spaces or line ends before or after them',
+});
 const admin = closedObject({
   host: optional("Address of the operators' listener.", host),
   port: optional("Port of the operators' listener.", port),

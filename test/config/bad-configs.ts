@@ -449,6 +449,19 @@ export const badConfigs: readonly BadConfig[] = [
     ],
   },
   {
+    at: 'admin',
+    value: {
+      token: `${secret}-of-all\n`,
+      readToken: ` ${secret}-to-read`,
+      metricsToken: `${secret}\tmetrics`,
+    },
+    problems: ['token', 'readToken', 'metricsToken'].map(
+      (name) =>
+        `admin.${name}: must be characters that a header can carry, without spaces or line ends before or after them`,
+    ),
+  },
+  { at: 'admin', value: { token: '' }, problems: ['admin.token: must not have fewer than 16 characters'] },
+  {
     at: 'videos',
     value: { folder: '/var/videos', bytes: 1_048_576, days: 0 },
     problems: [
