@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'tap';
 import { loadConfig } from '../../src/config/load.js';
@@ -44,4 +45,17 @@ test('what is wrong with a config that a thread has read is told, and the next o
     JSON.stringify({ ...config, secret: undefined, keys: [{ id: 'team', groups: ['none'] }] }),
   );
   await t.rejects(loadConfigApart(path), { message: 'keys[0].hash: is required' });
+});
+
+test('a reload does not wait for a pipe in place of the file', async (t) => {
+  const folder = temporaryFolder(t);
+  const path = join(folder, 'config.json');
+  writeFileSync(join(folder, 'secret'), 'a secret of thirty-two characters\n');
+  execFileSync('mkfifo', [path]);
+  await t.rejects(loadConfigApart(path), {
+    message: /config\.json is a pipe or device, which only a start can read/,
+  });
+  writeFileSync(join(folder, 'next.json'), JSON.stringify(config));
+  renameSync(join(folder, 'next.json'), path);
+  t.equal((await loadConfigApart(path)).keys.length, 1);
 });
