@@ -9,7 +9,7 @@ import { ConfigError, formatProblem } from './config/problem.js';
 import type { ResolvedConfig } from './config/resolve.js';
 import { hashKey, newKey } from './keys/secret.js';
 import { launch } from './supervisor/launch.js';
-import { createLog, logLevels } from './supervisor/log.js';
+import { createLog, ignoreDebugSignal, logLevels } from './supervisor/log.js';
 import type { AdminAccess } from './supervisor/operate.js';
 import { supervise } from './supervisor/supervise.js';
 
@@ -165,6 +165,7 @@ async function start(options: Options): Promise<number> {
   }
   process.env.LOG_LEVEL = level;
   const log = createLog('primary', level);
+  ignoreDebugSignal(log.logger);
   if (nodeNote !== null) log.logger.info({ node: process.versions.node }, nodeNote);
   const code = await supervise({
     config,

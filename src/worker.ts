@@ -14,7 +14,7 @@ import type { OwnerMessage } from './limits/lease-messages.js';
 import { compileTranslationChecks } from './protocols/text.js';
 import { useCompiler } from './schema/validator.js';
 import { heartbeatMs } from './supervisor/heartbeat.js';
-import { createLog } from './supervisor/log.js';
+import { createLog, ignoreDebugSignal } from './supervisor/log.js';
 import {
   type Collected,
   graceMs,
@@ -32,6 +32,7 @@ const lastReportMs = 500;
 
 useCompiler({ Compile });
 const log = createLog('worker', process.env.LOG_LEVEL ?? 'info');
+ignoreDebugSignal(log.logger);
 /** Created before the gateway, since the primary sends keys earlier; reloads keep them. */
 const managedKeys = createManagedKeySet();
 let gateway: Gateway | null = null;

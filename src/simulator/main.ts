@@ -22,6 +22,8 @@ if (port === null || latencyMs === null || tokensPerSecond === null) {
 }
 
 process.on('SIGTERM', () => process.exit(0));
+// Node would open its debugger.
+process.on('SIGUSR1', () => undefined);
 if (process.send !== undefined) {
   // The terminal sends SIGINT to the whole process group; a draining gateway still needs its upstream.
   process.on('SIGINT', () => undefined);

@@ -44,8 +44,8 @@ const systems = `Linux on x64 or arm64 with glibc ${oldestGlibc} or later, or ma
 
 /** Environment variable that hands the packaged Node the line for the user. */
 const saidVariable = 'GATEWAY_LAUNCHED_BECAUSE';
-/** Signals that end, reload or replace a gateway. */
-const signals: readonly NodeJS.Signals[] = ['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGUSR2'];
+/** Signals that end, reload or replace a gateway, and one that would open Node's debugger. */
+const signals: readonly NodeJS.Signals[] = ['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2'];
 
 /**
  * Ensures that the process runs on a Node that can run the gateway. If the running Node has no binary of a native

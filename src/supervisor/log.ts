@@ -313,6 +313,16 @@ export function createLog(role: 'primary' | 'worker', level: string): Log {
 }
 
 /**
+ * Keeps SIGUSR1 from opening Node's debugger, to which every user of the machine may connect. Other servers open their
+ * log again on this signal.
+ */
+export function ignoreDebugSignal(logger: Logger): void {
+  process.on('SIGUSR1', () =>
+    logger.info('SIGUSR1 has no effect: the log is the standard output, which is not opened again'),
+  );
+}
+
+/**
  * Serializes an error. A store that is unavailable, or has a full disk, is not an internal error: its message says more
  * than a stack.
  */
