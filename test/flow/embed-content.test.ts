@@ -190,6 +190,24 @@ test('/v1/embeddings is served by an upstream that has :batchEmbedContents', asy
   t.match(JSON.parse(tokens.body).error, { param: 'input[0]' });
 });
 
+test('a client of /v1/embeddings is told an estimate of tokens that the upstream reports as none', async (t) => {
+  const embeddings = [{ values: [1] }, { values: [2] }];
+  for (const [usageMetadata, tokens] of [
+    [undefined, 3],
+    [{ promptTokenCount: 0 }, 3],
+    [{ promptTokenCount: 0, totalTokenCount: 9 }, 9],
+    [{ promptTokenCount: 8, totalTokenCount: 8 }, 8],
+  ] as const) {
+    const { port } = await stage(
+      t,
+      'generateContent',
+      jsonAnswer(200, JSON.stringify({ embeddings, usageMetadata })),
+    );
+    const answer = await post(port, '/v1/embeddings', { model: 'm', input: ['words', 'words'] });
+    t.strictSame(JSON.parse(answer.body).usage, { prompt_tokens: tokens, total_tokens: tokens });
+  }
+});
+
 test('a call that would grow beyond what the upstream takes is a 400 that says what to do, and nothing is asked', async (t) => {
   const { port, upstream } = await stage(t, 'generateContent', google);
   for (const [more, param, said] of [

@@ -32,7 +32,7 @@ function googleUsage(answer: Buffer): Usage | null {
   const told = end === -1 ? null : parseObject(answer.toString('utf8', start, end));
   if (told === null) return null;
   const prompt = countOrNone(told.promptTokenCount);
-  const input = prompt === -1 ? countOrNone(told.totalTokenCount) : prompt;
+  const input = prompt > 0 ? prompt : Math.max(prompt, countOrNone(told.totalTokenCount));
   if (input === -1) return null;
   const cached = countOf(told.cachedContentTokenCount);
   const usage = { input, output: 0, cached, cacheWritten: 0, reasoning: 0 };
@@ -180,7 +180,8 @@ function openaiAnswer(answer: Buffer, texts: readonly string[], model: string): 
     }),
   );
   // Clients read the usage without checking that it is present.
-  const tokens = googleUsage(answer)?.input ?? bodyEstimate(Buffer.from(texts.join('\n')));
+  const told = googleUsage(answer)?.input ?? 0;
+  const tokens = told > 0 ? told : bodyEstimate(Buffer.from(texts.join('\n')));
   return Buffer.concat([
     Buffer.from('{"object":"list","data":['),
     ...listed(ordered, (index) => `{"object":"embedding","index":${index},"embedding":`, '}'),

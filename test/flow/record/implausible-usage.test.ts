@@ -149,6 +149,7 @@ const prices = {
 const askImages = ['/v1/images/generations', { prompt: 'a', n: 2 }] as const;
 const chatOf = (usage: object): object => JSON.parse(answerOf('chat', false, usage)) as object;
 const image = { b64_json: 'aGk=' };
+const googleContent = { content: { parts: [{ text: 'hello' }] } };
 const much = 1e12;
 
 /** A call, its answer, and what it is charged. */
@@ -284,6 +285,27 @@ const others: readonly {
     },
     record: { tokensKnown: 'estimated', inputTokens: 11, imageInputTokens: 5 },
   },
+  {
+    name: "no tokens of Google's vectors",
+    model: 'googleVectors',
+    ask: ['/v1beta/models/googleVectors:embedContent', googleContent],
+    answer: { embedding: { values: [1] }, usageMetadata: { promptTokenCount: 0, totalTokenCount: 0 } },
+    record: { tokensKnown: 'estimated', inputTokens: 16 },
+  },
+  {
+    name: "no prompt of Google's vectors, but a total",
+    model: 'googleVectors',
+    ask: ['/v1beta/models/googleVectors:embedContent', googleContent],
+    answer: { embedding: { values: [1] }, usageMetadata: { promptTokenCount: 0, totalTokenCount: 7 } },
+    record: { tokensKnown: 'exact', inputTokens: 7 },
+  },
+  {
+    name: "no tokens of Google's vectors, in the form of /embeddings",
+    model: 'googleVectors',
+    ask: ['/v1/embeddings', { input: 'hello there' }],
+    answer: { embeddings: [{ values: [1] }], usageMetadata: { promptTokenCount: 0 } },
+    record: { tokensKnown: 'estimated', inputTokens: 23 },
+  },
 ];
 
 function recording(): FormData {
@@ -309,6 +331,7 @@ test('the same holds for searches, units, seconds and kinds of tokens', async (t
       capped: { ...model('chat', {}), inputTokens: 64, outputTokens: 16 },
       ranks: of('rerank', prices.ranks),
       vectors: of('embeddings', prices.vectors),
+      googleVectors: { ...of('embeddings', prices.vectors), targets: [{ upstream: 'generateContent' }] },
       sound: of('audio', prices.sound),
       spoken: of('audio', prices.spoken),
       images: of('images', prices.images),
