@@ -22,7 +22,7 @@ import { createRecentCalls } from './flow/record/recent-calls.js';
 import { endThrown } from './flow/refuse.js';
 import type { Running } from './flow/running.js';
 import { serve } from './flow/serve.js';
-import type { Services } from './flow/services.js';
+import type { Services, StoreWait } from './flow/services.js';
 import { SessionMemory } from './flow/sockets/session-memory.js';
 import { SessionList } from './flow/sockets/sessions.js';
 import { watchUnseen } from './flow/sockets/unseen.js';
@@ -82,6 +82,8 @@ export interface GatewayOptions {
   readonly lines: LineSink;
   /** Time limit for downloading a video to keep, in milliseconds. Default: ten minutes. */
   readonly keepVideoMs?: number | undefined;
+  /** How long calls wait for the store of conversations. Default: five seconds for ends, two for turns. */
+  readonly storeWait?: StoreWait | undefined;
 }
 
 const tickMs = 1000;
@@ -93,6 +95,8 @@ const leaseTickMs = 100;
 const silentMs = { embedded: 60_000, postgres: 15 * 60_000 } as const;
 /** How long closing waits for the last ledger entries, in milliseconds. */
 const lastEntriesMs = 2000;
+
+const usualStoreWait: StoreWait = { endMs: 5000, turnsMs: 2000 };
 
 /** The gateway of one worker: creates every part and connects them. */
 export class Gateway {
@@ -198,7 +202,7 @@ export class Gateway {
   }
 
   #createServices(
-    { snapshot, sendLease }: GatewayOptions,
+    { snapshot, sendLease, storeWait = usualStoreWait }: GatewayOptions,
     dialer: Dialer,
     upstream: UpstreamClient,
   ): Services {
@@ -213,6 +217,7 @@ export class Gateway {
       keepVideo: (task) => this.#videoKeeper.keep(task),
       owned: this.#store.owned,
       keeping: { underWay: 0, notes: 0, isFailing: false, tellFrom: 0 },
+      storeWait,
       reportKeeping: (fault) => this.#reportKeeping(fault),
       finding: new FindQueue(),
       report: (call) => this.#recordQueue.add(call),

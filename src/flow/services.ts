@@ -36,6 +36,14 @@ export interface VendorAccountRefusal {
   readonly error: GatewayError;
 }
 
+/** How long calls wait for the store of conversations, in milliseconds. */
+export interface StoreWait {
+  /** The end of an answer, so that a short stall of the disk fails no answer. */
+  readonly endMs: number;
+  /** A request that can proceed without the turns that it continues. */
+  readonly turnsMs: number;
+}
+
 /** The parts of a worker that the phases of all calls share. */
 export interface Services {
   running: Running;
@@ -54,6 +62,7 @@ export interface Services {
    * when a failure is logged again.
    */
   readonly keeping: { underWay: number; notes: number; isFailing: boolean; tellFrom: number };
+  readonly storeWait: StoreWait;
   /** Logs that the store of turns fails; with null that it works again. */
   readonly reportKeeping: (fault: unknown) => void;
   /** Reads those turns, for a few calls concurrently. */

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../src/wire/json.js';
+import { soon } from './eventually.js';
 import { testKey } from './gateway.js';
 import { chatEvent, chunk, doneEvent, lastChunk, streamHead, usageEvent } from './upstream.js';
 
@@ -38,7 +39,7 @@ export async function askResponse(
 /** The stream of a response, as a client reads it. */
 export interface ResponseStream {
   /** Reads on until the text holds what is given, or has ended. @returns all of it */
-  until(part: string): Promise<string>;
+  until(part: string | RegExp): Promise<string>;
   /** Reads to the end. @returns all of it */
   rest(): Promise<string>;
   /** Leaves. */
@@ -59,14 +60,17 @@ export async function streamResponse({ url }: At, body: object): Promise<Respons
   let text = '';
   const read = async (isEnough: () => boolean): Promise<string> => {
     while (!isEnough()) {
-      const { done, value } = await reader.read();
+      const { done, value } = await soon(
+        reader.read(),
+        `more of a stream that began with ${text.slice(0, 500)}`,
+      );
       if (done) break;
       text += value;
     }
     return text;
   };
   return {
-    until: (part) => read(() => text.includes(part)),
+    until: (part) => read(() => (typeof part === 'string' ? text.includes(part) : part.test(text))),
     rest: () => read(() => false),
     cancel: () => reader.cancel(),
     get text() {

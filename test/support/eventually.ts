@@ -34,6 +34,24 @@ export async function eventually<Value>(
   throw new Error(`not within ${withinMs} ms: ${what}; seen last: ${inspect(value)}`);
 }
 
+/**
+ * Waits for a promise that may never resolve.
+ * @returns what it resolves to
+ * @throws Error that says what never came
+ */
+export async function soon<Value>(promise: Promise<Value>, what: string): Promise<Value> {
+  const stop = new AbortController();
+  const late = async (): Promise<never> => {
+    await pause(patienceMs, null, { signal: stop.signal });
+    throw new Error(`not within ${patienceMs} ms: ${what}`);
+  };
+  try {
+    return await Promise.race([promise, late()]);
+  } finally {
+    stop.abort();
+  }
+}
+
 /** Looks until a value fits, for so long. @returns the last value, whether it fits or not: the test says */
 export async function seenWithin<Value>(
   look: () => Value | Promise<Value>,

@@ -50,14 +50,15 @@ export async function startDemoHere(
   return { ...(await serve(t, adapted, { simulatorUrl })), simulator, created };
 }
 
-interface ServeOptions extends Pick<GatewayOptions, 'leaseDelayMs' | 'managedKeys' | 'keepVideoMs'> {
+interface ServeOptions
+  extends Pick<GatewayOptions, 'leaseDelayMs' | 'managedKeys' | 'keepVideoMs' | 'storeWait'> {
   /** Where the config's simulator listens. */
   readonly simulatorUrl?: string;
 }
 
 /** Starts a gateway on a free port. */
 async function serve(t: Teardown, config: ResolvedConfig, options: ServeOptions): Promise<RunningGateway> {
-  const { simulatorUrl = null, leaseDelayMs, managedKeys, keepVideoMs } = options;
+  const { simulatorUrl = null, leaseDelayMs, managedKeys, keepVideoMs, storeWait } = options;
   const lines = new Arrivals<LogLine>();
   const take = (text: string): void => lines.add(JSON.parse(text) as LogLine);
   const log = pino({ base: null }, { write: take });
@@ -72,6 +73,7 @@ async function serve(t: Teardown, config: ResolvedConfig, options: ServeOptions)
         lines: sink,
         sendLease,
         keepVideoMs,
+        storeWait,
         ...(managedKeys === undefined ? {} : { managedKeys }),
       }),
   );

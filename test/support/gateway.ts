@@ -1,6 +1,7 @@
 import type { Test } from 'tap';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
 import type { Snapshot, UpstreamKind } from '../../src/config/types.js';
+import type { StoreWait } from '../../src/flow/services.js';
 import type { Gateway } from '../../src/gateway.js';
 import type { ManagedKeySet } from '../../src/keys/key-set.js';
 import type { PoolOwner } from '../../src/limits/pool-owner.js';
@@ -19,6 +20,8 @@ export interface GatewayOptions extends TestConfig {
   readonly managedKeys?: ManagedKeySet | undefined;
   /** In which a video is kept or given up. */
   readonly keepVideoMs?: number | undefined;
+  /** How long calls wait for the store of conversations. */
+  readonly storeWait?: StoreWait | undefined;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Test } from 'tap';
 import { textProtocols } from '../../src/conversation/request.js';
+import type { StoreWait } from '../../src/flow/services.js';
 import { type RunningGateway, startGateway, testKey } from './gateway.js';
 import { exchange, type RawAnswer } from './raw-client.js';
 import { type Answer, completion, type RawUpstream, startRawUpstream } from './upstream.js';
@@ -40,6 +41,8 @@ export interface StagePlan {
   readonly upstream?: Record<string, unknown>;
   /** Merged over the config. */
   readonly config?: Record<string, unknown>;
+  /** How long calls wait for the store of conversations. */
+  readonly storeWait?: StoreWait;
 }
 
 /** A gateway whose model `m` is offered in all text protocols and served by a raw upstream of a kind. */
@@ -52,6 +55,7 @@ export async function startTranslated(t: Test, plan: StagePlan): Promise<Transla
     target: plan.target,
     upstream: { kind: plan.kind ?? 'chat', ...plan.upstream },
     ...(plan.config === undefined ? {} : { config: plan.config }),
+    storeWait: plan.storeWait,
   });
   return { ...gateway, upstream };
 }

@@ -9,8 +9,6 @@ import { outcomeOf, refuseStream } from '../refuse.js';
 import type { Services } from '../services.js';
 import { keepOwned, noteStoreFault, noteStoreWorks, renewOwned } from './records.js';
 
-/** How long the end of an answer waits for the store, so that a short stall of the disk fails no answer. */
-const longestMs = 5000;
 /** Most bytes of a worker's calls in flight to the store, since these are in memory. */
 const maxUnderWay = 64 * 1024 * 1024;
 
@@ -56,7 +54,7 @@ export function keepEnd(
   waitingEnd: WaitingEnd,
   done: (result: Buffer | GatewayError) => void,
 ): void {
-  const { owned, keeping } = services;
+  const { owned, keeping, storeWait } = services;
   const { keep, records, isStream } = waitingEnd;
   const settings = call.running.snapshot.conversations;
   let isOver = false;
@@ -70,7 +68,7 @@ export function keepEnd(
     else if (keep.isAsked && fault !== null) done(unavailable(fault));
     else done(keep.unkept(waitingEnd.end, isStream));
   });
-  const timer = setTimeout(() => finish(false, 'the store took too long'), longestMs);
+  const timer = setTimeout(() => finish(false, 'the store took too long'), storeWait.endMs);
   const bytes = records.reduce((sum, { value }) => sum + Buffer.byteLength(value), 0);
   if (owned === null || settings === null || call.key === null || bytes > settings.recordBytes) {
     setImmediate(finish, false, null);

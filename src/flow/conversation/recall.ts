@@ -18,8 +18,6 @@ import { noteStoreFault, ownerOf } from './records.js';
 const longestSearched = 64 * 1024;
 /** A conversation is in memory as record texts, as items, as one text, and as the body made of it. */
 const copies = 4;
-/** How long a call that can proceed without the store waits for it. */
-const longestMs = 2000;
 
 /** A call that may continue an earlier one. */
 interface RecallOptions {
@@ -184,7 +182,8 @@ class Recalling {
         without();
       });
     const late = (): void => failed(new Error('the store took too long'));
-    const timer = without === null ? undefined : setTimeout(guard('timer', call, late), longestMs);
+    const timer =
+      without === null ? undefined : setTimeout(guard('timer', call, late), services.storeWait.turnsMs);
     const most = bodyBytes + this.#parts.settings.recordBytes;
     services.finding.add({
       ask: () => ask(most),
