@@ -134,10 +134,12 @@ export class PostgresLink {
   #run<T>(work: PostgresWork<T>, timeoutMs: number): Promise<T> {
     return new Promise((resolve, reject) => {
       const turn = new Turn();
-      const timer = setTimeout(() => {
+      const end = (): void => {
         turn.end();
         reject(storeUnavailable(new Error(`PostgreSQL gave no answer within ${timeoutMs} ms`)));
-      }, timeoutMs);
+      };
+      // After a blocked event loop, the answer may be waiting in the kernel. It is read before the immediate runs.
+      const timer = setTimeout(() => setImmediate(end), timeoutMs);
       this.#work(turn, work)
         .then(resolve, (cause: unknown) => reject(storeUnavailable(cause)))
         .finally(() => clearTimeout(timer));
