@@ -3,6 +3,7 @@ import type { Test } from 'tap';
 import { demoConfig } from '../../src/config/demo.js';
 import { parseConfig } from '../../src/config/load.js';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
+import type { Snapshot } from '../../src/config/types.js';
 import { Gateway } from '../../src/gateway.js';
 import { Arrivals } from './arrivals.js';
 import type { DemoGateway, DemoOptions, GatewayOptions, LogLine, RunningGateway } from './gateway.js';
@@ -50,6 +51,9 @@ export async function startDemoHere(
   return { ...(await serve(t, adapted, { simulatorUrl })), simulator, created };
 }
 
+/** How long a test's own store may wait for its disk. */
+const diskMs = 120_000;
+
 interface ServeOptions
   extends Pick<GatewayOptions, 'leaseDelayMs' | 'managedKeys' | 'keepVideoMs' | 'storeWait'> {
   /** Where the config's simulator listens. */
@@ -63,7 +67,10 @@ async function serve(t: Teardown, config: ResolvedConfig, options: ServeOptions)
   const take = (text: string): void => lines.add(JSON.parse(text) as LogLine);
   const log = pino({ base: null }, { write: take });
   const sink = lineSink(take);
-  const snapshot = buildSnapshot(config, { simulatorUrl });
+  const built = buildSnapshot(config, { simulatorUrl });
+  // `createStore` hands it to the embedded store: a disk that others keep busy is waited for.
+  const patient = { ...built.store, timeoutMs: diskMs };
+  const snapshot: Snapshot = built.store.kind === 'embedded' ? { ...built, store: patient } : built;
   const { owner, join } = ownLimits(t, config, leaseDelayMs);
   const gateway = join(
     (sendLease) =>

@@ -29,9 +29,12 @@ interface Plan {
   readonly routing?: object;
 }
 
-/** A gateway with a target for each behaviour, each of which has so long for its first event. */
+/**
+ * A gateway with a target for each behaviour, each of which has so long for its first event. Unless given, that is long
+ * enough for it to be asked on a slow machine, too.
+ */
 function start(t: Test, behaviours: readonly Answer[], plan: Plan = {}): Promise<Routed> {
-  const { firstTokenMs = 30, own, second = {}, routing = {} } = plan;
+  const { firstTokenMs = 300, own, second = {}, routing = {} } = plan;
   return startRouted(t, behaviours, {
     config: {
       routing: { retries: 0, ...routing },
