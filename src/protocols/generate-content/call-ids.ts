@@ -1,4 +1,5 @@
 import { type AnsweredCall, CallQueue } from '../../conversation/call-queue.js';
+import { entryOf } from '../../wire/entry-of.js';
 
 interface OpenCall extends AnsweredCall {
   /** Number of the model's turn with the call. */
@@ -17,10 +18,10 @@ const mostCharacters = 64;
 export class CallIds {
   #calls = 0;
   #turn = 0;
-  readonly #byId: CallsByKey = new Map();
-  readonly #byName: CallsByKey = new Map();
+  readonly #byId = new Map<string, WaitingCalls>();
+  readonly #byName = new Map<string, WaitingCalls>();
   /** Only calls to which the client gave no id. */
-  readonly #madeByName: CallsByKey = new Map();
+  readonly #madeByName = new Map<string, WaitingCalls>();
   /** Calls that were answered under an id of the client's own making, and in which turn. */
   readonly #answeredAs = new Map<string, { readonly id: string; readonly turn: number }>();
 
@@ -35,9 +36,9 @@ export class CallIds {
     const plain = name.slice(0, mostCharacters).replaceAll(/[^A-Za-z0-9_-]/g, '_');
     const id = given ?? `call_${number}_${plain}`.slice(0, mostCharacters);
     const call = { id, turn: this.#turn, isMade: given === null, isAnswered: false };
-    addTo(this.#byId, id, call);
-    addTo(this.#byName, name, call);
-    if (call.isMade) addTo(this.#madeByName, name, call);
+    entryOf(this.#byId, id, waitingCalls).add(call);
+    entryOf(this.#byName, name, waitingCalls).add(call);
+    if (call.isMade) entryOf(this.#madeByName, name, waitingCalls).add(call);
     return id;
   }
 
@@ -53,30 +54,14 @@ export class CallIds {
     if (answered?.turn === this.#turn) return answered.id;
     const byName = given === null ? this.#byName : this.#madeByName;
     const waiting = (given === null ? undefined : this.#byId.get(given)) ?? byName.get(name);
-    const id = waiting === undefined ? undefined : takeFrom(waiting)?.id;
+    const id = waiting?.take()?.id;
     if (id === undefined) return answered?.id ?? given ?? '';
     if (given !== null && given !== id) this.#answeredAs.set(given, { id, turn: this.#turn });
     return id;
   }
 }
 
-/** Calls of one id or of one function: nearly all are the only ones of their id, and take no room of their own. */
-type CallsByKey = Map<string, OpenCall | WaitingCalls>;
-
-function addTo(map: CallsByKey, key: string, call: OpenCall): void {
-  const waiting = map.get(key);
-  if (waiting === undefined) map.set(key, call);
-  else if (waiting instanceof WaitingCalls) waiting.add(call);
-  else map.set(key, new WaitingCalls(waiting, call));
-}
-
-/** @returns the call that is answered next, now marked as answered, or null */
-function takeFrom(waiting: OpenCall | WaitingCalls): AnsweredCall | null {
-  if (waiting instanceof WaitingCalls) return waiting.take();
-  if (waiting.isAnswered) return null;
-  waiting.isAnswered = true;
-  return waiting;
-}
+const waitingCalls = (): WaitingCalls => new WaitingCalls();
 
 /** The calls of one turn, in their order. Those without an id of their own are answered first. */
 interface TurnCalls {
@@ -88,11 +73,6 @@ interface TurnCalls {
 /** Calls of one id or of one function without a result. Each is examined once, however many there are. */
 class WaitingCalls {
   readonly #turns: TurnCalls[] = [];
-
-  constructor(first: OpenCall, second: OpenCall) {
-    this.add(first);
-    this.add(second);
-  }
 
   add(call: OpenCall): void {
     let last = this.#turns.at(-1);
