@@ -7,6 +7,8 @@ export interface AskedTool {
   readonly custom: boolean;
   /** The namespace that a responses client put it in. */
   readonly namespace: string | undefined;
+  /** Of its arguments, or undefined. */
+  readonly schema?: unknown;
 }
 
 export interface AskedTurn {
@@ -25,6 +27,8 @@ export interface Asked {
   readonly model: string;
   readonly stream: boolean;
   readonly tools: readonly AskedTool[];
+  /** The name of the tool that must be called, true where it may be any, false where none must. */
+  readonly forced: string | boolean;
   readonly turns: readonly AskedTurn[];
   /** Whether it switched reasoning on, which some models do of themselves. */
   readonly thinks: boolean;

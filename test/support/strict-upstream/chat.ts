@@ -63,12 +63,19 @@ export function readChat(body: JsonObject, memory: Memory): Asked {
     model: textOf(body.model, 'model'),
     stream: body.stream === true,
     tools,
+    forced: forcedBy(body.tool_choice, 'function', 'name'),
     turns,
     thinks: body.reasoning_effort !== undefined && body.reasoning_effort !== 'none',
     shows: true,
     schema: at(body, 'response_format', 'json_schema', 'schema'),
     includes: options !== undefined && objectOf(options, 'stream_options').include_usage === true,
   };
+}
+
+/** @param path of the name in a choice that has one */
+export function forcedBy(choice: unknown, ...path: readonly string[]): string | boolean {
+  const name = at(choice, ...path);
+  return typeof name === 'string' ? name : choice === 'required';
 }
 
 function checkSettings(body: JsonObject): void {
@@ -125,7 +132,12 @@ function readTools(body: JsonObject): Asked['tools'] {
       const schema = checkSchema(declared.parameters, 'openai', `${path}function.parameters`);
       if (declared.strict === true) checkOpenAiStrict(schema, `${path}function.parameters`);
     }
-    return { name: textOf(declared.name, `${path}function.name`), custom: false, namespace: undefined };
+    return {
+      name: textOf(declared.name, `${path}function.name`),
+      custom: false,
+      namespace: undefined,
+      schema: declared.parameters,
+    };
   });
   checkNames(
     read.map(({ name }) => name),

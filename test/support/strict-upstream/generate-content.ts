@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from '../../../src/wire/json.js';
 import { unnamed } from '../events.js';
+import { at } from '../json.js';
 import {
   type Asked,
   type AskedTurn,
@@ -66,12 +67,19 @@ export function readGenerateContent(sent: JsonObject, memory: Memory): Omit<Aske
   return {
     wire: 'generateContent',
     tools,
+    forced: forcedBy(body),
     turns: readContents(joinedContents(contents), memory),
     thinks: thinking.thinkingBudget !== 0,
     shows: thinking.includeThoughts === true,
     schema: config.responseJsonSchema ?? config.responseSchema,
     includes: true,
   };
+}
+
+function forcedBy({ toolConfig }: JsonObject): string | boolean {
+  const names = at(toolConfig, 'functionCallingConfig', 'allowedFunctionNames');
+  if (at(toolConfig, 'functionCallingConfig', 'mode') !== 'ANY') return false;
+  return Array.isArray(names) && names.length === 1 ? String(names[0]) : true;
 }
 
 /** What a client names as it likes. */
@@ -145,7 +153,12 @@ function readTools(body: JsonObject): Asked['tools'] {
   const calling = objectOf(config.functionCallingConfig ?? {}, 'functionCallingConfig');
   oneOf(calling.mode, 'MODE_UNSPECIFIED AUTO ANY NONE VALIDATED', 'functionCallingConfig.mode');
   rule(calling.mode !== 'ANY' || declared.length > 0, 'functionCallingConfig: without functionDeclarations');
-  return declared.map((each) => ({ name: String(each.name), custom: false, namespace: undefined }));
+  return declared.map((each) => ({
+    name: String(each.name),
+    custom: false,
+    namespace: undefined,
+    schema: each.parametersJsonSchema ?? each.parameters,
+  }));
 }
 
 function checkOpenApiSchema(schema: unknown, path: string): void {

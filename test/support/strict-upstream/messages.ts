@@ -58,12 +58,14 @@ export function readMessages(body: JsonObject, memory: Memory, betas: string): A
   const tools = readTools(body, betas);
   const marks = countMarks(body);
   rule(marks <= 4, `A maximum of 4 blocks with cache_control may be provided. Found ${marks}.`);
+  const choice = objectOf(body.tool_choice ?? {}, 'tool_choice');
   const turns = readTurns(objectsOf(body.messages, 'messages'), memory, thinking === 'enabled', betas);
   return {
     wire: 'messages',
     model: textOf(body.model, 'model'),
     stream: body.stream === true,
     tools,
+    forced: choice.type === 'tool' ? String(choice.name) : choice.type === 'any',
     turns,
     thinks: thinking === 'enabled' || thinking === 'adaptive',
     shows: objectOf(body.thinking ?? {}, 'thinking').display !== 'omitted',
@@ -135,7 +137,12 @@ function readTools(body: JsonObject, betas: string): Asked['tools'] {
     /^[a-zA-Z0-9_-]{1,128}$/,
     'tools',
   );
-  return own.map(({ name }) => ({ name: String(name), custom: false, namespace: undefined }));
+  return own.map(({ name, input_schema: schema }) => ({
+    name: String(name),
+    custom: false,
+    namespace: undefined,
+    schema,
+  }));
 }
 
 function countMarks(value: unknown): number {

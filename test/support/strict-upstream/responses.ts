@@ -17,7 +17,7 @@ import {
   rule,
   textOf,
 } from './asked.js';
-import { checkDataUrl, checkMetadata } from './chat.js';
+import { checkDataUrl, checkMetadata, forcedBy } from './chat.js';
 import { type Memory, sign } from './memory.js';
 import { pieces, type Reply, type Written } from './reply.js';
 
@@ -82,6 +82,7 @@ export function readResponses(body: JsonObject, memory: Memory): Asked {
     model: textOf(body.model, 'model'),
     stream: body.stream === true,
     tools,
+    forced: forcedBy(body.tool_choice, 'name'),
     turns: readItems(list, memory, body.store !== false),
     thinks: reasoning.effort !== 'none',
     schema: at(body, 'text', 'format', 'schema'),
@@ -134,7 +135,7 @@ function readTools(value: unknown, path: string, namespace?: string): readonly A
       const schema = checkSchema(tool.parameters, 'openai', `${path}.${name}.parameters`);
       if (tool.strict === true) checkOpenAiStrict(schema, `${path}.${name}.parameters`);
     }
-    return [{ name, custom, namespace }];
+    return [{ name, custom, namespace, schema: tool.parameters }];
   });
 }
 

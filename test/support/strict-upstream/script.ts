@@ -61,6 +61,8 @@ export function replyTo(asked: Asked, memory: Memory): Reply {
     const calls = cities.slice(done, done + each).map((city) => callOf(asked, city));
     if (calls.every((call) => call !== null)) return { ...reasoning, text: 'Let me see.', calls };
   }
+  const forced = done === 0 ? forcedCall(asked) : null;
+  if (forced !== null) return { calls: [forced] };
   const found = results.join(' ');
   const failsOnce = asked.tools.length > 0 && cell?.endsWith('once') && !memory.failed.has(cell);
   if (failsOnce === true) memory.failed.add(cell);
@@ -99,6 +101,14 @@ function callOf({ tools }: Asked, city: string): ReplyCall | null {
     return { name, namespace, args: typeof args === 'string' && !custom ? { input: args } : args };
   }
   return null;
+}
+
+/** The call of a tool that must be called, with arguments that fit its schema: how some clients get an answer of a form. */
+function forcedCall({ tools, forced }: Asked): ReplyCall | null {
+  const tool = tools.find(({ name, custom }) => !custom && (forced === true || forced === name));
+  return tool === undefined
+    ? null
+    : { name: tool.name, namespace: tool.namespace, args: Object(fitting(tool.schema ?? {})) };
 }
 
 function isPatch({ name }: Asked['tools'][number]): boolean {
