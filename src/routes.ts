@@ -262,6 +262,16 @@ function azurePaths({ path, errorFormat, endpoint }: Route): readonly string[] {
     : [plain, `/openai/deployments/{model}${operation}`];
 }
 
+/**
+ * The paths of vendors whose OpenAI-compatible base URL ends in a word of their own: clients of DeepInfra
+ * (https://deepinfra.com/docs/advanced/openai_api) add it to the base URL that they are given, and those of Gemini
+ * (https://ai.google.dev/gemini-api/docs/openai) have it in theirs.
+ */
+function compatiblePaths({ path, errorFormat }: Route): readonly string[] {
+  if (!path.startsWith('/v1/') || !isOfOpenai(errorFormat)) return [];
+  return ['/v1/openai', '/v1beta/openai'].map((base) => base + path.slice('/v1'.length));
+}
+
 function isOfOpenai(errorFormat: ErrorFormat): boolean {
   return [openai, rerankErrorFormat, responsesErrorFormat].includes(errorFormat);
 }
@@ -274,7 +284,8 @@ export const socketPaths: readonly string[] = surface
 /** All paths of a route: its own, those with a prefix, and those of the vendors' clouds. */
 export function servedPaths(route: Route): readonly string[] {
   const prefixed = prefixes.filter(({ has }) => has(route)).map(({ prefix }) => prefix + route.path);
-  if (!route.path.startsWith(contentModels)) return [route.path, ...prefixed, ...azurePaths(route)];
+  if (!route.path.startsWith(contentModels))
+    return [route.path, ...prefixed, ...azurePaths(route), ...compatiblePaths(route)];
   const operation = route.path.slice(contentModels.length);
   const cloud = publisherOperations.test(route.path) ? publisherModels : [];
   return [route.path, ...[previewModels, ...cloud].map((models) => models + operation)];

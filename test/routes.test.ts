@@ -154,6 +154,8 @@ test('the families of chat and messages are served behind a prefix, too, and con
     '/openai/v1/chat/completions',
     '/openai/chat/completions',
     '/openai/deployments/{model}/chat/completions',
+    '/v1/openai/chat/completions',
+    '/v1beta/openai/chat/completions',
   ]);
   t.strictSame(pathsOf('POST', '/v1/messages'), ['/v1/messages', '/anthropic/v1/messages']);
   t.strictSame(pathsOf('GET', '/v1/models'), [
@@ -161,6 +163,8 @@ test('the families of chat and messages are served behind a prefix, too, and con
     '/openai/v1/models',
     '/anthropic/v1/models',
     '/openai/models',
+    '/v1/openai/models',
+    '/v1beta/openai/models',
   ]);
   for (const operation of ['generateContent', 'streamGenerateContent', 'countTokens'])
     t.strictSame(pathsOf('POST', `/v1beta/models/m:${operation}`), [
@@ -180,7 +184,11 @@ test('the families of chat and messages are served behind a prefix, too, and con
   t.strictSame(pathsOf('GET', '/v1beta/models'), ['/v1beta/models', '/v1alpha/models']);
   for (const path of ['/v1/audio/transcriptions', '/v1/images/edits', '/v1/responses'])
     t.ok(pathsOf('POST', path).includes(`/openai/deployments/{model}${path.slice(3)}`), path);
-  t.strictSame(pathsOf('GET', '/v1/responses/r').slice(2), ['/openai/responses/{response_id}']);
+  t.strictSame(pathsOf('GET', '/v1/responses/r').slice(2), [
+    '/openai/responses/{response_id}',
+    '/v1/openai/responses/{response_id}',
+    '/v1beta/openai/responses/{response_id}',
+  ]);
   t.equal(pathsOf('POST', '/kling/v1/videos/text2video').length, 1);
   t.ok(socketPaths.includes('/openai/v1/realtime') && socketPaths.includes('/openai/v1/responses'));
 });

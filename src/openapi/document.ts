@@ -89,7 +89,8 @@ const about =
   'place of the key and the form of a stream. Clients of the chat and responses protocols take `/v1` as the end of ' +
   'their base URL; those of the messages and generateContent protocols append the whole path. Members of a body that ' +
   'no schema names are passed on. The `/v1` paths of the chat family are served behind `/openai` as well, with the ' +
-  'version and without; those of them that call a model also below `/openai/deployments/{model}`, for clients of Azure. Those of ' +
+  'version and without; those of them that call a model also below `/openai/deployments/{model}`, for clients of Azure. All are ' +
+  'served behind `/v1/openai` and `/v1beta/openai` in place of `/v1`, for clients of DeepInfra and of Gemini’s OpenAI-compatible API. Those of ' +
   'the messages protocol and the lists of models are served behind `/anthropic`. Content is generated, and its tokens are ' +
   'counted, under `/v1beta1/publishers/google/models` and ' +
   '`/v1beta1/projects/{project}/locations/{location}/publishers/google/models`, too, and under `/v1` in place of `/v1beta1`. ' +
