@@ -34,7 +34,7 @@ const thinkingOff = shapeOf('budget_tokens');
 const whileOff: Shape = shapeOf(
   ...['model', 'stream', 'max_completion_tokens', 'max_tokens', 'temperature', 'top_p', 'n', 'stop'],
   ...['seed', 'presence_penalty', 'frequency_penalty', 'logit_bias', 'logprobs', 'top_logprobs'],
-  ...['user', 'safety_identifier', 'verbosity', 'response_format', 'modalities'],
+  ...['user', 'safety_identifier', 'verbosity', 'modalities'],
   ...['tool_choice', 'parallel_tool_calls', 'function_call', 'enable_thinking', 'thinking_budget'],
   ...servingMembers,
   {
@@ -42,6 +42,9 @@ const whileOff: Shape = shapeOf(
     stream_options: shapeOf('include_usage', 'include_obfuscation'),
     reasoning: shapeOf('effort', 'max_tokens', 'enabled', 'exclude'),
     thinking: ({ type }) => (type === 'disabled' ? thinkingOff : thinking),
+    response_format: shapeOf('type', 'schema', {
+      json_schema: shapeOf('name', 'description', 'schema', 'strict'),
+    }),
     usage: shapeOf('include'),
     functions: definition,
     tools: ({ type }) => (type === 'function' || type === 'custom' ? tool : true),

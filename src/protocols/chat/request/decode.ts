@@ -93,12 +93,12 @@ function requireTextOutput(modalities: unknown): void {
 
 function decodeFormat(format: unknown): OutputFormat | null {
   if (!isObject(format) || format.type === 'text') return null;
-  if (format.type === 'json_object') return { kind: 'object' };
-  if (format.type !== 'json_schema') throw untranslatable('response_format', ofType(format.type));
-  const named = format.json_schema;
+  const isNamed = format.type === 'json_schema';
+  if (!isNamed && format.type !== 'json_object') throw untranslatable('response_format', ofType(format.type));
+  // Together, Fireworks and llama.cpp take the schema beside either type (https://docs.together.ai/docs/json-mode).
+  const holder = isNamed && isObject(format.json_schema) ? format.json_schema : format;
   // Without a schema, any JSON is requested.
-  if (!isObject(named) || !isObject(named.schema)) return { kind: 'object' };
-  return decodeSchema(named, named.schema);
+  return isObject(holder.schema) ? decodeSchema(holder, holder.schema) : { kind: 'object' };
 }
 
 /**

@@ -74,9 +74,11 @@ const tool = Type.Union([
 ]);
 
 const responseFormat = Type.Union([
+  Type.Object({ type: Type.Literal('json_schema'), schema: Type.Object({}) }),
   Type.Object({
     type: Type.Literal('json_schema'),
-    json_schema: Type.Object({ name, description: text, schema: record, strict: flag }),
+    // Perplexity and its clients have no name for it (https://docs.perplexity.ai/guides/structured-outputs).
+    json_schema: Type.Object({ name: nullable(name), description: text, schema: record, strict: flag }),
   }),
   otherType(['json_schema']),
 ]);

@@ -91,6 +91,13 @@ test('formats of the answer', async (t) => {
     { kind: 'schema', name: 'n', description: 'd', schema, strict: true },
   );
   t.strictSame(format({ type: 'json_schema', json_schema: { name: 'n' } }), { kind: 'object' });
+  for (const type of ['json_object', 'json_schema'])
+    t.strictSame(
+      format({ type, schema }),
+      { kind: 'schema', name: null, description: null, schema, strict: null },
+      `a schema beside ${type}, as clients of Together and Fireworks send it`,
+    );
+  t.match(format({ type: 'json_schema', json_schema: { schema } }), { kind: 'schema', name: null, schema });
 });
 
 test('tools, hosted tools and choices among them', async (t) => {

@@ -83,6 +83,10 @@ test('every documented member is accepted', (t) => {
     true,
   );
   t.equal(chatRequest.check(body({ response_format: { type: 'json_object' } })), true);
+  const unnamed = { type: 'json_schema', json_schema: { schema: {} } };
+  t.equal(chatRequest.check(body({ response_format: unnamed })), true, 'as clients of Perplexity send it');
+  const beside = { type: 'json_schema', schema: {} };
+  t.equal(chatRequest.check(body({ response_format: beside })), true, 'as clients of Together send it');
   t.end();
 });
 
