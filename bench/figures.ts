@@ -49,7 +49,7 @@ const trimmed = 0.1;
 const fewestPairs = 10;
 
 /** Shares of the second value: 0.02 is two hundredths more. */
-export interface Difference {
+interface Difference {
   readonly low: number;
   readonly middle: number;
   readonly high: number;

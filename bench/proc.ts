@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 /** As `taskset` has it: a core, several, or any. */
 export type Pinning = number | readonly number[] | null;
 
-export interface ProcessPlan {
+interface ProcessPlan {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];

@@ -6,7 +6,7 @@ import { startTransfer, type TransferPlan, type TransferResult } from './load/tr
 import { runTurns, type TurnSample } from './turns.js';
 import type { BenchUpstream } from './upstream-process.js';
 
-export interface TransferWork {
+interface TransferWork {
   readonly direction: TransferPlan['direction'];
   /** Numbers of connections, each measured by itself. */
   readonly connections: readonly number[];

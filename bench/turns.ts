@@ -7,7 +7,7 @@ import { type Shares, shares } from './measure.js';
 import { type BenchUpstream, startUpstream } from './upstream-process.js';
 
 /** A work whose client keeps its connections open, and warms up by itself. */
-export interface Turns<Load, Result> {
+interface Turns<Load, Result> {
   /** What the bench's upstream answers, as `Setup` has it. */
   readonly answer: string;
   readonly wiring?: Wiring;

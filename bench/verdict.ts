@@ -3,7 +3,7 @@ import { median, percent } from './figures.js';
 import type { Shares } from './measure.js';
 
 /** What is said of a series is said from these. */
-export interface Shared {
+interface Shared {
   readonly name: string;
   readonly samples: readonly { readonly shares: Shares }[];
 }

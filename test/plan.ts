@@ -7,7 +7,7 @@ export interface TestProcess {
 }
 
 /** The processes of a run. */
-export interface TestPlan {
+interface TestPlan {
   /** They run beside one another. */
   readonly together: readonly TestProcess[];
   /** They run one at a time, after the others. */

@@ -7,7 +7,7 @@ import { startProcess } from '../proc.js';
 import type { Contender, Setup } from './contender.js';
 
 /** How answers of media go through, never over a file; `on` and `off` with the sizes of buffers that nginx has by itself. */
-export type NginxBuffering = 'on' | 'off' | 'on, 64 KB';
+type NginxBuffering = 'on' | 'off' | 'on, 64 KB';
 
 /** Buffering is nginx's own default for whole answers and off for streams, as one has to set it for SSE. */
 function bufferingOf(setup: Setup): NginxBuffering {

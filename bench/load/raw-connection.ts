@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 
 const headEnd = Buffer.from('\r\n\r\n');
 
-export interface AnswerListener {
+interface AnswerListener {
   /** A whole answer with a `content-length` has arrived; `length` is that of its body. */
   onAnswer(status: number, length: number): void;
   /** So many bytes of answers have arrived. */

@@ -2,7 +2,7 @@ import type { HttpResponse } from 'uWebSockets.js';
 import { streamEvents } from './answers.js';
 
 /** Streams whole answers event by event, as fast as the peers take them. */
-export interface Dripper {
+interface Dripper {
   add(res: HttpResponse): void;
   remove(res: HttpResponse): void;
 }

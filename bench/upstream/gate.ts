@@ -1,7 +1,7 @@
 const openAfterMs = 10_000;
 
 /** Holds answers back until enough requests have arrived, or until ten seconds after the first of them. */
-export interface Gate<T> {
+interface Gate<T> {
   add(waiting: T): void;
   remove(waiting: T): void;
 }

@@ -7,7 +7,7 @@ const leastSlots = 20;
 const slotsPerSecond = 200;
 
 /** Keeps streams open and sends each of them events at a steady rate until its peer leaves. */
-export interface Pacer {
+interface Pacer {
   add(res: HttpResponse): void;
   remove(res: HttpResponse): void;
 }

@@ -203,7 +203,7 @@ export const otherProviders: readonly Agent[] = [
   copilot('anthropic'),
 ];
 
-export interface AgentRun {
+interface AgentRun {
   readonly modules: string;
   /** A folder of its own. */
   readonly home: string;

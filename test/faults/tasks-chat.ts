@@ -6,7 +6,7 @@ import { loadRequest } from '../support/load/request.js';
 const pauseMs = 10;
 
 /** Chat calls that go on beside something else. */
-export interface ChatLoad {
+interface ChatLoad {
   /** Ends it. @returns what was not answered with a whole 200, and the longest wait for an answer */
   stop(): Promise<{
     readonly answers: number;

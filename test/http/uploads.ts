@@ -72,7 +72,7 @@ export class Receiver implements BodyStreamReceiver {
   }
 }
 
-export interface Streamed {
+interface Streamed {
   readonly exchange: Exchange;
   readonly heard: Heard;
 }

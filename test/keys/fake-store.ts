@@ -10,7 +10,7 @@ export interface FakeCall {
   readonly id: string;
 }
 
-export interface FakeStoreOptions {
+interface FakeStoreOptions {
   /** Data that several stores share. */
   readonly data?: FakeData;
   /** May wait, or throw what the call is then to reject with: before it is done, so that nothing was changed. */

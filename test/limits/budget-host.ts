@@ -5,7 +5,7 @@ import { SimulatedHost, type SimulatedWorker } from './host.js';
 import type { SimulatedAccounts } from './simulated-accounts.js';
 import type { SimulatedTime } from './time.js';
 
-export interface BudgetHostOptions {
+interface BudgetHostOptions {
   readonly time: SimulatedTime;
   readonly accounts: SimulatedAccounts;
   readonly pools: readonly Pool[];

@@ -33,7 +33,7 @@ export interface SimulatedWorker {
   arrivesHere: number;
 }
 
-export interface HostOptions {
+interface HostOptions {
   readonly pools: readonly Pool[];
   /** Milliseconds that the next message is on its way. */
   readonly delay: () => number;

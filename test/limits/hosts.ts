@@ -6,7 +6,7 @@ import { ShareModel } from './share-model.js';
 import { SimulatedTime } from './time.js';
 
 /** What the way between a host and the store is like. */
-export interface Way {
+interface Way {
   /** Nothing comes through. */
   isCut: boolean;
   /** One statement of so many is lost, arrives after the host gave up on it, or loses its answer; 0 for none. */
@@ -24,7 +24,7 @@ export interface SharedHost {
   statements: number;
 }
 
-export interface HostsOptions {
+interface HostsOptions {
   readonly pools: readonly Pool[];
   /** A number below the given one. */
   readonly next: (below: number) => number;

@@ -17,7 +17,7 @@ async function sdk7(): Promise<SdkClass | string> {
 }
 
 /** A version of the SDK: how to make a client, or why it cannot be had here. */
-export interface SdkVersion {
+interface SdkVersion {
   readonly name: string;
   readonly options: { readonly skip?: string };
   client(baseURL: string): Sdk;

@@ -5,14 +5,14 @@ import { loadRequest } from '../support/load/request.js';
 import { peakResidentMb, residentMb } from '../support/process-memory.js';
 import { onStage } from './stage.js';
 
-export interface BodiesPlan {
+interface BodiesPlan {
   readonly connections: number;
   readonly bodyBytes: number;
   /** How long after the last answer the memory is looked at again. */
   readonly restSeconds: number;
 }
 
-export interface BodiesFigures {
+interface BodiesFigures {
   readonly answered: number;
   /** What the others met, each once. */
   readonly problems: readonly string[];

@@ -16,7 +16,7 @@ import { postgresFor } from '../support/postgres.js';
 import { startRelay } from '../support/relay.js';
 import { integersOf } from '../support/seed.js';
 
-export interface DatabasePlan {
+interface DatabasePlan {
   /** In all: a fifth before the fault and as it begins, a fifth once it is over. */
   readonly calls: number;
   readonly fault: DatabaseFaultName;

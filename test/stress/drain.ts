@@ -6,7 +6,7 @@ import { loadRequest } from '../support/load/request.js';
 import { clock } from '../support/load/upstream.js';
 import { onStage } from './stage.js';
 
-export interface DrainPlan {
+interface DrainPlan {
   readonly workers: number;
   /** Clients that ask without a pause; as many again do so for answers that come at once. */
   readonly busy: number;
@@ -19,7 +19,7 @@ export interface DrainPlan {
   readonly seconds: number;
 }
 
-export interface DrainFigures {
+interface DrainFigures {
   readonly answers: number;
   readonly failures: readonly LoadFailure[];
   /** Streams that came to their own end. */

@@ -12,9 +12,9 @@ import type { Scenario } from './scenario.js';
 import { onStage, type Stage, stageConfig } from './stage.js';
 
 /** What befalls one of two targets: SIGKILL and a new start, errors with status 500, or no answers. */
-export type Illness = 'killed' | Exclude<Mood, 'well'>;
+type Illness = 'killed' | Exclude<Mood, 'well'>;
 
-export interface FailoverPlan {
+interface FailoverPlan {
   readonly illness: Illness;
   readonly requestsPerSecond: number;
   readonly seconds: number;
@@ -27,7 +27,7 @@ export interface FailoverPlan {
   readonly deadlineMs: number;
 }
 
-export interface FailoverFigures {
+interface FailoverFigures {
   readonly due: number;
   readonly answers: number;
   readonly failures: readonly OpenLoadFailure[];

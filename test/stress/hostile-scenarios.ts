@@ -5,7 +5,7 @@ import type { Scenario } from './scenario.js';
 const mostRatio = 3;
 
 /** The bounds that the calls of one key have to keep while another attacks. */
-export function hostileLines(figures: HostileFigures): readonly Line[] {
+function hostileLines(figures: HostileFigures): readonly Line[] {
   const { undisturbed, disturbed, ratio, beforeMb, highestMb, met } = figures;
   const failures = [...undisturbed.failures, ...disturbed.failures];
   return [

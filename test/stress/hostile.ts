@@ -11,7 +11,7 @@ import { onStage, stageConfig } from './stage.js';
 
 /** The key of whoever attacks. */
 export const hostileKey = 'sk-hostile';
-export const hostileKeyHash = 'sha256:012842b3d560409fa1cfb84693f16a3d3e5bda4cdba47a9c9678b49f2aaf7620';
+const hostileKeyHash = 'sha256:012842b3d560409fa1cfb84693f16a3d3e5bda4cdba47a9c9678b49f2aaf7620';
 
 /** An attack that goes on until it is stopped. */
 interface RunningAttack {
@@ -29,7 +29,7 @@ export type AttackPlan =
   /** Keeps sockets within messages that never end. */
   | { readonly kind: 'sockets'; readonly sockets: number; readonly within: 'one frame' | 'fragments' };
 
-export interface HostilePlan {
+interface HostilePlan {
   readonly attack: AttackPlan;
   /** Clients of the other key, each with one call at a time. */
   readonly clients: number;

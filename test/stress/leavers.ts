@@ -5,7 +5,7 @@ import { clock } from '../support/load/upstream.js';
 import { residentMb } from '../support/process-memory.js';
 import { onStage, type Stage, stageConfig } from './stage.js';
 
-export interface LeaversPlan {
+interface LeaversPlan {
   readonly leavers: number;
   readonly rounds: number;
   /** Leavers that go at once, every ten milliseconds. */
@@ -14,7 +14,7 @@ export interface LeaversPlan {
   readonly withinMs: number;
 }
 
-export interface LeaversFigures {
+interface LeaversFigures {
   /** Milliseconds from each leaving to the upstream's notice of it. */
   readonly noticedMs: readonly number[];
   /** Requests still open at the upstream that long after the last has left, for each round. */
@@ -53,7 +53,7 @@ function cancelling(upstreamUrl: string): Readonly<Record<string, unknown>> {
   return { ...config, upstreams: { load: { ...config.upstreams.load, onLeave: 'cancel' } } };
 }
 
-export interface DrainedFigures {
+interface DrainedFigures {
   /** Requests still open at the upstream once the last has left. */
   readonly readOn: number;
   /** And when the time is over for which they are read on. */

@@ -6,11 +6,11 @@ import { median, watchMemory } from '../support/process-memory.js';
 import { openStream, readOnMs } from './leavers.js';
 import { onStage } from './stage.js';
 
-export interface MemoryPlan {
+interface MemoryPlan {
   readonly seconds: number;
 }
 
-export interface MemoryFigures {
+interface MemoryFigures {
   readonly answers: number;
   readonly left: number;
   readonly failures: readonly LoadFailure[];

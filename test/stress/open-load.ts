@@ -7,7 +7,7 @@ const tickMs = 5;
 /** A connection that has been idle for as long as every answer allows (`keep-alive: timeout=7`) may be closed any moment. */
 const mostIdleMs = 7000;
 
-export interface OpenLoadOptions {
+interface OpenLoadOptions {
   readonly port: number;
   readonly requestsPerSecond: number;
   readonly request: Buffer;
@@ -21,7 +21,7 @@ export interface OpenLoadFailure extends LoadFailure {
 }
 
 /** Clients that ask at a rate of their own, however slow the answers are. */
-export interface OpenLoad {
+interface OpenLoad {
   /** Requests that were due so far. */
   readonly due: number;
   readonly answers: number;

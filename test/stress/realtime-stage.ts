@@ -16,7 +16,7 @@ export interface RealtimeStage {
   state(): Promise<SimulatorState>;
 }
 
-export interface RealtimeStageOptions {
+interface RealtimeStageOptions {
   /** Sessions that the key may have. */
   readonly perKey: number;
   /** Pace of the simulator's answers; 0 for none. */

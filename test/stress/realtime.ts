@@ -7,7 +7,7 @@ import { residentMb, watchMemory } from '../support/process-memory.js';
 import { random } from '../support/seed.js';
 import { askTurn, dial, dialAll, onRealtimeStage, type RealtimeStage, socketsOf } from './realtime-stage.js';
 
-export interface CutsPlan {
+interface CutsPlan {
   /** Sessions of a round. */
   readonly sessions: number;
   readonly rounds: number;
@@ -17,7 +17,7 @@ export interface CutsPlan {
   readonly withinMs: number;
 }
 
-export interface CutsFigures {
+interface CutsFigures {
   /** Sessions that were open for a moment at least. */
   readonly opened: number;
   /** How often a client heard of each close code. */
@@ -98,13 +98,13 @@ function cutSession(stage: RealtimeStage, index: number): Promise<{ opened: bool
   });
 }
 
-export interface DeafPlan {
+interface DeafPlan {
   readonly megabytes: number;
   /** How long the client does not read. */
   readonly deafSeconds: number;
 }
 
-export interface DeafFigures {
+interface DeafFigures {
   readonly beforeMb: number;
   /** The most while the client does not read, and while it reads. */
   readonly deafMb: number;
@@ -170,13 +170,13 @@ async function flood(
   return { bytes, whole, readingSeconds: (performance.now() - begunAt) / 1000 };
 }
 
-export interface CrowdPlan {
+interface CrowdPlan {
   readonly idle: number;
   readonly busy: number;
   readonly seconds: number;
 }
 
-export interface CrowdFigures {
+interface CrowdFigures {
   readonly beforeMb: number;
   /** With the idle sessions alone, and the most with the busy ones too. */
   readonly idleMb: number;

@@ -6,13 +6,13 @@ import { type LoadFailure, startLoad } from '../support/load/load.js';
 import { loadRequest, modelsRequest } from '../support/load/request.js';
 import { onStage, type Stage, stageConfig } from './stage.js';
 
-export interface ReloadPlan {
+interface ReloadPlan {
   readonly connections: number;
   readonly reloads: number;
   readonly everyMs: number;
 }
 
-export interface ReloadFigures {
+interface ReloadFigures {
   readonly answers: number;
   readonly failures: readonly LoadFailure[];
   /** What the models are on every worker after a reload with a bad file, and after the last with a good one. */

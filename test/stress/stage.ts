@@ -11,7 +11,7 @@ export interface Stage {
   readonly worker: number;
 }
 
-export interface StageOptions {
+interface StageOptions {
   readonly workers?: number;
   /** `warn` unless given: then the log has no line for each request. */
   readonly logLevel?: string;

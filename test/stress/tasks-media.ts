@@ -7,7 +7,7 @@ import { AnswerReader } from '../support/load/answer-reader.js';
 import { loadKey } from '../support/load/request.js';
 
 /** Part of a pattern's bytes: the first, and the one behind the last. */
-export interface Part {
+interface Part {
   readonly from: number;
   readonly to: number;
 }
@@ -128,13 +128,13 @@ export async function upload(
 }
 
 /** A download that was read as fast as it came. */
-export interface Downloaded {
+interface Downloaded {
   readonly status: number;
   readonly header: (name: string) => string | null;
   readonly bytes: number;
 }
 
-export interface DownloadOptions {
+interface DownloadOptions {
   readonly port: number;
   readonly id: string;
   /** Gets every byte. */

@@ -1,14 +1,14 @@
 import { type Growth, onMediaStage, warmUp, watched } from './media-stage.js';
 import { type Uploaded, upload } from './tasks-media.js';
 
-export interface UploadPlan {
+interface UploadPlan {
   readonly fileBytes: number;
   readonly warmUpSeconds: number;
   /** Pace of the client; as fast as it can unless given. */
   readonly bytesPerSecond?: number;
 }
 
-export interface UploadFigures extends Growth {
+interface UploadFigures extends Growth {
   readonly uploaded: Uploaded;
   /** The same of the body as the upstream received it; null when it did not come whole. */
   readonly receivedBytes: number | null;

@@ -5,7 +5,7 @@ import { seenWithin } from '../support/eventually.js';
 import { type Growth, makeVideo, onMediaStage, origins, warmUp, watched } from './media-stage.js';
 import { BodyReader, contentRequest } from './tasks-media.js';
 
-export interface VideoReadersPlan {
+interface VideoReadersPlan {
   readonly readers: number;
   readonly bytes: number;
   readonly bytesPerSecond: number;
@@ -13,7 +13,7 @@ export interface VideoReadersPlan {
   readonly warmUpSeconds: number;
 }
 
-export interface VideoReadersFigures extends Growth {
+interface VideoReadersFigures extends Growth {
   readonly bytesRead: number;
   /** Readers that got bytes at all. */
   readonly served: number;

@@ -10,13 +10,13 @@ import {
 } from './media-stage.js';
 import { download, patternDigest } from './tasks-media.js';
 
-export interface VideoPlan {
+interface VideoPlan {
   readonly origin: Origin;
   readonly bytes: number;
   readonly warmUpSeconds: number;
 }
 
-export interface VideoFigures extends Growth {
+interface VideoFigures extends Growth {
   readonly status: number;
   /** Of the answer's head. */
   readonly announced: number;

@@ -10,13 +10,13 @@ import { clock } from '../support/load/upstream.js';
 import { median } from '../support/process-memory.js';
 import { onStage, type Stage } from './stage.js';
 
-export interface WorkerDeathPlan {
+interface WorkerDeathPlan {
   readonly connections: number;
   /** How long the load runs before the kill, and again once the new worker serves. */
   readonly seconds: number;
 }
 
-export interface WorkerDeathFigures {
+interface WorkerDeathFigures {
   /** Connections on the worker when it was killed. */
   readonly onVictim: number;
   readonly failures: readonly LoadFailure[];

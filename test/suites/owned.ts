@@ -16,7 +16,7 @@ interface OwnedUnderTest {
   expiries(): Promise<ReadonlyMap<string, number>>;
 }
 
-export interface OwnedSuite {
+interface OwnedSuite {
   /** Why the tests cannot run, or false. */
   readonly skip: string | false;
   open(t: Test): Promise<OwnedUnderTest>;

@@ -1,7 +1,7 @@
 import { type Test, test } from 'tap';
 import type { HostAnswer, HostStatement, PoolStatement } from '../../src/store/shares.js';
 
-export interface SharesSuite {
+interface SharesSuite {
   /** Why the tests cannot run, or false. */
   readonly skip: string | false;
   /** A store for one test, which can be reached. */

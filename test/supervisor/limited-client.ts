@@ -4,7 +4,7 @@ import { Agent, request } from 'node:http';
 export const limitedKey = 'sk-limited';
 
 /** What a limited client looks at. */
-export interface LimitedAnswer {
+interface LimitedAnswer {
   readonly status: number;
   readonly retryAfter: string | undefined;
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, type RequestOptions, request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 
-export interface SteadyLoad {
+interface SteadyLoad {
   answers: number;
   /** New connections that were reset before anything was sent back, so that what was asked on them was asked again. */
   resets: number;

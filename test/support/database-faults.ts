@@ -4,7 +4,7 @@ import type { PostgresServer } from './postgres.js';
 import type { Relay } from './relay.js';
 
 /** What may happen to a database, or between it and its gateways. */
-export interface DatabaseFault {
+interface DatabaseFault {
   begin(): Promise<void>;
   end(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import type { TextProtocolName } from '../../src/conversation/request.js';
 import type { JsonObject } from '../../src/wire/json.js';
 import { rule } from '../suites/translation/client.js';
 
-export interface ServerEvent {
+interface ServerEvent {
   /** The `event` field, or null. */
   readonly event: string | null;
   /** The `data` field. */

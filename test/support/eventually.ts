@@ -2,7 +2,7 @@ import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { inspect } from 'node:util';
 
 /** How a test waits, where it says so. */
-export interface Wait<Value> {
+interface Wait<Value> {
   /** What is waited for, for the error; the text of `look` unless given. */
   readonly what?: string;
   /** Whether a value is the one; unless given, any but false, null and undefined. */

@@ -165,7 +165,7 @@ function answerTo({ head }: RawRequest): string {
   return jsonAnswer(422, JSON.stringify({ type: 'error', message: error.message, error }));
 }
 
-export interface HeadFuzz {
+interface HeadFuzz {
   /** Requests of clients, and those of them that reached the upstream. */
   readonly sent: number;
   readonly arrived: number;

@@ -10,7 +10,7 @@ import type { Test } from 'tap';
 import { eventually } from './eventually.js';
 import { freePort } from './free-port.js';
 
-export interface PostgresOptions {
+interface PostgresOptions {
   /** More settings for the server, as `name=value`. */
   readonly settings?: readonly string[];
   /** The only user has a password, without which nobody gets in. */

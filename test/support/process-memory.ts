@@ -17,7 +17,7 @@ function statusMb(pid: number, field: string): number {
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? Number.NaN) / 1024;
 }
 
-export interface MemoryWatch {
+interface MemoryWatch {
   /** What was seen, in MB, every 100 ms. */
   readonly samples: readonly number[];
   /** Ends the watch. */

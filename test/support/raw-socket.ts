@@ -51,7 +51,7 @@ export interface RawSocket {
   until(frames: number): Promise<unknown>;
 }
 
-export interface RawSocketOptions {
+interface RawSocketOptions {
   readonly path?: string;
   readonly key?: string;
 }

@@ -17,7 +17,7 @@ export interface Arrival {
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
 }
 
-export interface RealtimeUpstream {
+interface RealtimeUpstream {
   /** For `baseUrl`: ends in `/v1`. */
   readonly url: string;
   readonly arrivals: readonly Arrival[];
@@ -26,7 +26,7 @@ export interface RealtimeUpstream {
 }
 
 /** What an upstream does with a request for a WebSocket, in place of accepting it. */
-export type OnUpgrade = (request: IncomingMessage, socket: Duplex) => boolean;
+type OnUpgrade = (request: IncomingMessage, socket: Duplex) => boolean;
 
 /** An upstream of WebSockets that does with each session what the test says. It ends with the test. @param tls serves TLS */
 export async function startRealtimeUpstream(

@@ -8,13 +8,13 @@ import { createInterface } from 'node:readline';
 import { eventually } from './eventually.js';
 import { freePort } from './free-port.js';
 
-export interface RedisOptions {
+interface RedisOptions {
   /** More arguments for the server. */
   readonly args?: readonly string[];
 }
 
 /** A Redis server of the tests, on 127.0.0.1. */
-export interface RedisServer {
+interface RedisServer {
   readonly port: number;
   /** `redis://127.0.0.1:PORT` */
   readonly url: string;

@@ -12,7 +12,7 @@ export interface Event {
   readonly response?: Responses;
 }
 
-export interface Raw {
+interface Raw {
   readonly socket: WebSocket;
   send(message: unknown): void;
   /** The events up to the end of the next answer. */

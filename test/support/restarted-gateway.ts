@@ -10,7 +10,7 @@ const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const patienceMs = 120_000;
 
 /** A gateway whose primary process is started again whenever it ends, as a service manager does. */
-export interface RestartedGateway {
+interface RestartedGateway {
   /** Log entries of all primaries and their workers so far. */
   readonly entries: readonly Readonly<Record<string, unknown>>[];
   /** Of the primary at this moment. */

@@ -30,7 +30,7 @@ export function fileOf(bytes: number): FormPiece {
   return { name: 'file', filename: 'talk.mp3', value };
 }
 
-export interface UploadHead {
+interface UploadHead {
   /** Bytes of the body; chunked without it. */
   readonly length?: number;
   readonly path?: string;

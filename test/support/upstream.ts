@@ -55,7 +55,7 @@ export interface RawUpstream {
   close(): Promise<void>;
 }
 
-export interface RawUpstreamOptions {
+interface RawUpstreamOptions {
   /** When the head of a request has come: the socket may be paused, answered or destroyed. */
   readonly onHead?: (request: RawRequest, index: number) => void;
   /** 127.0.0.1 unless given; `ownAddress` where it is closed while somebody still comes to it. */
@@ -216,7 +216,7 @@ class Incoming implements RawRequest {
 }
 
 /** A server of Node's own HTTP, for what is not about bytes. */
-export interface HttpUpstream {
+interface HttpUpstream {
   /** `http://127.0.0.1:PORT`. */
   readonly origin: string;
   readonly port: number;

@@ -121,7 +121,7 @@ export class Heard implements SocketListener {
   }
 }
 
-export interface SocketServer {
+interface SocketServer {
   readonly origin: Origin;
   /** What the server holds of each socket so far, in order. */
   readonly peers: { socket: WebSocket; raw: Socket; request: IncomingMessage }[];

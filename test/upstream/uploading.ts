@@ -54,7 +54,7 @@ export function giving(chunks: Iterable<Buffer>, length = -1): Source {
   return source;
 }
 
-export interface UploadOptions {
+interface UploadOptions {
   readonly body?: readonly Buffer[];
   readonly deadlines?: Partial<Deadlines>;
 }

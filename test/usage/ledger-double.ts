@@ -4,7 +4,7 @@ import type { Ledger, LedgerBatch } from '../../src/store/store.js';
 import { readPage } from '../../src/usage/queries.js';
 
 /** A ledger in memory that fails on demand. */
-export interface LedgerDouble extends Pick<Ledger, 'append' | 'calls'> {
+interface LedgerDouble extends Pick<Ledger, 'append' | 'calls'> {
   /** Batches that were taken, in order. */
   readonly taken: LedgerBatch[];
   /** Every batch that was offered, in order. */

@@ -52,7 +52,7 @@ export function ledgerRecord(change: Partial<LedgerRecord> = {}): LedgerRecord {
 export const uncounted = (): CallTimes => ({ observe() {} });
 
 /** What takes calls that have ended. */
-export interface CallTaker<T> {
+interface CallTaker<T> {
   add(call: CallRecord, at: number): T;
 }
 

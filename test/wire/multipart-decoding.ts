@@ -16,7 +16,7 @@ interface DecodedPart extends PartHead {
   end: number;
 }
 
-export interface Decoding {
+interface Decoding {
   readonly parts: readonly DecodedPart[];
   /** What was thrown, or null. */
   readonly error: GatewayError | null;
@@ -25,7 +25,7 @@ export interface Decoding {
 }
 
 /** A form to decode. */
-export interface Given {
+interface Given {
   readonly body: Buffer;
   readonly boundary: string;
   readonly limits?: MultipartLimits;

@@ -1,5 +1,5 @@
 /** A form as some client writes it, and what is in it. */
-export interface FormSample {
+interface FormSample {
   readonly client: string;
   readonly contentType: string;
   readonly body: Buffer;

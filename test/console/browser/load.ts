@@ -20,7 +20,7 @@ const calls: readonly (readonly [path: string, key: string, body: object])[] = [
   ['/v1/chat/completions', 'sk-nobody', { model: 'talk', messages }],
 ];
 
-export interface ConsoleLoad {
+interface ConsoleLoad {
   /** Answers so far, by their status. */
   readonly statuses: Readonly<Record<number, number>>;
   /** Ends with the round that is under way, when all of its answers are there. */

@@ -38,7 +38,7 @@ export const parts = [
 
 export type Part = (typeof parts)[number];
 
-export interface VisitOptions {
+interface VisitOptions {
   readonly size?: { readonly width: number; readonly height: number };
   /** Statuses above 399 that the page is to be answered with: a browser tells of each in its console. */
   readonly refusals?: readonly number[];
@@ -49,7 +49,7 @@ export interface VisitOptions {
 }
 
 /** One who looks at the console, with a browser profile of their own. */
-export interface Visit {
+interface Visit {
   readonly page: Page;
   /** For more tabs of the same profile; what happens in them counts as it does in the first. */
   readonly context: BrowserContext;

@@ -13,7 +13,7 @@ export interface FleetStore {
   exchange(host: number, statement: HostStatement): Promise<HostAnswer | null>;
 }
 
-export interface FleetOptions {
+interface FleetOptions {
   readonly hosts: number;
   readonly workers: number;
   readonly pools: readonly Pool[];

@@ -5,7 +5,7 @@ import { fc } from '../../support/seed.js';
  * Members of request bodies as the vendors' own SDKs type them, which the bodies of several protocols have.
  */
 
-export type Members = { readonly [name: string]: fc.Arbitrary<unknown> };
+type Members = { readonly [name: string]: fc.Arbitrary<unknown> };
 
 /** A text of any kind, also an empty one. */
 export const anyText: fc.Arbitrary<string> = fc.oneof(

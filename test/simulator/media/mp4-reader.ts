@@ -1,6 +1,6 @@
 const containers = new Set(['moov', 'trak', 'mdia', 'minf', 'dinf', 'stbl']);
 
-export interface Box {
+interface Box {
   readonly path: string;
   /** Where its content begins in the file. */
   readonly start: number;
@@ -67,7 +67,7 @@ export function samplePlaces(boxes: readonly Box[]): { offset: number; size: num
   return places;
 }
 
-export interface Configuration {
+interface Configuration {
   readonly head: readonly number[];
   readonly sequence: Buffer;
   readonly picture: Buffer;

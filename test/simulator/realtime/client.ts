@@ -88,7 +88,7 @@ export const textOnly = {
 };
 export const betaTextOnly = { type: 'session.update', session: { modalities: ['text'] } };
 
-export interface Refusal {
+interface Refusal {
   readonly status: number;
   readonly headers: NodeJS.Dict<string | string[]>;
   readonly text: string;

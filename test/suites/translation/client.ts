@@ -56,7 +56,7 @@ export interface Answer {
   readonly error: Failure | null;
 }
 
-export interface Failure {
+interface Failure {
   /** 200 for an error inside a stream. */
   readonly status: number;
   /** The protocol's word for the kind of error. */

@@ -1,7 +1,7 @@
 import type { TextProtocolName } from '../../../src/conversation/request.js';
 
 /** What one protocol cannot say that another can. */
-export interface Loss {
+interface Loss {
   readonly clients: readonly TextProtocolName[];
   /** Protocols in which the upstream was called. */
   readonly wires: readonly TextProtocolName[];

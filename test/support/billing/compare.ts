@@ -32,7 +32,7 @@ export interface Difference {
   readonly calls: number;
 }
 
-export interface Comparison {
+interface Comparison {
   /** Calls whose bill and lines say the same to the unit. */
   readonly exact: number;
   /** Calls whose lines are marked as not exact and are near enough. */

@@ -8,7 +8,7 @@ interface Asked {
 }
 
 /** A kind of calls that are neither texts nor videos nor sessions: one model of a gateway and of the vendor. */
-export interface MediaEndpoint {
+interface MediaEndpoint {
   readonly protocol: string;
   readonly tariff: Tariff;
   draw(below: Integers): Partial<Units>;

@@ -2,7 +2,7 @@
 const tailBytes = 64;
 const doneEvent = 'data: [DONE]\n\n';
 
-export type Framing = 'length' | 'chunked' | 'none';
+type Framing = 'length' | 'chunked' | 'none';
 
 /**
  * Reads one HTTP/1.1 answer as it comes, at any split (RFC 9112 sections 6 and 7.1). It keeps the head, the body of

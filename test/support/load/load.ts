@@ -5,7 +5,7 @@ import { clock } from './upstream.js';
 
 const connectAgainMs = 20;
 
-export interface LoadOptions {
+interface LoadOptions {
   readonly port: number;
   readonly connections: number;
   /** Sent in turn on every connection, each once the answer to the one before is complete. */

@@ -3,7 +3,7 @@ export const loadKey = 'sk-load';
 export const loadKeyHash = 'sha256:b0c5ce5656022339074d03bcddd6241e1659c198dc9e4dbd70059a17abe61f15';
 
 /** What the load upstream is asked to do; it reads it from the request's `user`. */
-export type LoadBehaviour =
+type LoadBehaviour =
   /** A completion of about 1 KB, at once or after a while. */
   | { readonly does: 'complete'; readonly afterMs?: number }
   /** An event every so often, then the end; or a cut connection in place of the end. */
@@ -15,7 +15,7 @@ export type LoadBehaviour =
   /** An error with status 500. */
   | { readonly does: 'fail' };
 
-export interface RequestOptions {
+interface RequestOptions {
   /** By which the upstream's reports name the request. */
   readonly name?: string;
   /** Characters of the prompt. */

@@ -10,7 +10,7 @@ import { type MediaOptions, mediaConfig } from './gateway.js';
 /** The formats in which the gateway asks upstreams; each is a model of its own, named after it. */
 export const wires = ['compat', 'vendork', 'vendorj', 'generic'] as const;
 
-export interface VideoStage {
+interface VideoStage {
   readonly gateway: RunningGateway;
   readonly simulator: Simulator;
 }

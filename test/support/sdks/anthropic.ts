@@ -5,7 +5,7 @@ import { sdksOfRun } from './versions.js';
 
 /** What the SDK's versions have in common; the types are those of one of them. */
 export type Client = anthropic0.Anthropic;
-export type ApiError = InstanceType<typeof anthropic0.APIError>;
+type ApiError = InstanceType<typeof anthropic0.APIError>;
 export type Message = anthropic0.Anthropic.Message;
 export type MessageParam = anthropic0.Anthropic.MessageParam;
 export type StreamEvent = anthropic0.Anthropic.RawMessageStreamEvent;
@@ -26,7 +26,7 @@ export const sdks: readonly Sdk[] = sdksOfRun<Sdk>([
   { name: 'anthropic 1', module: anthropic1 as unknown as SdkModule, bearer: true },
 ]);
 
-export interface ClientOptions {
+interface ClientOptions {
   /** `sk-demo` unless given. */
   readonly apiKey?: string;
   /** 0 unless given. */

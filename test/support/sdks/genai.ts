@@ -6,7 +6,7 @@ import { sdksOfRun } from './versions.js';
 
 /** What the SDK's versions have in common; the types are those of one of them. */
 export type Client = genai2.GoogleGenAI;
-export type ApiError = InstanceType<typeof genai2.ApiError>;
+type ApiError = InstanceType<typeof genai2.ApiError>;
 export type Response = genai2.GenerateContentResponse;
 export type Part = genai2.Part;
 type SdkModule = typeof genai2;

@@ -8,8 +8,8 @@ export type Responses = OpenAI.Responses.Response;
 export type InputItem = OpenAI.Responses.ResponseInputItem;
 export type ResponseEvent = OpenAI.Responses.ResponseStreamEvent;
 export type FunctionTool = OpenAI.Responses.FunctionTool;
-export type Compacted = OpenAI.Responses.CompactedResponse;
-export type InputTokens = OpenAI.Responses.InputTokenCountResponse;
+type Compacted = OpenAI.Responses.CompactedResponse;
+type InputTokens = OpenAI.Responses.InputTokenCountResponse;
 type MakeTextFormat = typeof parser6.makeParseableTextFormat;
 
 const textFormats: Readonly<Record<string, MakeTextFormat>> = {

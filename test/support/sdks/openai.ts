@@ -9,7 +9,7 @@ import { sdksOfRun } from './versions.js';
 
 /** What the SDK's versions have in common; the types are those of one of them. */
 export type Client = openai6.OpenAI;
-export type ApiError = InstanceType<typeof openai6.APIError>;
+type ApiError = InstanceType<typeof openai6.APIError>;
 export type Chunk = openai6.OpenAI.ChatCompletionChunk;
 type SdkModule = typeof openai6;
 type MakeParseable = typeof parser6.makeParseableResponseFormat;
@@ -41,7 +41,7 @@ export const sdks: readonly Sdk[] = sdksOfRun<Sdk>([
   },
 ]);
 
-export interface ClientOptions {
+interface ClientOptions {
   /** `sk-demo` unless given. */
   readonly apiKey?: string;
   /** 0 unless given. */

@@ -17,7 +17,7 @@ export interface TaskRequest {
 }
 
 /** How clients of each format make tasks and ask for them. */
-export interface TaskClientFormat {
+interface TaskClientFormat {
   create(prompt: string): TaskRequest;
   show(id: string): TaskRequest;
   /** @returns the id in the answer that made a task */

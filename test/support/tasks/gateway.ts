@@ -6,7 +6,7 @@ import { loadKeyHash } from '../load/request.js';
 export const otherKey = 'sk-other';
 const otherKeyHash = 'sha256:3dcad332ca200026cb05197382714c13fbe0737dee3d327981a235067882d2d3';
 
-export interface TasksGatewayOptions {
+interface TasksGatewayOptions {
   /** Base URL of the upstream as an SDK takes it, with `/v1`. */
   readonly upstreamUrl: string;
   /** That of the upstream that takes uploads, unless it is the same. */

@@ -8,7 +8,7 @@ import { tasksGateway } from './gateway.js';
 export const storeTimeoutMs = 1000;
 
 /** A PostgreSQL server, an upstream and a gateway, which end with the test. */
-export interface HostsStage {
+interface HostsStage {
   readonly postgres: PostgresServer;
   readonly simulator: Simulator;
   /** Starts a gateway on both. */

@@ -9,7 +9,7 @@ import { postgresSettings } from '../../suites/store.js';
 import { startPostgres } from '../postgres.js';
 
 /** Makes a store of its own for a test, with which it ends; null where there is no server for it. */
-export type OpenStore = (t: Test) => Promise<Store | null>;
+type OpenStore = (t: Test) => Promise<Store | null>;
 
 /** Every kind of store. */
 export const openStores: Readonly<Record<Store['kind'], OpenStore>> = {
@@ -35,7 +35,7 @@ export const openStores: Readonly<Record<Store['kind'], OpenStore>> = {
 };
 
 /** A store whose calls of a number fail. */
-export interface FailingStore {
+interface FailingStore {
   readonly store: Store;
   /** Calls that there have been. */
   calls(): number;
