@@ -1,11 +1,11 @@
-/**
+import { wordAt } from '../wire/json-skip.js';
+
+/*
  * Hashes that send calls that begin alike to the same target: 32 bits, with rendezvous hashing (highest random weight) over
  * them. Every worker and every gateway gets the same result from the same config, without a table. The hashes do not resist
  * a search for collisions. All that a collision achieves is that a client's own calls reach one target, and the bound on its
  * load applies to them as well.
  */
-
-import { wordAt } from '../wire/json-skip.js';
 
 /** Bytes of a prompt that are hashed. A prompt cache works on beginnings, and hashing more would cost every call. */
 export const affinityBytes = 1024;

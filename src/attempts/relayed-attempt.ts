@@ -148,10 +148,10 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   }
 
   #noteEnd(failure: UpstreamFailure): void {
-    const told = this.transform.passedError;
+    const { passedError } = this.transform;
     // The whole answer had arrived, or nothing waits for it: the end of the connection no longer matters.
     const isOver = this.#call.accounted || this.transform.isComplete;
-    if (told !== null) this.unusable(told);
+    if (passedError !== null) this.unusable(passedError);
     else if (isOver) this.succeeded();
     else this.failed(failure.reason, failure.headSeen, failure.detail);
   }

@@ -109,8 +109,8 @@ function isBase64(body: Buffer, from: number, to: number): boolean {
 }
 
 /**
- * Converts to tokens. @param weight weight of a text (`textWeight`), or its bytes if it was not read, which are about
- * the same
+ * Converts the weight of a text to tokens.
+ * @param weight its `textWeight`, or its bytes if it was not read, which are about the same
  */
 export function tokensOf(weight: number): number {
   return Math.ceil(weight / weightOfToken);

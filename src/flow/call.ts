@@ -67,14 +67,16 @@ export interface UploadBody {
   readonly contentType: string;
   /** No part of the form has been released yet, so it can be sent to another target. */
   readonly canReplay: boolean;
-  /**
-   * @param model replaces the model's name in the form; null leaves it
-   * @returns the pieces that have arrived, and the source of the rest, or null if there is no rest
-   */
-  open(model: string | null): {
-    readonly body: readonly Buffer[];
-    readonly source: RequestBodySource | null;
-  };
+  /** @param model replaces the model's name in the form; null leaves it */
+  open(model: string | null): OpenedForm;
+}
+
+/** A form as an attempt sends it. */
+export interface OpenedForm {
+  /** The pieces that have arrived. */
+  readonly body: readonly Buffer[];
+  /** Source of the rest; null if there is none. */
+  readonly source: RequestBodySource | null;
 }
 
 /** One call, from its first byte to its record (see `account`). Every field exists from the start. */

@@ -132,14 +132,19 @@ export function endThrown(services: Services, call: Call, where: FaultPlace, thr
     }
   };
   call.error = error;
-  const isTold = succeeds(() => tell(services, call, listener, error));
-  if (!isTold) succeeds(() => exchange.abort());
+  const isAnswered = succeeds(() => answerWith(services, call, listener, error));
+  if (!isAnswered) succeeds(() => exchange.abort());
   succeeds(() => account(services, call, outcomeOf(error)));
   // Work begun for the call ends as if the client had disconnected, but the call's record does not say so.
   succeeds(() => listener?.onClientGone());
 }
 
-function tell(services: Services, call: Call, listener: ExchangeListener | null, error: GatewayError): void {
+function answerWith(
+  services: Services,
+  call: Call,
+  listener: ExchangeListener | null,
+  error: GatewayError,
+): void {
   const { exchange } = call;
   if (listener?.onOurFault !== undefined) listener.onOurFault(error);
   else if (!exchange.isAnswered) refuse(services, call, error);

@@ -1,5 +1,6 @@
-/** Response headers that let pages of other origins call from a browser (the Fetch standard, "HTTP-CORS protocol"). */
 import { returnedNames } from '../wire/passed-headers.js';
+
+/* Response headers that let pages of other origins call from a browser (the Fetch standard, "HTTP-CORS protocol"). */
 
 export interface CorsSettings {
   /** Origins whose pages may call, such as `https://app.example.com`; `*` for all. */

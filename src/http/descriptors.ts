@@ -1,4 +1,5 @@
 import { closeSync, openSync } from 'node:fs';
+import { errorCode } from '../errors.js';
 
 /** Descriptors that have to be free again before more connections are accepted. */
 const enough = 32;
@@ -7,7 +8,7 @@ const enough = 32;
 type OpenFile = () => number;
 
 /** Error codes: no descriptor is left for the process, or for the system. */
-const wants: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE']);
+const outOfDescriptors: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE']);
 
 const openNull: OpenFile = () => openSync('/dev/null', 'r');
 
@@ -39,9 +40,9 @@ export class DescriptorWatch {
     try {
       while (opened.length < count) opened.push(this.#open());
       return true;
-    } catch (error) {
+    } catch (fault) {
       // Other errors, such as a missing file, say nothing about descriptors.
-      return !wants.has((error as NodeJS.ErrnoException).code ?? '');
+      return !outOfDescriptors.has(errorCode(fault));
     } finally {
       for (const descriptor of opened) closeSync(descriptor);
     }

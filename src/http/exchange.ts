@@ -122,7 +122,7 @@ export class Exchange extends Swept implements LinkOwner {
     this.#host.sweepList.add(this);
   }
 
-  /** True when the whole body has arrived. */
+  /** Called when the whole body has arrived. */
   bodyComplete(): void {
     this.#bodyPending = false;
     if (!this.#blocked) this.#host.sweepList.remove(this);

@@ -513,7 +513,7 @@ export class LeaseHolder {
   /** Sends pending messages, then reports the decisions. */
   #finish(): void {
     this.#outbox.flush();
-    this.#decided.tell();
+    this.#decided.notify();
   }
 }
 

@@ -98,8 +98,8 @@ export class PoolsInForce {
       else this.#ofKeys.set(name, pool);
       // The config's limits of a key take precedence.
       if (this.#ofConfig?.has(name)) continue;
-      const told = this.#changed(name, former);
-      if (told !== null) changed.push(told);
+      const change = this.#changed(name, former);
+      if (change !== null) changed.push(change);
     }
     if (names.length === 0) this.#namesOf.delete(id);
     else this.#namesOf.set(id, names);

@@ -107,7 +107,7 @@ export class WaitingLine {
  */
 export class DecidedCalls {
   readonly #decided: WaitingCall[] = [];
-  #isTelling = false;
+  #isNotifying = false;
 
   add(waiting: WaitingCall, decision: Decision): void {
     waiting.decision = decision;
@@ -115,9 +115,9 @@ export class DecidedCalls {
   }
 
   /** Notifies all of them, including those that are added meanwhile. */
-  tell(): void {
-    if (this.#isTelling || this.#decided.length === 0) return;
-    this.#isTelling = true;
+  notify(): void {
+    if (this.#isNotifying || this.#decided.length === 0) return;
+    this.#isNotifying = true;
     try {
       for (let waiting = this.#decided.shift(); waiting !== undefined; waiting = this.#decided.shift()) {
         const { decision, isOver } = waiting;
@@ -126,7 +126,7 @@ export class DecidedCalls {
         waiting.onDecided(decision);
       }
     } finally {
-      this.#isTelling = false;
+      this.#isNotifying = false;
     }
   }
 }

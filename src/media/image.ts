@@ -65,12 +65,12 @@ export const signatureBytes = 12;
 /** A valid media type (RFC 6838 section 4.2). */
 const wellFormed = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
 
-const extensions: Readonly<Record<string, string>> = {
-  'image/png': 'png',
-  'image/jpeg': 'jpg',
-  'image/webp': 'webp',
-  'image/gif': 'gif',
-};
+const extensions: ReadonlyMap<string, string> = new Map([
+  ['image/png', 'png'],
+  ['image/jpeg', 'jpg'],
+  ['image/webp', 'webp'],
+  ['image/gif', 'gif'],
+]);
 
 /**
  * Detects the media type of an image from its first bytes: PNG, JPEG, WebP or GIF.
@@ -97,5 +97,5 @@ export function declaredImageType(declared: string | null, bytes: Buffer): strin
 
 /** The usual file extension of a media type, without a dot; `bin` for an unknown type. */
 export function imageExtension(mediaType: string): string {
-  return Object.hasOwn(extensions, mediaType) ? (extensions[mediaType] as string) : 'bin';
+  return extensions.get(mediaType) ?? 'bin';
 }

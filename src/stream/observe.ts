@@ -240,12 +240,9 @@ export class ObservedTransform implements AnswerTransform {
     if (!this.#ended) this.#ended = marksEnd(run);
     else if (!isLastPart) return;
     if (!this.#ended || run.length <= tailBytes) return;
-    const {
-      state,
-      error,
-      usage: told,
-    } = this.#rules.judgeEnd(this.#large === null ? run : part, this.#facts);
-    const usage = told ?? this.#long?.usage ?? null;
+    const ending = this.#rules.judgeEnd(this.#large === null ? run : part, this.#facts);
+    const { state, error } = ending;
+    const usage = ending.usage ?? this.#long?.usage ?? null;
     if (this.#long?.error != null) this.#long = { ...this.#long, usage };
     else if (error !== null || usage !== null) this.#long = { state, error, usage };
   }

@@ -189,10 +189,10 @@ class Pool {
       else connection.beginLate(exchange, performance.now());
       return;
     }
-    const isTold = keepAliveSeconds >= 0;
+    const isStated = keepAliveSeconds >= 0;
     // One second less, for the transit times of the last request and of the upstream's FIN.
-    const sureMs = isTold ? Math.min(mostIdleMs, (keepAliveSeconds - 1) * 1000) : sureIdleMs;
-    const idleMs = !isTold && connection.secure ? secureIdleMs : sureMs;
+    const sureMs = isStated ? Math.min(mostIdleMs, (keepAliveSeconds - 1) * 1000) : sureIdleMs;
+    const idleMs = !isStated && connection.secure ? secureIdleMs : sureMs;
     if (this.#closing || idleMs <= 0) {
       connection.destroy();
       return;

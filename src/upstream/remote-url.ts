@@ -249,7 +249,7 @@ export function reachUrl(
   done: (result: Reached | GatewayError) => void,
 ): () => void {
   let over = false;
-  const tell = (result: Reached | GatewayError): void => {
+  const finish = (result: Reached | GatewayError): void => {
     if (over) return;
     over = true;
     done(result);
@@ -257,13 +257,13 @@ export function reachUrl(
   const immediate = setImmediate(() => {
     const target = targetOf(url, options);
     if (target instanceof GatewayError) {
-      tell(target);
+      finish(target);
     } else if (target.remote.isAddress || target.remote.route.proxy !== null) {
-      tell(reached(target, [target.remote.host]));
+      finish(reached(target, [target.remote.host]));
     } else {
       target.remote.lookup(target.remote.host, { all: true }, (error, found) => {
-        if (error !== null) tell(fetchFailed(error));
-        else if (typeof found !== 'string') tell(reached(target, inTurn(found)));
+        if (error !== null) finish(fetchFailed(error));
+        else if (typeof found !== 'string') finish(reached(target, inTurn(found)));
       });
     }
   });

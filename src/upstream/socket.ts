@@ -286,11 +286,11 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     const listener = this.#listener;
     reader.begin(bytes, start, end);
     let messages = 0;
-    let told = false;
+    let hasDelivered = false;
     for (;;) {
       if (this.#isStopped) {
         if (reader.at < end && !this.#hold(bytes.subarray(reader.at, end))) {
-          this.#stop(told, noRoom.code, nothing, noRoom);
+          this.#stop(hasDelivered, noRoom.code, nothing, noRoom);
           return;
         }
         break;
@@ -299,7 +299,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
       if (found === 'more') break;
       if (found === 'message') {
         if (this.#state !== 'open') continue;
-        told = true;
+        hasDelivered = true;
         if (++messages === mostMessages) this.#rest();
         listener.onMessage(reader.payload, reader.isBinary);
         // The listener may have ended the socket.
@@ -307,17 +307,17 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
       } else if (found === 'ping') {
         this.#owedPong = Buffer.from(reader.payload);
       } else if (found !== 'pong') {
-        this.#stop(told, reader.code, found === 'close' ? reader.payload : nothing, reader.fault);
+        this.#stop(hasDelivered, reader.code, found === 'close' ? reader.payload : nothing, reader.fault);
         return;
       }
     }
     if (this.#owedPong !== null) this.#answerPing();
-    if (told && this.#state === 'open') listener.onReadEnd();
+    if (hasDelivered && this.#state === 'open') listener.onReadEnd();
   }
 
-  /** Ends the socket with a close frame. @param told whether messages of this read have been delivered */
-  #stop(told: boolean, code: number, reason: Buffer, fault: SocketFault | null): void {
-    if (told && this.#state === 'open') this.#listener.onReadEnd();
+  /** Ends the socket with a close frame. @param hasDelivered whether messages of this read have been delivered */
+  #stop(hasDelivered: boolean, code: number, reason: Buffer, fault: SocketFault | null): void {
+    if (hasDelivered && this.#state === 'open') this.#listener.onReadEnd();
     if (!this.#isOver) this.#endWith(code, reason, fault);
   }
 

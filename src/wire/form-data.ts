@@ -84,7 +84,7 @@ function headOf({ name, filename = null, contentType = null }: FormField): strin
 }
 
 function escapeName(name: string): string {
-  const escaped = name.replaceAll(/["\r\n\0]/g, (character) => escapes[character] as string);
+  const escaped = name.replaceAll(/["\r\n\0]/g, (character) => escapes[character] ?? character);
   return openEnd.test(escaped) ? `${escaped}\\` : escaped;
 }
 

@@ -101,8 +101,8 @@ class ObjectRepair {
   }
 
   /**
-   * Called when the rest does not belong to the object. @returns what closes everything that is open; empty if nothing
-   * is
+   * Called when the rest does not belong to the object.
+   * @returns what closes everything that is open; empty if nothing is
    */
   end(): string {
     let out = '';

@@ -22,11 +22,14 @@ import { ended, type Phase, waiting } from './phase.js';
  * The ends of an answer that `Relay` passes on, and the state that both share. Each of these ends the call (`finish`), except
  * `giveUp` before any part of the answer was sent:
  *
- * it is complete                                    `endGood`; for a stream at its protocol's end `endComplete`
- * an error event was sent, the upstream's or one that the translation made of it   `endFailed`
- * the upstream's connection broke, or took too long  `endFailedUpstream`: `endComplete` if the whole answer had arrived, `endFailed` if an error event was sent, else `endBroken`
- * a stream ended without its protocol's end         `endBroken`; if it is translated `endFailed`
- * it is useless                                     `giveUp`: another target is tried; `endBroken` if a part was sent
+ * it is complete                                      `endGood`; for a stream at its protocol's end `endComplete`
+ * an error event was sent, as it came or translated   `endFailed`
+ * a stream ended without its protocol's end           `endBroken`; if it is translated `endFailed`
+ * it is useless                                       `giveUp`: another target is tried; `endBroken` if a part was sent
+ * the upstream's connection broke, or took too long   `endFailedUpstream`, which calls
+ *   the whole answer had arrived                        `endComplete`
+ *   an error event was sent                             `endFailed`
+ *   else                                                `endBroken`
  *
  * `endBroken` ends a stream with last words in the client's protocol, and cuts the connection of any other answer. An
  * unexpected exception on the upstream's side ends in `failByUs`, one on the client's side in `Relay.onOurFault`.
@@ -100,7 +103,7 @@ export abstract class AnswerEnds extends Swept {
     if (this.handedOn === 'answer') this.endBroken(error, reason, phase);
     else {
       this.#cancel(reason, error);
-      this.owner.onAttemptFailed(error, failure ?? reason, tellsItself(error) ? this.head : null);
+      this.owner.onAttemptFailed(error, failure ?? reason, isOfAnswer(error) ? this.head : null);
     }
   }
 
@@ -128,10 +131,10 @@ export abstract class AnswerEnds extends Swept {
    */
   endFailedUpstream(error: GatewayError): void {
     const { transform } = this;
-    const told = transform?.passedError ?? null;
+    const passedError = transform?.passedError ?? null;
     // The whole answer had arrived, so the end of the connection says nothing about it.
     if (transform?.isComplete) this.endComplete(transform);
-    else if (told !== null) this.endFailed(told);
+    else if (passedError !== null) this.endFailed(passedError);
     // The attempt has been counted as failed already (`RelayedAttempt.onFailure`).
     else this.endBroken(error);
   }
@@ -151,7 +154,8 @@ export abstract class AnswerEnds extends Swept {
   }
 
   /**
-   * Tells the client of an event stream that the stream breaks off, and why. @param phase how far the answer had progressed
+   * Tells the client of an event stream that the stream breaks off, and why.
+   * @param phase how far the answer had progressed
    */
   writeLastWords(phase: Phase, error: GatewayError): void {
     const { call, transform, handedOn } = this;
@@ -210,6 +214,6 @@ export abstract class AnswerEnds extends Swept {
 /**
  * Returns true for an error that the upstream's answer itself contains. Nothing of an error about the account is passed on.
  */
-function tellsItself({ source, vendorAccountStatus }: GatewayError): boolean {
+function isOfAnswer({ source, vendorAccountStatus }: GatewayError): boolean {
   return source === 'upstream' && vendorAccountStatus === null;
 }

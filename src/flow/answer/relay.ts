@@ -288,7 +288,8 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
   }
 
   /**
-   * Gives up an answer with a good status that does not belong to its endpoint. @param first its first bytes, or all of it
+   * Gives up an answer with a good status that does not belong to its endpoint.
+   * @param first its first bytes, or all of it if `isWhole`
    */
   #giveUpIfUnfit(head: ResponseHead, first: Buffer, isWhole: boolean): boolean {
     const answersJson = this.call.route.endpoint?.answersJson !== false;
@@ -302,7 +303,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
    * sent in pieces is given up. An error is sent in the caller's error format.
    */
   #passOn({ transform, head }: Answering, before: Buffer): void {
-    if (head.status >= 400) this.#tellError(head, this.#errorOf(head, before) ?? statusError(head, before));
+    if (head.status >= 400) this.#sendError(head, this.#errorOf(head, before) ?? statusError(head, before));
     else if (!transform.divisible) this.giveUp(tooLarge("The upstream's answer is too large to be changed."));
     else this.#beginBytes(transform, head);
   }
@@ -313,7 +314,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     return error ?? (this.transform?.exactErrors ? null : statusError(head, body));
   }
 
-  #tellError(head: ResponseHead, error: GatewayError): void {
+  #sendError(head: ResponseHead, error: GatewayError): void {
     this.phase = ended;
     // The attempt has already read the body of an error answer below this size.
     if (head.status >= 500 && isVendorAccountError(error)) this.attempt?.accountRefused(error);
@@ -371,7 +372,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     if (head.status >= 400) {
       const error = this.#errorOf(head, body);
       if (error !== null) {
-        this.#tellError(head, error);
+        this.#sendError(head, error);
         return;
       }
     }

@@ -14,7 +14,7 @@ import { MultipartDecoder, type PartHead, type PartReceiver } from '../../wire/m
 import { boundaryOf } from '../../wire/multipart-type.js';
 import { PartNames } from '../../wire/part-names.js';
 import { Recording } from '../../wire/recording.js';
-import type { AuthenticatedCall, UploadBody } from '../call.js';
+import type { AuthenticatedCall, OpenedForm, UploadBody } from '../call.js';
 import { type AdmissionListener, admit } from '../limits/admit.js';
 import { keepMemory, setHeldBytes, takeMemory } from '../memory-budget.js';
 import { account } from '../record/account.js';
@@ -68,7 +68,7 @@ const wholeBytes = 1024 * 1024;
  */
 const leastStep = 16 * 1024;
 const mostStep = 1024 * 1024;
-const kernelBytes = largestReceiveBuffer();
+const receiveBuffer = largestReceiveBuffer();
 /** Most bytes of all fields together, since they are held until the form ends. */
 const mostFieldBytes = 1024 * 1024;
 /** Estimated memory of a byte of text, and of a part beside its texts, in bytes. */
@@ -250,7 +250,7 @@ export class Upload
     const held = call.heldBytes - this.#waiting + bytes;
     const { bufferedBytes } = call.running.snapshot.limits;
     try {
-      if (bytes > mostAfterStop(bufferedBytes, kernelBytes)) throw tooFast();
+      if (bytes > mostAfterStop(bufferedBytes, receiveBuffer)) throw tooFast();
       setHeldBytes(this.#services, call, held);
     } catch (fault) {
       this.#end(fault);
@@ -334,10 +334,7 @@ export class Upload
     this.#fields.push({ name: field.name, value });
   }
 
-  open(model: string | null): {
-    readonly body: readonly Buffer[];
-    readonly source: RequestBodySource | null;
-  } {
+  open(model: string | null): OpenedForm {
     this.#given = this.#held.length;
     this.#growth = 0;
     this.#pieces =

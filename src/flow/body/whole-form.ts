@@ -1,10 +1,9 @@
 import type { Snapshot } from '../../config/types.js';
-import type { RequestBodySource } from '../../upstream/types.js';
 import { leadingField } from '../../wire/form-data.js';
 import { type FormPart, type MultipartLimits, readForm } from '../../wire/multipart.js';
 import { boundaryOf } from '../../wire/multipart-type.js';
 import { PartNames, type PartRules } from '../../wire/part-names.js';
-import type { Call, UploadBody } from '../call.js';
+import type { Call, OpenedForm, UploadBody } from '../call.js';
 
 /** A form whose whole body is in memory. */
 export class WholeForm implements UploadBody {
@@ -28,10 +27,7 @@ export class WholeForm implements UploadBody {
     this.#body = body;
   }
 
-  open(model: string | null): {
-    readonly body: readonly Buffer[];
-    readonly source: RequestBodySource | null;
-  } {
+  open(model: string | null): OpenedForm {
     if (model === null) return { body: [this.#body], source: null };
     const part = this.parts.find(({ name }) => name === 'model');
     if (part === undefined) {

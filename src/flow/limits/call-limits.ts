@@ -70,8 +70,8 @@ export class CallLimits {
     const { rateHeaders } = errorFormat;
     if (rateHeaders === null) return '';
     const { rateLines } = this;
-    const told = this.isAdmitted ? rateLines.lately(rateHeaders, this.#limits.ticks) : null;
-    if (told !== null) return told;
+    const recent = this.isAdmitted ? rateLines.lately(rateHeaders, this.#limits.ticks) : null;
+    if (recent !== null) return recent;
     return rateLines.text(rateHeaders, rateWord(running.snapshot.vendors), this.#limits);
   }
 

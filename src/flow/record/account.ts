@@ -50,6 +50,7 @@ function report(services: Services, call: Call): void {
 }
 
 const noGroups: readonly string[] = [];
+
 /** Makes the record of an ended call. `Services.report` gets nothing else of the call. */
 export function recordOf(call: Call): CallRecord {
   const record = describe(call, call, call.outcome, call.endedAt);

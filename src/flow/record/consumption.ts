@@ -93,12 +93,12 @@ function isStructured({ contentType }: ResponseHead): boolean {
 const nothing: readonly string[] = [];
 
 /** Merges the requested kind of images or videos with what the answer reports of it. */
-export function mergeMedia(asked: MadeMedia | null, told: MadeMedia | null): MadeMedia | null {
-  if (asked === null || told === null) return asked ?? told;
+export function mergeMedia(requested: MadeMedia | null, reported: MadeMedia | null): MadeMedia | null {
+  if (requested === null || reported === null) return requested ?? reported;
   return {
-    size: told.size ?? asked.size,
-    quality: told.quality ?? asked.quality,
-    resolution: told.resolution ?? asked.resolution,
+    size: reported.size ?? requested.size,
+    quality: reported.quality ?? requested.quality,
+    resolution: reported.resolution ?? requested.resolution,
   };
 }
 
@@ -168,8 +168,8 @@ export function noteFailed(call: WithAttempts, attempt: OtherAttemptParts): void
   if (attempt.sentAt === 0) return;
   const { transform } = attempt;
   const whole = transform.usageAtEnd('upstream');
-  const told = whole === null ? transform.usage : null;
-  noteAttempt(call, attempt, told === null ? whole : { ...told, partial: true });
+  const reported = whole === null ? transform.usage : null;
+  noteAttempt(call, attempt, reported === null ? whole : { ...reported, partial: true });
 }
 
 /** Records the usage that the answer of a failed last attempt reports. No client pays for an error. */

@@ -243,8 +243,8 @@ class Collector implements UpstreamHandler {
 const noVendorHeaders = { openaiBeta: '', vendorcBeta: '', vendorcVersion: '' };
 
 /**
- * Takes the place of a call when the gateway itself asks an upstream about work that an earlier call has started. @param
- * model of that call
+ * Takes the place of a call when the gateway itself asks an upstream about work that an earlier call has started.
+ * @param model of that call
  */
 export function askingAbout(services: Services, model: string): Asking {
   const { running } = services;
@@ -263,8 +263,8 @@ export function askingAbout(services: Services, model: string): Asking {
 }
 
 /**
- * Sends a request that belongs to no call. @param cancels holds the function that cancels it while it is in flight; the
- * promise then never settles
+ * Sends a request that belongs to no call.
+ * @param cancels holds the function that cancels it while it is in flight; the promise then never settles
  */
 export async function askAlone(
   services: Services,

@@ -271,8 +271,8 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
   }
 
   /**
-   * Remembers a target whose error answer says that it lacks this endpoint of its protocol. @returns whether it lacks the
-   * endpoint
+   * Remembers a target whose error answer says that it lacks this endpoint of its protocol.
+   * @returns whether it lacks the endpoint
    */
   #noteIfLacking(target: Target, status: number, body: Buffer): boolean {
     const { endpoint, call } = this;

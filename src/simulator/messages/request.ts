@@ -400,8 +400,8 @@ function readFormat({ output_config: config, output_format: older }: JsonObject)
     throw refuse('output_config', 'Input should be an object');
   }
   const effort = config?.effort ?? null;
-  const efforts = ['low', 'medium', 'high', 'xhigh', 'max'];
-  if (effort !== null && !efforts.includes(effort as string)) {
+  const efforts: readonly unknown[] = ['low', 'medium', 'high', 'xhigh', 'max'];
+  if (effort !== null && !efforts.includes(effort)) {
     throw refuse('output_config.effort', `Input should be ${efforts.map((one) => `'${one}'`).join(', ')}`);
   }
   const format = config?.format ?? older ?? null;

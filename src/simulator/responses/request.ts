@@ -150,7 +150,7 @@ const moved: Readonly<Record<string, string>> = {
   reasoning_effort: "'reasoning.effort'",
   verbosity: "'text.verbosity'",
 };
-const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
+const efforts: readonly unknown[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 
 /** The input of a response. */
 export type InputRequest = Pick<JsonRequest, 'body' | 'digest' | 'directives'>;
@@ -314,7 +314,7 @@ function readReasoning(reasoning: unknown): { readonly effort: string | null; re
     throw invalid('reasoning', 'an object');
   }
   const { effort = null, summary = null, generate_summary: older = null } = reasoning;
-  if (effort !== null && !efforts.includes(effort as string)) {
+  if (effort !== null && !efforts.includes(effort)) {
     throw invalid('reasoning.effort', `one of ${efforts.join(', ')}`);
   }
   const shown = summary ?? older;
