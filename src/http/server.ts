@@ -19,7 +19,7 @@ import { Exchange, type ExchangeHost } from './exchange.js';
 import { type HeaderSlots, type HeaderWords, headerSlots, readHead } from './request-head.js';
 import { type SocketLimits, takeSockets } from './socket.js';
 import { SweepList } from './sweep.js';
-import { AtOnce, TurnWrites, UwsResponse } from './uws-response.js';
+import { TurnBounds, TurnWrites, UwsResponse } from './uws-response.js';
 
 interface ServerOptions {
   readonly words: HeaderWords;
@@ -84,7 +84,7 @@ export class Server {
     onIdle: null,
     bodies: createBodyPool(pooledBytes),
   };
-  readonly #atOnce = new AtOnce();
+  readonly #turnBounds = new TurnBounds();
   readonly #turnWrites = new TurnWrites();
   readonly #app: TemplatedApp;
   readonly #sweepTimer: NodeJS.Timeout;
@@ -198,7 +198,7 @@ export class Server {
 
   #takeGuarded(response: HttpResponse, request: HttpRequest, context: us_socket_context_t | null): void {
     this.#taken = null;
-    this.#atOnce.isReading = true;
+    this.#turnBounds.isReading = true;
     try {
       this.#take(response, request, context);
     } catch (fault) {
@@ -208,7 +208,7 @@ export class Server {
         refuseBare(response);
       }
     } finally {
-      this.#atOnce.isReading = false;
+      this.#turnBounds.isReading = false;
     }
   }
 
@@ -218,7 +218,7 @@ export class Server {
     if (this.#readsPeers) head.peer = response.getRemoteAddress();
     if (cors !== null && head.origin !== '') head.answerLines = cors.answerLines(head.origin);
     const exchange = new Exchange(
-      new UwsResponse(response, this.#atOnce, this.#turnWrites, head.isToldToClose),
+      new UwsResponse(response, this.#turnBounds, this.#turnWrites, head.isToldToClose),
       request.getCaseSensitiveMethod(),
       request.getUrl(),
       head,

@@ -215,12 +215,12 @@ export class ClientSocket implements Guarded {
   }
 
   /** Called when the connection has been upgraded. */
-  opened(socket: WebSocket<SocketData>): void {
+  onOpen(socket: WebSocket<SocketData>): void {
     this.#socket = socket;
     this.#host.open++;
   }
 
-  heard(message: ArrayBuffer, isBinary: boolean): void {
+  onMessage(message: ArrayBuffer, isBinary: boolean): void {
     if (this.#socket === null) return;
     const heardAt = this.#answered();
     const mayGoOn = this.#rooms.arrived(message.byteLength, heardAt);
@@ -249,13 +249,13 @@ export class ClientSocket implements Guarded {
   }
 
   /** Called when uWS has answered a ping of the client. */
-  pinged(): void {
+  onPing(): void {
     this.#answered();
     if (++this.#pings > mostPings) this.refuse('Too many pings.');
     else this.#checkUnread();
   }
 
-  ponged(): void {
+  onPong(): void {
     this.#answered();
   }
 
@@ -265,7 +265,7 @@ export class ClientSocket implements Guarded {
     return this.#heardAt;
   }
 
-  drained(): void {
+  onDrain(): void {
     if (!this.#blocked || this.#socket === null) return;
     const unread = this.#socket.getBufferedAmount();
     this.#rooms.unread.hold(unread);
@@ -277,7 +277,7 @@ export class ClientSocket implements Guarded {
     this.#listener.onDrained();
   }
 
-  ended(code: number, reason: string): void {
+  onClose(code: number, reason: string): void {
     const wasOpen = this.#socket !== null;
     // Without a close frame uWS no longer holds anything.
     if (code === closeCode.broken) this.#rooms.unread.hold(0);
@@ -351,15 +351,15 @@ export function takeSockets(
     maxBackpressure: 0,
     upgrade: (response, request, context) =>
       onOffer(response, request, asksForSocket(request) ? context : null),
-    open: guardEach('socket', ownerOf, (socket) => ownerOf(socket).opened(socket)),
+    open: guardEach('socket', ownerOf, (socket) => ownerOf(socket).onOpen(socket)),
     message: guardEach('socket', ownerOf, (socket, message: ArrayBuffer, isBinary: boolean) =>
-      ownerOf(socket).heard(message, isBinary),
+      ownerOf(socket).onMessage(message, isBinary),
     ),
-    ping: guardEach('socket', ownerOf, (socket) => ownerOf(socket).pinged()),
-    pong: guardEach('socket', ownerOf, (socket) => ownerOf(socket).ponged()),
-    drain: guardEach('socket', ownerOf, (socket) => ownerOf(socket).drained()),
+    ping: guardEach('socket', ownerOf, (socket) => ownerOf(socket).onPing()),
+    pong: guardEach('socket', ownerOf, (socket) => ownerOf(socket).onPong()),
+    drain: guardEach('socket', ownerOf, (socket) => ownerOf(socket).onDrain()),
     close: guardEach('socket', ownerOf, (socket, code: number, reason: ArrayBuffer) =>
-      ownerOf(socket).ended(code, Buffer.from(reason).toString('utf8')),
+      ownerOf(socket).onClose(code, Buffer.from(reason).toString('utf8')),
     ),
   };
   for (const path of paths) app.ws<SocketData>(path, behavior);

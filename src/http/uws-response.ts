@@ -96,7 +96,7 @@ for (const [code, reason] of Object.entries(STATUS_CODES)) statusLines[Number(co
  */
 export class UwsResponse implements ClientLink, TurnSink {
   readonly #response: HttpResponse;
-  readonly #atOnce: AtOnce;
+  readonly #turnBounds: TurnBounds;
   readonly #turnWrites: TurnWrites;
   /** Something waits for the end of the turn. */
   #isHeld = false;
@@ -120,10 +120,15 @@ export class UwsResponse implements ClientLink, TurnSink {
   /** A response of known length that is not written at once. */
   #sized: SizedAnswer | null = null;
 
-  constructor(response: HttpResponse, atOnce: AtOnce, turnWrites: TurnWrites, isToldToClose: boolean) {
+  constructor(
+    response: HttpResponse,
+    turnBounds: TurnBounds,
+    turnWrites: TurnWrites,
+    isToldToClose: boolean,
+  ) {
     this.#response = response;
     this.#isToldToClose = isToldToClose;
-    this.#atOnce = atOnce;
+    this.#turnBounds = turnBounds;
     this.#turnWrites = turnWrites;
   }
 
@@ -140,17 +145,17 @@ export class UwsResponse implements ClientLink, TurnSink {
 
   read(receiver: ChunkReceiver): void {
     const owner = this.#owner;
-    const atOnce = this.#atOnce;
+    const turnBounds = this.#turnBounds;
     this.#response.onData((chunk, isLast) => {
-      atOnce.isReading = true;
+      turnBounds.isReading = true;
       try {
-        if (atOnce.isTooSmall(chunk.byteLength)) receiver.onShredded();
+        if (turnBounds.isTooSmall(chunk.byteLength)) receiver.onShredded();
         else receiver.onChunk(chunk, isLast);
       } catch (fault) {
         if (owner === null) throw fault;
         handFault(owner, 'request', fault);
       } finally {
-        atOnce.isReading = false;
+        turnBounds.isReading = false;
       }
     });
   }
@@ -171,11 +176,11 @@ export class UwsResponse implements ClientLink, TurnSink {
 
   respond(head: AnswerHead, body: string | Buffer): boolean {
     const size = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-    const isLast = this.#atOnce.isTooMany();
+    const isLast = this.#turnBounds.isTooMany();
     if (size > directBytes && !isLast)
       return this.#respondLarge(head, typeof body === 'string' ? Buffer.from(body) : body);
     // uWS itself batches responses that are written while their socket is read.
-    if (size <= mostHeldBytes && !this.#atOnce.isReading) {
+    if (size <= mostHeldBytes && !this.#turnBounds.isReading) {
       this.#turnWrites.makeRoom(size);
       this.#head = head;
       this.#turnWrites.add(this, body, size);
@@ -212,7 +217,7 @@ export class UwsResponse implements ClientLink, TurnSink {
 
   respondEmpty(head: AnswerHead, contentLength: number | null): void {
     const { status } = head;
-    const closes = this.#atOnce.isTooMany() || head.closes;
+    const closes = this.#turnBounds.isTooMany() || head.closes;
     // uWS waits for as many bytes as the length that it is told, and closes only after a response with one. A
     // connection that has to end is therefore closed here, once the head is sent.
     const length = contentLength === null ? '' : `\r\ncontent-length: ${contentLength}`;
@@ -475,7 +480,7 @@ const mostSmallPieces = 200_000;
  * Pieces of bodies are counted for the same reason: uWS delivers each chunk separately, and one read may contain a
  * hundred thousand chunks of one byte.
  */
-export class AtOnce {
+export class TurnBounds {
   /** uWS is delivering what a client has sent. */
   isReading = false;
   #answers = 0;

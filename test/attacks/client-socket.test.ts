@@ -36,13 +36,13 @@ function stage(most = Number.POSITIVE_INFINITY, mayGoOn = true) {
     free -= taken;
     buffered += bytes - taken;
   };
-  socket.opened({
+  socket.onOpen({
     cork: (work: () => void) => work(),
     send: (data: Buffer | string) => take(Buffer.byteLength(data)),
     ping: () => take(2),
     getBufferedAmount: () => buffered,
-    end: (code: number, reason: string) => socket.ended(code, reason),
-    close: () => socket.ended(1006, ''),
+    end: (code: number, reason: string) => socket.onClose(code, reason),
+    close: () => socket.onClose(1006, ''),
   } as never);
   return {
     socket,
@@ -52,12 +52,12 @@ function stage(most = Number.POSITIVE_INFINITY, mayGoOn = true) {
     ping(times: number) {
       for (let count = 0; count < times; count++) {
         take(127);
-        socket.pinged();
+        socket.onPing();
       }
     },
     read(bytes: number) {
       buffered = Math.max(0, buffered - bytes);
-      socket.drained();
+      socket.onDrain();
     },
     send(bytes: number) {
       socket.send(Buffer.alloc(bytes), true);
@@ -98,7 +98,7 @@ test('pings, which uWS answers by itself, count like messages, and are not too m
 
 test('how long its owner is busy with a message is told', async (t) => {
   const { socket, heard } = stage();
-  socket.heard(new ArrayBuffer(1), true);
+  socket.onMessage(new ArrayBuffer(1), true);
   t.strictSame(heard, ['message', 'took']);
 });
 
@@ -108,23 +108,23 @@ test('what finds no room is not kept: the connection is cut', async (t) => {
   t.strictSame(heard, ['closed 1006']);
   t.equal(held.unread, 0);
   const received = stage(100_000);
-  received.socket.heard(new ArrayBuffer(200_000), true);
+  received.socket.onMessage(new ArrayBuffer(200_000), true);
   t.strictSame(received.heard, ['closed 1013'], 'nor is a message, of which its client is told');
 });
 
 test('a message that finds no room ends with a word, where that can be written and costs little', async (t) => {
   const large = stage(100_000);
-  large.socket.heard(new ArrayBuffer(2 * mebibyte), true);
+  large.socket.onMessage(new ArrayBuffer(2 * mebibyte), true);
   t.strictSame(large.heard, ['closed 1006'], 'uWS would keep what it has of it until the client has left');
   const deaf = stage(100_000);
   deaf.send(50_000);
-  deaf.socket.heard(new ArrayBuffer(200_000), true);
+  deaf.socket.onMessage(new ArrayBuffer(200_000), true);
   t.strictSame(deaf.heard, ['blocked', 'closed 1006'], 'nothing can be written');
 });
 
 test('a client whose key sends more than can be taken is not listened to any more', async (t) => {
   const { socket, heard } = stage(Number.POSITIVE_INFINITY, false);
-  socket.heard(new ArrayBuffer(1000), true);
+  socket.onMessage(new ArrayBuffer(1000), true);
   t.strictSame(heard, ['closed 1013']);
 });
 

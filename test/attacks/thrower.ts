@@ -33,7 +33,7 @@ const modules = [
   'flow/upstream/hedge',
   'flow/answer/held',
   'flow/upstream/forward',
-  'flow/upstream/attend',
+  'flow/upstream/waiting-client',
   'flow/limits/call-limits',
   'flow/realtime/open',
   'flow/realtime/bridge',

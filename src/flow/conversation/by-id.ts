@@ -28,9 +28,9 @@ import type { AuthenticatedCall } from '../call.js';
 import { takeMemory } from '../memory-budget.js';
 import type { Services } from '../services.js';
 import { type Answered, type CollectedRequest, isFailure } from '../upstream/ask.js';
-import { answerJson, attend, type WaitingClient } from '../upstream/attend.js';
 import { configuredPass } from '../upstream/head.js';
 import { markedKey } from '../upstream/key-mark.js';
+import { answerAsync, answerJson, type WaitingClient } from '../upstream/waiting-client.js';
 import type { FoundValues } from './find-queue.js';
 import { ownerOf, writeInBackground } from './records.js';
 import { ShownStream } from './shown-stream.js';
@@ -44,7 +44,7 @@ const underWayMs = 100;
 export function answerById(services: Services, call: AuthenticatedCall, action: ResponseAction): void {
   const id = call.params.response_id ?? '';
   if (action === 'show' && asksForStream(call.exchange.head.query)) action = 'stream';
-  attend(services, call, async (waiting) => {
+  answerAsync(services, call, async (waiting) => {
     const kept = await find(services, call, id);
     if (call.accounted) return;
     if (kept === null) throw responseNotFound(id);

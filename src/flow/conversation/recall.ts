@@ -9,7 +9,7 @@ import type { Next } from '../limits/admit.js';
 import { takeMemory } from '../memory-budget.js';
 import { refusalOf, refuse } from '../refuse.js';
 import type { Services } from '../services.js';
-import { WaitingClient } from '../upstream/attend.js';
+import { WaitingClient } from '../upstream/waiting-client.js';
 import type { FoundValues } from './find-queue.js';
 import { hasSeveralAccounts, keepsTurns, usesUpstreamState } from './keeps-turns.js';
 import { noteStoreFault, ownerOf } from './records.js';

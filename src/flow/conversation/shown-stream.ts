@@ -19,7 +19,7 @@ import { account } from '../record/account.js';
 import { endFailedStream, keepAliveBytes, outcomeOf, refuse, refuseStream } from '../refuse.js';
 import type { Services } from '../services.js';
 import type { EventTaker } from '../upstream/ask.js';
-import type { WaitingClient } from '../upstream/attend.js';
+import type { WaitingClient } from '../upstream/waiting-client.js';
 
 interface Shown {
   readonly id: string;

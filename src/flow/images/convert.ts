@@ -35,10 +35,10 @@ import { mergeMedia } from '../record/consumption.js';
 import { routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
 import { type Answered, ask, failedRequest, isFailure, type Waiter } from '../upstream/ask.js';
-import { WaitingClient } from '../upstream/attend.js';
 import { fetchFiles, fileHosts, mediaHosts, type WantedFile } from '../upstream/fetch-files.js';
 import { clientLines } from '../upstream/head.js';
 import { prepareNative, prepareUpload, ruledBody, writtenKind } from '../upstream/prepare.js';
+import { WaitingClient } from '../upstream/waiting-client.js';
 
 /** Bytes of an answer: ten images of several megabytes in base64. */
 const answerBytes = 128 * 1024 * 1024;

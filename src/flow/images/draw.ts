@@ -14,8 +14,8 @@ import { answerId, type ResolvedCall, type RoutedCall } from '../call.js';
 import type { Next } from '../limits/admit.js';
 import { setTarget } from '../resolve.js';
 import type { Services } from '../services.js';
-import { WaitingClient } from '../upstream/attend.js';
 import { Forwarding } from '../upstream/forward.js';
+import { WaitingClient } from '../upstream/waiting-client.js';
 import { type AskedImages, Conversion, memoized, planFor } from './convert.js';
 
 /**

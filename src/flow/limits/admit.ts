@@ -72,7 +72,7 @@ export interface AdmissionListener {
 /**
  * Takes what a call needs of the limits of its key and groups that are known before its body: requests and concurrent
  * calls. The call holds them to its end, whatever its body turns out to be.
- * @param waiter notified later if the call is not admitted immediately
+ * @param listener notified later if the call is not admitted immediately
  * @param needed `concurrentOnly` for a download of what an earlier call has made: it counts as a concurrent call, but
  * not as a request
  * @returns whether the call is admitted immediately
@@ -81,7 +81,7 @@ export interface AdmissionListener {
 export function admit(
   services: Services,
   call: AuthenticatedCall,
-  waiter: AdmissionListener,
+  listener: AdmissionListener,
   needed: 'beforeModel' | 'concurrentOnly' = 'beforeModel',
 ): boolean {
   const { key } = call;
@@ -92,7 +92,7 @@ export function admit(
   if (demands.length === 0) return true;
   limits.beforeModel = services.limits.take(demands, services.hostClock.at(call.authenticatedAt));
   return (
-    limits.beforeModel !== null || admitOrWait(services, { limits, part: 'beforeModel', demands, waiter })
+    limits.beforeModel !== null || admitOrWait(services, { limits, part: 'beforeModel', demands, listener })
   );
 }
 
@@ -104,22 +104,22 @@ interface Short {
   readonly limits: CallLimits;
   readonly part: Part;
   readonly demands: readonly Demand[];
-  readonly waiter: AdmissionListener;
+  readonly listener: AdmissionListener;
 }
 
 /**
- * @returns whether the call is admitted immediately; if not, it waits and its waiter is notified
+ * @returns whether the call is admitted immediately; if not, it waits and the listener is notified
  * @throws {GatewayError} the refusal, if the call is denied immediately
  */
-function admitOrWait(services: Services, { limits, part, demands, waiter }: Short): boolean {
+function admitOrWait(services: Services, { limits, part, demands, listener }: Short): boolean {
   const decision = services.limits.acquire(demands, (later) => {
     if (limits.isOver) {
       if (later.outcome === 'admitted') later.release();
       return;
     }
     const refusal = applyDecision(limits, part, later);
-    if (refusal === null) waiter.onAdmitted();
-    else waiter.onNotAdmitted(refusal);
+    if (refusal === null) listener.onAdmitted();
+    else listener.onNotAdmitted(refusal);
   });
   if (decision.outcome === 'pending') {
     limits[part] = decision;
@@ -178,7 +178,7 @@ export function admitResolved(
   limits.forModel = services.limits.take(demands, services.hostClock.at(call.validatedAt));
   if (limits.forModel === null) {
     const queued = new Queued(services, call, next);
-    if (!admitOrWait(services, { limits, part: 'forModel', demands, waiter: queued })) {
+    if (!admitOrWait(services, { limits, part: 'forModel', demands, listener: queued })) {
       call.exchange.listener = queued;
       return;
     }

@@ -30,7 +30,7 @@ import { account } from '../record/account.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { type AskUpstream, ask, type Waiter } from '../upstream/ask.js';
-import { attend } from '../upstream/attend.js';
+import { answerAsync } from '../upstream/waiting-client.js';
 import { findTask, taskNotFound } from './answer.js';
 import { ContentFetch, type ContentOwner } from './content-fetch.js';
 import {
@@ -377,7 +377,7 @@ function rangeLine(range: ByteRange | null): HeadLines {
 export function serveContent(services: Services, call: AuthenticatedCall, id: string): void {
   const { head } = call.exchange;
   const variant = videoVariant(queryParameter(head.query, 'variant'));
-  attend(services, call, async (waiting) => {
+  answerAsync(services, call, async (waiting) => {
     const booked = await findTask(services, call, id);
     if (booked === null) throw taskNotFound(id);
     const asked = (): Promise<VideoTask> =>

@@ -40,9 +40,9 @@ import { costOfCall, factorOf, paidForCall } from '../record/consumption.js';
 import { findModel, routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
 import { type Answered, ask, failedRequest, isFailure } from '../upstream/ask.js';
-import { answerJson, attend } from '../upstream/attend.js';
 import { forwardedLines, idempotencyMark } from '../upstream/head.js';
 import { keyMark } from '../upstream/key-mark.js';
+import { answerAsync, answerJson } from '../upstream/waiting-client.js';
 import { secretOf, showContext, shownTask } from './answer.js';
 import { onEnded } from './settle.js';
 
@@ -114,7 +114,7 @@ function takeTask(services: Services, call: ResolvedCall, request: VideoRequest)
     const once = onceOnly(call, request);
     if (once === null || !(fault instanceof GatewayError) || fault.kind !== 'overloaded') throw fault;
     // A repeated request is answered without an upstream.
-    attend(services, call, async () => {
+    answerAsync(services, call, async () => {
       const earlier = await services.book.known(once);
       if (earlier === null) throw fault;
       await answerEarlier(services, call, request, earlier);

@@ -24,7 +24,7 @@ import { queryParameter } from '../../wire/query.js';
 import { WholeForm } from '../body/whole-form.js';
 import type { AuthenticatedCall, Call } from '../call.js';
 import type { Services } from '../services.js';
-import { answerJson, attend } from '../upstream/attend.js';
+import { answerAsync, answerJson } from '../upstream/waiting-client.js';
 import { findTask, showContext, shownTask, taskNotFound } from './answer.js';
 import { createTask } from './create.js';
 import { refreshed } from './poll.js';
@@ -102,7 +102,7 @@ function jsonOf(call: Call, guard: MemberGuard, types: readonly string[] = jsonT
 /** Answers with a task's status, in the format of the request, whichever format created the task. */
 export function showTask(services: Services, call: Call, format: VideoFormat, id: string): void {
   const clientFormat = clientFormats[format];
-  attend(services, call, async (waiting) => {
+  answerAsync(services, call, async (waiting) => {
     const booked = await findTask(services, call, id);
     const context = showContext(call, id);
     if (booked === null) {

@@ -44,7 +44,7 @@ export class WaitingClient implements ExchangeListener, Waiter {
 }
 
 /** Runs a function that answers a call, and refuses the call if it fails. */
-export function attend(
+export function answerAsync(
   services: Services,
   call: Call,
   work: (waiting: WaitingClient) => Promise<void>,
