@@ -3,14 +3,14 @@ import type { LoadClient } from './load/load.js';
 import type { Machine } from './machine.js';
 import type { Options } from './options.js';
 
-/** Cores of a run; null leaves a process unpinned. */
+/** Cores that a run is pinned to; null leaves a process unpinned. */
 export interface Cores {
   readonly contender: number | null;
   readonly load: number | null;
   readonly upstream: number | null;
 }
 
-/** What a work runs with. */
+/** What every work gets. */
 export interface Bench {
   readonly options: Options;
   readonly machine: Machine;
@@ -25,7 +25,7 @@ export interface Bench {
   readonly progress: (text: string) => void;
 }
 
-/** What a work found: a table, the sentences under it, and every figure for the JSON file. */
+/** The result of a work: a table, the sentences below it, and every figure for the JSON file. */
 export interface WorkReport {
   readonly work: string;
   readonly title: string;
@@ -37,7 +37,7 @@ export interface WorkReport {
 
 export interface Work {
   readonly name: string;
-  /** False for the works that run only when they are named. */
+  /** False for a work that runs only if it is named. */
   readonly byDefault: boolean;
   readonly run: (bench: Bench) => Promise<WorkReport>;
 }

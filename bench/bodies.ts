@@ -5,7 +5,7 @@ import { callerAt } from './callers.js';
 const words =
   'the of and to in is that it was for on are as with his they at be this from have or by one had not but what all were when we there can an your which their said if do will each about how up out them then she many some so these would other into has more her two like him see time could no make than first been its who now people my made over did down only way find use may water long little very after words called just where most know';
 
-/** @returns prose with the punctuation of prose: the same text for the same length, in every run. */
+/** Returns text with the punctuation of prose: the same text for the same length in every run. */
 export function prose(length: number): string {
   const list = words.split(' ');
   let seed = 42;
@@ -19,8 +19,8 @@ export function prose(length: number): string {
 }
 
 /**
- * A chat request of two messages. A streamed one asks for the usage chunk, so that the same bytes come out of every
- * contender.
+ * Makes a chat request with two messages. A streamed one requests the usage chunk, so that every contender sends the
+ * same bytes.
  * @param size length of the body in bytes
  */
 export function chatBody(size: number, stream: boolean, model: string = callerAt(0).model): string {
@@ -43,7 +43,7 @@ export function chatBody(size: number, stream: boolean, model: string = callerAt
   return make(content + '.'.repeat(Math.max(0, size - body.length)));
 }
 
-/** Writes a body to the bench's directory and gives its path. */
+/** Writes a body to the bench's directory. @returns its path */
 export function bodyFile(directory: string, name: string, body: string): string {
   const file = join(directory, `${name}.json`);
   writeFileSync(file, body);
@@ -51,7 +51,7 @@ export function bodyFile(directory: string, name: string, body: string): string 
 }
 
 /**
- * The conversation of `chatBody` as the other text protocols say it.
+ * Makes the request of `chatBody` in the other text protocols.
  * @param content of the user's turn
  */
 export function translatedBodies(content: string, stream: boolean, model: string = callerAt(0).model) {
@@ -73,7 +73,7 @@ export function translatedBodies(content: string, stream: boolean, model: string
       system,
       messages: [{ role: 'user', content }],
     }),
-    // Nothing of it is kept, which is another work than its translation.
+    // Not stored: storing it is different work from translating it.
     responses: JSON.stringify({ ...responses, store: false }),
     'responses (kept)': JSON.stringify(responses),
     generateContent: JSON.stringify({

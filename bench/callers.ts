@@ -1,10 +1,10 @@
-/** Who calls, and for which model. */
+/** The key of a caller, and the model that it calls. */
 export interface Caller {
   readonly key: string;
   readonly model: string;
 }
 
-/** The caller and the model with a number; all names have the same length, so that bodies have it too. */
+/** Returns the caller with a number. All names have the same length, and therefore all bodies. */
 export function callerAt(index: number): Caller {
   const digits = String(index).padStart(6, '0');
   return { key: `sk-bench-${digits}`, model: `bench-model-${digits}` };

@@ -16,18 +16,18 @@ import { startProcesses } from '../test/support/gateway-processes.js';
 import { startPostgres } from '../test/support/postgres.js';
 
 /*
- * What the workers of a host cost one PostgreSQL that look after what nobody asks for: tasks that are under way, charges
- * that are to be put right, records of what was cut off. No client calls.
+ * Measures what the background work of a host's workers costs one PostgreSQL, without any client call: polling tasks
+ * under way, correcting charges, finding records of interrupted calls.
  */
 
 const { values } = parseArgs({
   options: {
     workers: { type: 'string', default: '8' },
-    /** Video tasks that are under way all the time. */
+    /** Number of video tasks that are under way throughout. */
     tasks: { type: 'string', default: '0' },
-    /** How old they are, in seconds: those of ten minutes and more are asked about once a minute. */
+    /** Age of the tasks in seconds. Those of ten minutes or more are polled about once a minute. */
     age: { type: 'string', default: '600' },
-    /** Videos in the folder that each worker sweeps once a minute. */
+    /** Number of videos in the folder that each worker sweeps once a minute. */
     videos: { type: 'string', default: '10000' },
     seconds: { type: 'string', default: '20' },
   },
@@ -47,7 +47,7 @@ const server = await startPostgres();
 if (server === null) throw new Error('there is no PostgreSQL');
 const store = { kind: 'postgres', url: server.url };
 const gateway = await startProcesses(
-  // It is ended below.
+  // Ended below instead.
   { teardown: () => {} },
   {
     workers,
@@ -92,7 +92,7 @@ async function makeTasks(url: string): Promise<void> {
   await own.close();
 }
 
-/** @returns the CPU time of one sweep, in milliseconds: all that it calls included */
+/** Measures the CPU time of one sweep with everything that it calls, in milliseconds. */
 async function sweepMs(): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'model-gateway-looks-'));
   for (let index = 0; index < videos; index += 1)

@@ -8,14 +8,14 @@ export interface Tool {
   readonly version: string;
 }
 
-/** What the figures were measured on, and what is there to measure with. */
+/** The machine of a run, and the tools that it has. */
 export interface Machine {
   readonly cpu: string;
   readonly cores: number;
   readonly memoryGb: number;
   readonly kernel: string;
   readonly node: string;
-  /** Soft limit of open files for this process and what it starts. */
+  /** Soft limit of open files for this process and its children. */
   readonly openFiles: number;
   readonly taskset: Tool | null;
   readonly wrk: Tool | null;
@@ -23,7 +23,7 @@ export interface Machine {
   readonly haproxy: Tool | null;
 }
 
-/** Daemons live in sbin directories, which are not in every user's PATH. */
+/** Daemons are in sbin directories, which not every user's PATH contains. */
 function find(name: string): string | null {
   const places = [...(process.env.PATH ?? '').split(delimiter), '/usr/local/sbin', '/usr/sbin', '/sbin'];
   return places.map((place) => join(place, name)).find((path) => existsSync(path)) ?? null;
@@ -41,7 +41,7 @@ function openFiles(): number {
   return Number(found?.[1] ?? 1024);
 }
 
-/** Reads the machine and looks for the tools; a missing tool is null. */
+/** Describes the machine and looks for the tools; a missing tool is null. */
 export function describeMachine(): Machine {
   const all = cpus();
   return {

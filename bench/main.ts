@@ -29,7 +29,7 @@ function pinning(machine: Machine, options: Options): Cores {
   return { contender, load, upstream: upstream ?? load };
 }
 
-/** The compiled tree that this file is part of holds the gateway too. */
+/** The compiled tree with this file also contains the gateway. */
 const main = fileURLToPath(new URL('../src/main.js', import.meta.url));
 
 function contendersOf(machine: Machine, options: Options): Contender[] {
@@ -55,7 +55,7 @@ function contendersOf(machine: Machine, options: Options): Contender[] {
   return all.filter(({ name }) => options.contenders?.includes(name) ?? true);
 }
 
-/** The commit that is checked out, and whether files differ from it. */
+/** Returns the commit that is checked out, and whether files differ from it. */
 function revision(): string {
   const { status, stdout } = spawnSync('git', ['describe', '--always', '--dirty', '--abbrev=12'], {
     encoding: 'utf8',
@@ -63,7 +63,7 @@ function revision(): string {
   return status === 0 ? stdout.trim() : 'unknown';
 }
 
-/** Overwrites its last line on a terminal, and is silent elsewhere. */
+/** Overwrites its last line on a terminal, and prints nothing elsewhere. */
 function progress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}\r`);
 }

@@ -7,7 +7,7 @@ export interface Shares {
   readonly contender: number;
   readonly load: number;
   readonly upstream: number;
-  /** What others took of the contender's core, and of the load client's; 0 where nothing is pinned. */
+  /** Share of other processes on the contender's core, and on the load client's; 0 without pinning. */
   readonly foreignContender: number;
   readonly foreignLoad: number;
 }

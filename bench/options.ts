@@ -7,16 +7,16 @@ export interface Options {
   readonly only: readonly string[] | null;
   readonly contenders: readonly string[] | null;
   readonly json: string | null;
-  /** The report is Markdown for the manual. */
+  /** Write the report as Markdown for the manual. */
   readonly readme: boolean;
   readonly withLogs: boolean;
   readonly withLimits: boolean;
   readonly withConsole: boolean;
-  /** The processes of a work stay for all of its rounds, where it asks as often as it is answered. */
+  /** Keep the processes of a work for all of its rounds, in works without a fixed rate. */
   readonly warm: boolean;
-  /** Another compiled `main.js` to race, such as one built from another revision. */
+  /** Another compiled `main.js` to race, for example built from another revision. */
   readonly against: string | null;
-  /** Cores of the contender, of the load client and of the upstream. */
+  /** Cores of the contender, the load client and the upstream. */
   readonly cores: readonly number[];
 }
 
@@ -46,8 +46,8 @@ const list = (text: string | undefined): readonly string[] | null =>
 
 /**
  * Reads the command line.
- * @returns the options, or null when the caller asked for help
- * @throws Error for an unknown option or a number that is none
+ * @returns the options, or null if the caller asked for help
+ * @throws Error for an unknown option or an invalid number
  */
 export function readOptions(args: readonly string[]): Options | null {
   const { values } = parseArgs({

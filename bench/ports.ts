@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Process } from './proc.js';
 
-/** @returns a loopback port that was free a moment ago, for servers that cannot choose one themselves. */
+/** Returns a loopback port that was free a moment ago, for servers that cannot choose one themselves. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -26,7 +26,7 @@ function answers(port: number): Promise<boolean> {
 
 /**
  * Waits until a server accepts connections.
- * @throws Error when its process ends first, or after a minute (a config with 100,000 keys takes its time)
+ * @throws Error if its process ends first, or after a minute: a config with 100,000 keys takes long
  */
 export async function untilListening(port: number, server: Process): Promise<void> {
   const deadline = performance.now() + 60_000;

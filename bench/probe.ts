@@ -5,27 +5,28 @@ import { callerAt } from './callers.js';
 import type { Running } from './contenders/contender.js';
 import { completionBody, streamEvents } from './upstream/answers.js';
 
-/** Of the upstream's whole answers, and of its streamed ones. */
+/** The first words of the upstream's whole answers, and the last word of its streamed ones. */
 export const firstWords = 'The quick brown fox';
 export const lastWord = ' word199';
 
-/** What a contender is asked, over and over. */
+/** The request that a contender gets throughout a work. */
 export interface Question {
   readonly bodyFile: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** What the answer holds when it is not the upstream's own; null when it is. */
+  /** Text that the answer contains, if it is not the upstream's own; else null. */
   readonly holds: string | null;
 }
 
-/** @returns a question whose answer is the upstream's own */
+/** Returns a request whose answer is the upstream's own. */
 export function asItComes(bodyFile: string, headers: Question['headers'] = {}): Question {
   return { bodyFile, headers, holds: null };
 }
 
 /**
- * Asks a contender once and compares the answer with what the upstream sends: a fast contender that answers
- * something else has not won.
- * @throws Error with what came instead
+ * Sends a contender one request and compares the answer with the upstream's: a fast contender with a wrong answer
+ * has
+ * not won.
+ * @throws Error with the wrong answer
  */
 export async function probe(running: Running, question: Question): Promise<void> {
   const { status, text } = await ask(running, question);

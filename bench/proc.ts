@@ -3,38 +3,38 @@ import { once } from 'node:events';
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
-/** As `taskset` has it: a core, several, or any. */
+/** A core, several, or any, in the form of `taskset`. */
 export type Pinning = number | readonly number[] | null;
 
 interface ProcessPlan {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** Core or cores to pin to, or null to leave it to the system. */
+  /** Core or cores to pin to, or null for any. */
   readonly core: Pinning;
   readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
-  /** File that takes what the process prints; without it `lines` gives it. */
+  /** File for the output of the process; without it, `line` returns the output. */
   readonly outputFile?: string;
 }
 
-/** A running process in a process group of its own. */
+/** A running process in its own process group. */
 export interface Process {
   readonly name: string;
   readonly pid: number;
   readonly exited: Promise<number | null>;
   readonly alive: () => boolean;
-  /** What it wrote to stderr, in a few lines, for a failure's message. */
+  /** The last lines of its stderr, for error messages. */
   readonly complaints: () => string;
-  /** The next line of its output; rejects when it ends first. */
+  /** Returns the next line of its output. Rejects if it ends first. */
   readonly line: () => Promise<string>;
-  /** Kills it and everything it started. */
+  /** Kills it and all processes that it has started. */
   readonly stop: () => Promise<void>;
 }
 
 const running = new Set<Process>();
 
-/** Starts a process, pinned to a core. `taskset` becomes the command itself, so the pid is the command's. */
+/** Starts a process that is pinned to a core. `taskset` is replaced by the command, so the pid is the command's. */
 export async function startProcess(plan: ProcessPlan): Promise<Process> {
   const cores = [plan.core ?? []].flat();
   const pinned = cores.length === 0 ? [] : ['taskset', '-c', cores.join(',')];
@@ -80,12 +80,12 @@ function collectComplaints(child: ChildProcess): () => string {
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     if (head.length < 2000) head += text;
   });
-  // The line of a bundle in which an error was thrown may be as long as the bundle.
+  // In a bundle, the line of an error may be as long as the bundle.
   const isReadable = (line: string): boolean => line.length < 500 && line.trim().length > 1;
   return () => head.split('\n').filter(isReadable).slice(0, 6).join('\n    ');
 }
 
-/** A group takes the workers with it: an nginx master that is killed alone leaves them behind. */
+/** Kills the group with its workers: the workers of a killed nginx master would live on. */
 function killGroup(pid: number): void {
   for (const member of processTree(pid)) kill(member);
   kill(-pid);
@@ -95,11 +95,11 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It is gone already.
+    // It has ended already.
   }
 }
 
-/** Kills everything that `startProcess` started; for exits, so it does not wait. */
+/** Kills everything that `startProcess` has started. Does not wait, since it is called at exit. */
 export function stopEverything(): void {
   for (const one of running) killGroup(one.pid);
   running.clear();
@@ -114,47 +114,50 @@ function read(path: string): string {
   }
 }
 
-/** @returns the pids of the direct children of a process. */
+/** Returns the pids of the direct children of a process. */
 export function childrenOf(pid: number): number[] {
   return read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
 }
 
-/** @returns a process and all its descendants. */
+/** Returns a process and all its descendants. */
 export function processTree(pid: number): number[] {
   return [pid, ...childrenOf(pid).flatMap(processTree)];
 }
 
-/** @returns user and system time of processes so far, in milliseconds (proc_pid_stat(5), fields 14 and 15). */
+/** Returns the user and system time of processes so far, in milliseconds (proc_pid_stat(5), fields 14 and 15). */
 export function cpuMs(pids: readonly number[]): number {
   let ticks = 0;
   for (const pid of pids) {
     const stat = read(`/proc/${pid}/stat`);
-    // The name in field 2 may hold spaces, so counting starts after its closing bracket.
+    // The name in field 2 may contain spaces, so counting starts after its closing bracket.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     ticks += Number(fields[11] ?? 0) + Number(fields[12] ?? 0);
   }
   return ticks * 10;
 }
 
-/** @returns the time that the threads of a process were running so far, in microseconds */
+/** Returns the time that the threads of a process have run so far, in microseconds. */
 export function runningUs(pid: number): number {
   const threads = readdirSync(`/proc/${pid}/task`).map(Number);
   return threads.reduce((total, thread) => total + threadUs(pid, thread), 0);
 }
 
-/** @returns how long a thread of a process has waited for a core so far, ready to run, in microseconds (the same file) */
+/**
+ * Returns the time that a thread of a process has waited for a core while ready to run, in microseconds (same file).
+ */
 export function waitedUs(pid: number, thread = pid): number {
   return Number(read(`/proc/${pid}/task/${thread}/schedstat`).split(' ')[1]) / 1000;
 }
 
-/** @returns the time that a thread of a process was running so far, in microseconds (/proc/PID/task/TID/schedstat) */
+/** Returns the time that a thread of a process has run so far, in microseconds (/proc/PID/task/TID/schedstat). */
 export function threadUs(pid: number, thread: number): number {
   return Number(read(`/proc/${pid}/task/${thread}/schedstat`).split(' ')[0]) / 1000;
 }
 
 /**
- * Reads how long a core has been busy since boot, in milliseconds (proc_stat(5)). Interrupts count: on loopback the
- * kernel's network work runs in the sender's time, and what a process is charged holds it too.
+ * Reads how long a core has been busy since boot, in milliseconds (proc_stat(5)). This includes interrupts: on
+ * loopback
+ * the kernel's network work runs in the sender's time, and is also charged to the process.
  */
 export function coreBusyMs(core: number): number {
   const line = read('/proc/stat')
@@ -165,7 +168,7 @@ export function coreBusyMs(core: number): number {
   return (user + nice + system + irq + softirq + steal) * 10;
 }
 
-/** @returns the connections that a process holds on a port of its own (proc_pid_net(5): state 01 is an open one) */
+/** Returns the number of open connections to one of a process's ports (proc_pid_net(5): state 01). */
 export function heldConnections(pid: number, port: number): number {
   const ending = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const open = new Set<string>();
@@ -180,7 +183,7 @@ function linkOf(path: string): string {
   try {
     return readlinkSync(path);
   } catch {
-    // It was closed since it was listed.
+    // It was closed after it was listed.
     return '';
   }
 }
@@ -190,13 +193,13 @@ function statusField(pid: number, field: string): number {
   return Number(found?.[1] ?? 0) / 1024;
 }
 
-/** @returns resident memory of a process in MB, 0 when it is gone. */
+/** Returns the resident memory of a process in MB; 0 if it has ended. */
 export const residentMb = (pid: number): number => statusField(pid, 'VmRSS');
 
-/** @returns the highest resident memory that a process ever had, in MB. */
+/** Returns the peak resident memory of a process, in MB. */
 export const peakResidentMb = (pid: number): number => statusField(pid, 'VmHWM');
 
-/** @returns the process that does the work: the child with the most memory, or the process itself without children. */
+/** Returns the process that does the work: the child with the most memory, or the process itself without children. */
 export function workerOf(pid: number): number {
   const children = childrenOf(pid).sort((a, b) => residentMb(b) - residentMb(a));
   return children[0] ?? pid;

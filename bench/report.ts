@@ -1,6 +1,6 @@
 import type { Bench, WorkReport } from './bench.js';
 
-/** @returns lines of a table whose columns line up; the first column to the left, the others to the right. */
+/** Formats a table with aligned columns: the first to the left, the others to the right. */
 function table(columns: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const widths = columns.map((title, at) =>
     Math.max(title.length, ...rows.map((row) => (row[at] ?? '').length)),
@@ -12,7 +12,7 @@ function table(columns: readonly string[], rows: readonly (readonly string[])[])
   return [line(columns), widths.map((width) => '-'.repeat(width)).join('  '), ...rows.map(line)];
 }
 
-/** @returns the text of one work's report. */
+/** Formats the report of one work as text. */
 export function reportText(report: WorkReport): string {
   const notes = report.notes.map((note) => `  ${note}`);
   return [
@@ -26,7 +26,7 @@ export function reportText(report: WorkReport): string {
   ].join('\n');
 }
 
-/** @returns one work's report as Markdown: its table with the spread of each figure, and what limited it. */
+/** Formats one work's report as Markdown: its table with the spread of each figure, and what limited it. */
 export function reportMarkdown(report: WorkReport): string {
   const line = (cells: readonly string[]): string =>
     `| ${cells.map((cell) => cell.trim().replaceAll('|', '\\|')).join(' | ')} |`;
@@ -46,8 +46,8 @@ export function reportMarkdown(report: WorkReport): string {
 }
 
 /**
- * The report's first lines as Markdown.
- * @param commit what was measured
+ * Returns the first lines of the report as Markdown.
+ * @param commit the measured commit
  * @param day of the run, as `2026-11-23`
  */
 export function preambleMarkdown(bench: Bench, commit: string, day: string): string {
@@ -57,7 +57,7 @@ export function preambleMarkdown(bench: Bench, commit: string, day: string): str
     .join('');
 }
 
-/** @returns what the figures are measured on and how, as the report's first lines. */
+/** Describes what the figures are measured on and how, for the first lines of the report. */
 export function preamble(bench: Bench): string {
   const { machine, cores, load, options } = bench;
   const version = (name: 'nginx' | 'haproxy' | 'wrk' | 'taskset'): string =>

@@ -13,22 +13,22 @@ export interface ThroughputPlan extends Wiring {
   readonly answer: 'json' | 'late' | 'sse' | 'drip';
   readonly engine: 'net' | 'uws';
   readonly bodyFile: string;
-  /** Of the requests, beside those that every one has. */
+  /** Headers of the requests, in addition to those that every request has. */
   readonly headers?: Question['headers'] | undefined;
   readonly connections: number;
-  /** Before what is measured; two unless given. */
+  /** Seconds before the measurement; default two. */
   readonly warmUpSeconds?: number | undefined;
 }
 
-/** One who takes part, with what is special about its config. */
+/** A contender that takes part, and how its config or requests differ. */
 export interface Entry {
   readonly name: string;
   readonly contender: Contender;
   readonly catalogue?: Setup['catalogue'];
   readonly callers: readonly Caller[];
-  /** What it is asked in place of the plan's body and headers, for an answer that is not the upstream's own. */
+  /** Its body and headers, in place of the plan's, for an answer that is not the upstream's own. */
   readonly question?: Question & { readonly path?: string };
-  /** Name of the entry whose samples stand beside this one's, round by round, to be compared in pairs. */
+  /** Name of the entry that this one is compared with in pairs, round by round. */
   readonly pairedWith?: string;
 }
 
@@ -36,7 +36,7 @@ interface Sample extends LoadResult {
   readonly shares: Shares;
 }
 
-/** All samples of one entry; `failure` says why there are none, or no more. */
+/** All samples of one entry. `failure` says why there are none, or no more. */
 export interface Series {
   readonly name: string;
   readonly pairedWith: string | null;
@@ -45,9 +45,10 @@ export interface Series {
 }
 
 /**
- * Interleaved rounds (A B C, C B A, …): each measurement has a fresh process, a probe of its answer, a warm-up and
- * then the run itself. With `--warm` an entry's process stays for all rounds, so that it is probed and warmed up once.
- * @returns one series for each entry, in their order; an entry that fails drops out and the others go on
+ * Runs interleaved rounds (A B C, C B A, …). Each measurement has a fresh process, a probe of its answer, a warm-up
+ * and
+ * then the run itself. With `--warm`, an entry's process stays for all rounds, and is probed and warmed up once.
+ * @returns one series for each entry, in their order. An entry that fails drops out, and the others continue
  */
 export async function runRounds(
   bench: Bench,
@@ -85,10 +86,10 @@ export async function runRounds(
   return all.map(({ series }) => series);
 }
 
-/** Every caller has called once in a warm-up where so many calls are made, as most machines make. */
+/** Calls in a warm-up after which every caller has called once; most machines make that many. */
 const callsPerSecond = 10_000;
 
-/** A fresh process of an entry that has given the right answer, and has been called until V8 has compiled most of it. */
+/** Starts a fresh process of an entry, probes its answer, and warms it up until V8 has compiled most of it. */
 async function startWarm(
   bench: Bench,
   plan: ThroughputPlan,

@@ -5,15 +5,16 @@ import type { PoolStatement, ShareStore } from '../src/store/shares.js';
 import { startPostgres } from '../test/support/postgres.js';
 
 /*
- * What the shares of many hosts cost one PostgreSQL: each host makes an exchange every so often, over a connection of its
- * own, and each pool is in use on two hosts. A statement has the pools whose share changes, as that of a gateway does.
+ * Measures what the shares of many hosts cost one PostgreSQL: each host makes periodic exchanges over its own
+ * connection, and each pool is in use on two hosts. A statement contains the pools whose share changes, as a
+ * gateway's.
  */
 
 const { values } = parseArgs({
   options: {
     hosts: { type: 'string', default: '32' },
     pools: { type: 'string', default: '10000' },
-    /** Pools that a host states at a time: 40 where each of its 625 has four seconds of its use in hand. */
+    /** Pools in each statement of a host: 40 if each of its 625 pools holds units for four seconds. */
     stated: { type: 'string', default: '40' },
     everyMs: { type: 'string', default: '250' },
     seconds: { type: 'string', default: '20' },
@@ -43,12 +44,12 @@ const settings = {
   taskDays: 1,
 } as const;
 
-/** Milliseconds of each exchange that was answered. */
+/** Milliseconds of each answered exchange. */
 const times: number[] = [];
 let failures = 0;
 let rows = 0;
 
-/** The pools of a host: every pool is that of two neighbours. */
+/** Returns the pools of a host: each pool belongs to two neighbouring hosts. */
 function poolsOf(host: number): string[] {
   const own: string[] = [];
   for (let pool = 0; pool < pools; pool++) {
@@ -71,7 +72,7 @@ async function run(host: number, store: ShareStore, until: number): Promise<void
     for (let count = 0; count < Math.min(stated, own.length); count++) {
       const pool = own[next % own.length] ?? '';
       next += 1;
-      // What it had in hand is partly used, and goes on being its own until its minute is over.
+      // A part of what it held is used, but remains its own until the minute is over.
       const has = held.get(pool) ?? 0;
       const back = has > 200 ? has - 100 : has;
       held.set(pool, back);
@@ -91,7 +92,7 @@ async function run(host: number, store: ShareStore, until: number): Promise<void
 }
 
 const stores = Array.from({ length: hosts }, () => createPostgresShares(settings));
-// The first call makes the tables.
+// The first call creates the tables.
 await stores[0]?.exchange({ host: 'probe', number: 1, leaseMs: 1, pools: [] });
 const start = performance.now();
 const cpu = process.cpuUsage();

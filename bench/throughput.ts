@@ -3,17 +3,17 @@ import { count, duration, median, pairedDifference, percent, spread } from './fi
 import type { Series } from './rounds.js';
 import { medianShares, verdict } from './verdict.js';
 
-/** How a throughput is told: in requests, or in the events of streamed answers. */
+/** The unit of a throughput: requests, or the events of streamed answers. */
 export interface Unit {
   readonly name: 'req/s' | 'events/s';
   readonly perRequest: number;
 }
 
-/** @returns the median rate of a series in its unit, 0 when it failed. */
+/** Returns the median rate of a series in its unit; 0 if it failed. */
 const medianRate = (series: Series, unit: Unit): number =>
   median(series.samples.map((sample) => sample.requestsPerSecond * unit.perRequest));
 
-/** @returns CPU time of the contender for one unit, in microseconds, 0 when there is none. */
+/** Returns the contender's CPU time for one unit, in microseconds; 0 if there is none. */
 export const cpuPerUnit = (series: Series, unit: Unit): number => median(costsOf(series, unit));
 
 function costsOf(series: Series, unit: Unit): number[] {
@@ -25,7 +25,7 @@ function costsOf(series: Series, unit: Unit): number[] {
 }
 
 /**
- * The table of a throughput work.
+ * Makes the table of a throughput work.
  * @param reference name of the series that the others are compared with
  */
 export function throughputReport(
@@ -82,7 +82,7 @@ export function throughputReport(
   };
 }
 
-/** How much more CPU time than its partner's a series' unit took, by the pairs that the rounds make. */
+/** Returns how much more CPU time a unit of a series took than its partner's, by the pairs of the rounds. */
 function paired(series: Series, all: readonly Series[], unit: Unit): string[] {
   const partner = all.find(({ name }) => name === series.pairedWith);
   if (partner === undefined) return [];
@@ -100,7 +100,7 @@ function paired(series: Series, all: readonly Series[], unit: Unit): string[] {
 
 const signed = (share: number): string => `${share < 0 ? '' : '+'}${(share * 100).toFixed(1)} %`;
 
-/** Errors of a series, loudly: its figures are not to be used. */
+/** Reports the errors of a series prominently: its figures must not be used. */
 function problems(series: Series): string[] {
   const said = series.samples.flatMap((sample, index) =>
     sample.errors.length > 0

@@ -10,17 +10,20 @@ const medianOf = (series: TransferSeries, read: (sample: TransferSample) => numb
 
 const rateOf = (series: TransferSeries): number => medianOf(series, (sample) => sample.bytesPerSecond);
 
-/** @returns CPU time of the contender for 10^9 bytes, in seconds, 0 when there is none */
+/** Returns the contender's CPU time for 10^9 bytes, in seconds; 0 if there is none. */
 function cpuPerGigabyte(series: TransferSeries): number {
   return medianOf(series, ({ shares, bytesPerSecond }) =>
     bytesPerSecond > 0 ? (shares.contender * 1e9) / bytesPerSecond : 0,
   );
 }
 
-/** Larger buffers than nginx's own make it faster, at their price in memory under slow readers: shown, not compared with. */
+/**
+ * nginx is faster with larger buffers than its default, at a cost in memory with slow readers: shown, but not
+ * compared with.
+ */
 const compared = ['nginx', 'nginx (on)', 'nginx (off)'];
 
-/** The nginx that a contender is compared with: the fastest of those with as many connections. */
+/** Returns the nginx that a contender is compared with: the fastest one with the same number of connections. */
 function referenceOf(series: TransferSeries, all: readonly TransferSeries[]): TransferSeries | null {
   const candidates = all.filter(
     ({ name, connections, samples }) =>
@@ -30,8 +33,8 @@ function referenceOf(series: TransferSeries, all: readonly TransferSeries[]): Tr
 }
 
 /**
- * The table of a work of transfers.
- * @param more sentences to stand before what limits each series
+ * Makes the table of a work of transfers.
+ * @param more sentences before the limits of each series
  */
 export function transferReport(
   bench: Pick<Bench, 'cores'>,
@@ -84,7 +87,7 @@ function said(bench: Pick<Bench, 'cores'>, series: TransferSeries): string[] {
       errors.length > 0 ? [`${name}: RUN ${index + 1} HAD ERRORS: ${errors.join(', ')}.`] : [],
     ),
     ...(series.failure === null ? [] : [`${name}: FAILED: ${series.failure}`]),
-    // Direct has a verdict of its own words, which know it by its name.
+    // Direct has its own kind of verdict, which is recognised by its name.
     ...verdict({ name: series.name === 'direct' ? 'direct' : name, samples: series.samples }, bench.cores),
   ];
 }

@@ -8,16 +8,16 @@ import type { BenchUpstream } from './upstream-process.js';
 
 interface TransferWork {
   readonly direction: TransferPlan['direction'];
-  /** Numbers of connections, each measured by itself. */
+  /** Numbers of connections, each measured separately. */
   readonly connections: readonly number[];
   readonly contenders: readonly Contender[];
-  /** Gives the path that is asked of a contender that is up. */
+  /** Returns the path that is requested of a running contender. */
   readonly pathOf: (running: Running) => Promise<string>;
 }
 
 export type TransferSample = TurnSample<TransferResult>;
 
-/** All samples of one contender with so many connections; `failure` says why there are none, or no more. */
+/** All samples of one contender with a number of connections. `failure` says why there are none, or no more. */
 export interface TransferSeries {
   readonly name: string;
   readonly connections: number;
@@ -25,7 +25,7 @@ export interface TransferSeries {
   readonly failure: string | null;
 }
 
-/** The bench's contenders, and beside nginx the others that it can be, as its config says. */
+/** Returns the bench's contenders, with the other configurations of nginx. */
 export function mediaContenders(bench: Bench, others: readonly Parameters<typeof nginx>[1][]): Contender[] {
   const tool = bench.machine.nginx;
   return bench.contenders.flatMap((contender) =>
@@ -33,7 +33,7 @@ export function mediaContenders(bench: Bench, others: readonly Parameters<typeof
   );
 }
 
-/** Interleaved rounds as `runTurns` has them, each number of connections a load of its own. */
+/** Runs interleaved rounds like `runTurns`. Each number of connections is a load. */
 export async function runTransfers(bench: Bench, work: TransferWork): Promise<readonly TransferSeries[]> {
   const all = await runTurns<number, TransferResult>(bench, {
     answer: 'media',

@@ -6,23 +6,23 @@ import type { WarmingClient } from './load/script.js';
 import { type Shares, shares } from './measure.js';
 import { type BenchUpstream, startUpstream } from './upstream-process.js';
 
-/** A work whose client keeps its connections open, and warms up by itself. */
+/** A work whose client keeps its connections open, and does its own warm-up. */
 interface Turns<Load, Result> {
-  /** What the bench's upstream answers, as `Setup` has it. */
+  /** The answer of the bench's upstream, see `Setup`. */
   readonly answer: string;
   readonly wiring?: Wiring;
   readonly contenders: readonly Contender[];
-  /** Each is measured by itself. */
+  /** Each is measured separately. */
   readonly loads: readonly Load[];
-  /** True for a load that says nothing of a contender. */
+  /** Whether to skip a load that says nothing about a contender. */
   readonly skips?: (contender: Contender, load: Load) => boolean;
-  /** Called for a contender that is up; gives what starts the client of each load. */
+  /** Called for a running contender. Returns a function that starts the client of a load. */
   readonly prepare: (running: Running) => Promise<(load: Load) => Promise<WarmingClient<Result>>>;
 }
 
 export type TurnSample<Result> = Result & { readonly shares: Shares };
 
-/** All samples of one contender under one load; `failure` says why there are none, or no more. */
+/** All samples of one contender under one load. `failure` says why there are none, or no more. */
 export interface TurnSeries<Load, Result> {
   readonly name: string;
   readonly load: Load;
@@ -30,7 +30,7 @@ export interface TurnSeries<Load, Result> {
   failure: string | null;
 }
 
-/** Interleaved rounds as in `runRounds`: a fresh process each, in which all loads take their turn. */
+/** Runs interleaved rounds as in `runRounds`: a fresh process in each, in which all loads take turns. */
 export async function runTurns<Load, Result>(
   bench: Bench,
   turns: Turns<Load, Result>,
@@ -85,7 +85,7 @@ async function measureOnce<Load, Result>(
       const measured = await shares(options.seconds, parts, cores);
       samples.push({ ...(await client.result()), shares: measured });
       await client.process.exited;
-      // What the client has left behind is let go before the next one comes.
+      // Time to release what the client has left, before the next client starts.
       await wait(200);
     }
   } finally {

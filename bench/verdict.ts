@@ -2,7 +2,7 @@ import type { Cores } from './bench.js';
 import { median, percent } from './figures.js';
 import type { Shares } from './measure.js';
 
-/** What is said of a series is said from these. */
+/** A series with its shares of cores, from which its verdict is made. */
 interface Shared {
   readonly name: string;
   readonly samples: readonly { readonly shares: Shares }[];
@@ -11,7 +11,7 @@ interface Shared {
 const full = 0.94;
 const noticeable = 0.08;
 
-/** @returns the median of each share over the samples of a series. */
+/** Returns the median of each share over the samples of a series. */
 export function medianShares(series: Shared): Shares {
   const of = (name: keyof Shares): number => median(series.samples.map((sample) => sample.shares[name]));
   return {
@@ -24,15 +24,15 @@ export function medianShares(series: Shared): Shares {
 }
 
 /**
- * What limits a series, in sentences: whose core was full, what the figure then says, and whether somebody else was
- * at work on these cores.
+ * Returns what limits a series, in sentences: whose core was full, what the figure then means, and whether other
+ * processes ran on these cores.
  */
 export function verdict(series: Shared, cores: Cores): string[] {
   const { name } = series;
   if (series.samples.length === 0) return [];
   const measured = medianShares(series);
   const shared = cores.load === cores.upstream && cores.load !== null;
-  // On cores of their own, the fuller one of the two limits.
+  // On separate cores, the fuller one of the two limits.
   const load = shared ? measured.load + measured.upstream : Math.max(measured.load, measured.upstream);
   const loadFull = load >= full;
   const said =
@@ -46,7 +46,7 @@ export function verdict(series: Shared, cores: Cores): string[] {
   return [...said, ...disturbance(name, measured)];
 }
 
-/** Sentences about others who were at work on the cores of a run; none on a quiet machine. */
+/** Returns sentences about other processes that ran on the cores of a run; none on a quiet machine. */
 export function disturbance(name: string, measured: Shares): string[] {
   const foreign: [string, number][] = [["the load side's core", measured.foreignLoad]];
   if (name !== 'direct') foreign.push([`${name}'s core`, measured.foreignContender]);

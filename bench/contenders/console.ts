@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 
-/** One who watches a gateway's console, as a page that is left open does. */
+/** A viewer of a gateway's console, like a page that is left open. */
 export interface Viewer {
   /**
-   * Leaves.
-   * @throws Error when the stream had ended before, so that what was measured was no gateway with its console open
+   * Stops viewing.
+   * @throws Error if the stream had ended before, so that the measured gateway had no open console
    */
   leave(): void;
 }
@@ -13,7 +13,7 @@ export interface Viewer {
 /**
  * Follows the live stream of the console.
  * @param port of the operators' listener
- * @returns once the first bytes of the stream are here
+ * @returns once the first bytes of the stream have arrived
  */
 export async function watchConsole(port: number, token: string): Promise<Viewer> {
   const asked = get({

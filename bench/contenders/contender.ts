@@ -1,49 +1,52 @@
 import type { Pinning, Process } from '../proc.js';
 
-/** How a contender is reached and reaches its upstream, where that is not plain and without a log. */
+/** How a contender is reached and reaches its upstream. Default: without TLS and without a log. */
 export interface Wiring {
-  /** Its clients speak TLS. Nothing where there is nothing in between. */
+  /** Clients use TLS. Ignored by `direct`. */
   readonly clientTls?: boolean;
-  /** Its upstream speaks TLS. */
+  /** The upstream uses TLS. */
   readonly upstreamTls?: boolean;
-  /** It writes a line into a file for every request. */
+  /** Write a line to a file for every request. */
   readonly accessLog?: boolean;
-  /** Its keys have limits of all kinds, which none reaches; the gateway's alone. */
+  /** Give every key limits of all kinds, which none of them reaches. Only the gateway has limits. */
   readonly limits?: boolean;
 }
 
-/** Where a contender sends its requests, and what it may use. */
+/** The upstream of a contender, and the resources that it may use. */
 export interface Setup extends Wiring {
   readonly upstreamPort: number;
-  /** First segment of the upstream's path, which picks its answer: `json`, `late`, `sse`, `drip`, `gate`, `pace`, `events`, `stamped`, `media`, `realtime`. */
+  /**
+   * First segment of the upstream's path, which selects its answer: `json`, `late`, `sse`, `drip`, `gate`, `pace`,
+   * `events`, `stamped`, `media`, `realtime`.
+   */
   readonly answer: string;
   readonly directory: string;
   readonly core: Pinning;
-  /** One unless given. */
+  /** Default: one. */
   readonly workers?: number;
-  /** Keys and models in the gateway's config; 1 of each unless the work is about them. */
+  /** Numbers of keys and models in the gateway's config. Default: 1 of each. */
   readonly catalogue?: { readonly keys: number; readonly models: number };
 }
 
-/** A contender that is up. `process` is null for the upstream itself. */
+/** A running contender. `process` is null for the upstream itself. */
 export interface Running {
   readonly port: number;
-  /** It speaks TLS to its clients. */
+  /** Its clients use TLS. */
   readonly secure: boolean;
-  /** What stands before `/v1` in its paths. */
+  /** Prefix of its paths, before `/v1`. */
   readonly prefix: string;
-  /** Of chat completions. */
+  /** Path of chat completions. */
   readonly path: string;
   readonly process: Process | null;
-  /** What it wants in each request beside what the work sends. */
+  /** Headers that it needs in each request, in addition to those of the work. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Its answers are not the upstream's bytes even where nothing is to be translated. */
+  /** Its answers differ from the upstream's bytes even if nothing is translated. */
   readonly rewrites?: boolean;
 }
 
-/** One of those who are measured: the gateway, a proxy, or nothing in between. */
+/** Something that is measured: the gateway, a proxy, or the upstream without anything in front of it. */
 export interface Contender {
   readonly name: string;
-  /** Starts a fresh process; rejects when it cannot start. */
+  /** Starts a fresh process. Rejects if it cannot start. */
   readonly start: (setup: Setup) => Promise<Running>;
 }

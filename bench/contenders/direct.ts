@@ -1,6 +1,6 @@
 import type { Contender } from './contender.js';
 
-/** Nothing in between: what the load client and the upstream can do by themselves. */
+/** Nothing in between: the limit of the load client and the upstream themselves. */
 export const direct: Contender = {
   name: 'direct',
   start: async ({ upstreamPort, upstreamTls = false, answer }) => ({

@@ -8,7 +8,7 @@ import { type Process, startProcess } from '../proc.js';
 import { type Viewer, watchConsole } from './console.js';
 import type { Contender, Setup } from './contender.js';
 
-/** More than any work opens: with the default, the thousands of streams of one work would queue for a connection. */
+/** More than any work opens. With the default, the thousands of streams of one work would wait for connections. */
 const maxConnections = 32_768;
 
 const adminToken = 'a-token-of-operators';
@@ -16,7 +16,7 @@ const adminToken = 'a-token-of-operators';
 const textProtocols = ['chat', 'responses', 'messages', 'generateContent'];
 const mediaProtocols = ['audio', 'video'];
 
-/** Where its models are offered: only where the work calls them, so that revisions that know fewer can be raced. */
+/** Protocols in which its models are offered. Others are left out, so that revisions without them can be raced. */
 function protocolsFor({ answer }: Setup): readonly string[] {
   if (answer === 'media') return mediaProtocols;
   return answer === 'realtime' ? ['realtime'] : textProtocols;
@@ -24,29 +24,29 @@ function protocolsFor({ answer }: Setup): readonly string[] {
 
 /** What is counted of calls. */
 export interface Metering {
-  /** Of every key; none unless given. */
+  /** Limits of every key; none by default. */
   readonly limits?: Readonly<Record<string, number>>;
-  /** Calls have lines in the ledger; where nothing is said, as the gateway has it. */
+  /** Whether calls have lines in the ledger; the gateway's default if it is not set. */
   readonly ledger?: boolean;
-  /** Calls have a price, and are charged to a budget of their key that none reaches. */
+  /** Calls have a price, and are charged to a budget of their key that is never exhausted. */
   readonly budget?: boolean;
 }
 
-/** Limits of all kinds. */
+/** Limits of all kinds, which no key reaches. */
 export const unreachedLimits = { requestsPerMinute: 1e9, tokensPerMinute: 1e12, concurrent: 1e6 };
 
 const price = { input: 1.25, output: 10 };
 const unreachedBudget = { usd: 1e9, per: 'month' };
 
-/** The operators' listener. */
+/** Port of the operators' listener. */
 interface Admin {
   readonly port: number;
   readonly token: string;
 }
 
 /**
- * The config file of the gateway, in which every key may use every model.
- * @param store folder for its ledger and its tasks
+ * Makes the gateway's config file, in which every key may use every model.
+ * @param store folder of its ledger and its tasks
  */
 export function gatewayConfig(
   setup: Setup,
@@ -60,7 +60,7 @@ export function gatewayConfig(
   const hash = (key: string): string => `sha256:${createHash('sha256').update(key).digest('hex')}`;
   const { cert, key, ca } = certificateFiles(setup.directory);
   return JSON.stringify({
-    // Not that of another contender: one of those who share a store does work for all of them.
+    // Each contender has its own store: of several that shared one, one would do the periodic work of all.
     store: { kind: 'embedded', path: store },
     ...(setup.answer === 'realtime' ? { sockets: { perKey: maxConnections } } : {}),
     ...(ledger === false ? { usage: { ledger } } : {}),
@@ -102,8 +102,8 @@ function environment(logs: boolean): NodeJS.ProcessEnv {
 }
 
 /**
- * The gateway from a compiled tree.
- * @param plan `main` is the path of its compiled main.js; with `console` somebody watches its console all the time
+ * Makes a contender of a compiled gateway.
+ * @param plan `main` is the path of its compiled main.js; with `console`, its console is viewed all the time
  */
 export function gateway(
   plan: Metering & {
@@ -132,7 +132,7 @@ export function gateway(
   };
 }
 
-/** A gateway with a config file, once it listens. @param main path of its compiled main.js */
+/** Starts a gateway with a config file. @param main path of its compiled main.js @returns when it listens */
 export async function startGateway(
   setup: Setup,
   file: string,
@@ -141,7 +141,7 @@ export async function startGateway(
     readonly name: string;
     readonly main: string;
     readonly logs: boolean;
-    /** Beside the variables that it has anyway. */
+    /** Variables in addition to those of this process. */
     readonly env?: NodeJS.ProcessEnv;
   },
 ): Promise<Process> {
@@ -160,7 +160,7 @@ export async function startGateway(
   return server;
 }
 
-/** A gateway whose console is open from now on until it is stopped. */
+/** Returns the same gateway, with its console open until it is stopped. */
 async function watched(server: Process, { port, token }: Admin): Promise<Process> {
   const viewer: Viewer = await untilListening(port, server)
     .then(() => watchConsole(port, token))

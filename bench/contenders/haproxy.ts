@@ -33,8 +33,8 @@ backend upstream
 }
 
 /**
- * HAProxy with one thread, keep-alive on both sides.
- * @param openFiles limit of open files: HAProxy does not start when it allows fewer than two for each connection
+ * HAProxy with one thread and keep-alive on both sides.
+ * @param openFiles limit of open files: HAProxy refuses to start with fewer than two for each connection
  */
 export function haproxy(tool: Tool, openFiles: number): Contender {
   return {

@@ -6,15 +6,15 @@ import { freePort, untilListening } from '../ports.js';
 import { startProcess } from '../proc.js';
 import type { Contender, Setup } from './contender.js';
 
-/** How answers of media go through, never over a file; `on` and `off` with the sizes of buffers that nginx has by itself. */
+/** How media answers are buffered, never in a file: `on` and `off` use nginx's default sizes. */
 type NginxBuffering = 'on' | 'off' | 'on, 64 KB';
 
-/** Buffering is nginx's own default for whole answers and off for streams, as one has to set it for SSE. */
+/** nginx's default (on) for whole answers, and off for streams, which SSE requires. */
 function bufferingOf(setup: Setup): NginxBuffering {
   return ['sse', 'drip', 'pace', 'events', 'stamped'].includes(setup.answer) ? 'off' : 'on';
 }
 
-/** An upgrade passes only where both of its headers are named. */
+/** nginx passes an upgrade on only if the config sets both of its headers. */
 function headersOf(setup: Setup): string {
   return setup.answer === 'realtime'
     ? 'proxy_set_header upgrade $http_upgrade; proxy_set_header connection "upgrade";'
@@ -62,7 +62,7 @@ http {
 
 /**
  * nginx with keep-alive on both sides.
- * @param buffering of answers, where it is not to be what is usual for them
+ * @param buffering of answers, if it is to differ from the usual one
  */
 export function nginx(tool: Tool, buffering: NginxBuffering | null = null): Contender {
   const name = buffering === null ? 'nginx' : `nginx (${buffering})`;

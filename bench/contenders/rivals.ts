@@ -9,17 +9,17 @@ import { freePort, untilListening } from '../ports.js';
 import { startProcess } from '../proc.js';
 import type { Contender, Running, Setup } from './contender.js';
 
-/** Their sources and pinned versions: in the repository, not in what is compiled of it. */
+/** Their sources and pinned versions are in the repository, not in the compiled tree. */
 export const rivalsFolder = fileURLToPath(new URL('../../../bench/rivals', import.meta.url));
 
 const manifests = ['package.json', 'package-lock.json'] as const;
 const sources = ['fastify.js', 'llms.js'] as const;
 const installMs = 300_000;
 
-/** A gateway or proxy on Node that users of Node would take. */
+/** A gateway or proxy on Node that a Node user might choose instead. */
 interface Rival {
   readonly name: string;
-  /** What Node runs, in the folder of the installed packages. */
+  /** The script that Node runs, in the folder of the installed packages. */
   readonly command: (setup: Setup, port: number) => readonly string[];
   readonly reached: (setup: Setup) => Pick<Running, 'prefix' | 'path' | 'headers' | 'rewrites'>;
 }
@@ -56,7 +56,7 @@ const rivals: readonly Rival[] = [
 
 export const rivalNames: readonly string[] = rivals.map(({ name }) => name);
 
-/** In the user's cache, by what is pinned: installed once for all clones and runs. */
+/** In the user's cache, by the pinned versions: installed once for all clones and runs. */
 function installFolder(): string {
   const pinned = createHash('sha256');
   for (const name of manifests) pinned.update(readFileSync(join(rivalsFolder, name)));
@@ -65,7 +65,7 @@ function installFolder(): string {
 }
 
 /**
- * Installs them where they are not yet.
+ * Installs the rivals if they are not installed yet.
  * @returns their folder
  * @throws Error when they cannot be installed
  */
@@ -87,8 +87,8 @@ function install(): string {
 }
 
 /**
- * Those of the rivals that are named, installed.
- * @param say told in a sentence when they cannot be installed: none takes part then
+ * Returns those of the named rivals that can be installed.
+ * @param say called with a sentence if they cannot be installed. None takes part then
  */
 export function namedRivals(names: readonly string[], say: (sentence: string) => void): Contender[] {
   const named = rivals.filter(({ name }) => names.includes(name));

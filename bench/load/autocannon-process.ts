@@ -3,7 +3,7 @@ import autocannon from 'autocannon';
 import { callerAt } from '../callers.js';
 import { describeErrors, type LoadPlan, type LoadResult } from './load.js';
 
-/** Run as its own process with the path of a plan as JSON; prints the result as one line of JSON. */
+/** Runs as a separate process with the path of a plan as JSON. Prints the result as one line of JSON. */
 const { planFile } = JSON.parse(process.argv[2] ?? '{}') as { planFile: string };
 const plan = JSON.parse(readFileSync(planFile, 'utf8')) as LoadPlan;
 const body = readFileSync(plan.bodyFile, 'utf8');
@@ -22,7 +22,7 @@ const found = await autocannon({
   duration: plan.seconds,
   timeout: 10,
   requests: requests.slice(0, 1),
-  // Each connection writes all of its requests beforehand: with all callers on every one of them memory ran out.
+  // Each connection builds all of its requests in advance. With all callers on every connection, memory ran out.
   setupClient(client) {
     const first = clients++;
     const own = requests.filter((_request, index) => index % plan.connections === first);

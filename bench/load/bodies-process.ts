@@ -16,7 +16,7 @@ export interface BodiesResult {
   readonly errors: readonly string[];
 }
 
-/** Run as its own process with a plan as JSON: one request on each of many connections, all at once. */
+/** Runs as a separate process with a plan as JSON: one request on each of many connections, all concurrently. */
 const plan = JSON.parse(process.argv[2] ?? '{}') as BodiesPlan;
 const body = readFileSync(plan.bodyFile, 'utf8');
 const request = Buffer.from(

@@ -7,9 +7,11 @@ import { describeErrors } from './load.js';
 import { openConnection } from './raw-connection.js';
 
 /**
- * Run as its own process with a plan as JSON; prints `null` once it is warm, then the result as one line of JSON. Requests
- * leave on a schedule, whatever the answers do; one that finds no free connection waits, and its latency counts from when
- * it was due, so a stall shows in every request that it held up.
+ * Runs as a separate process with a plan as JSON. Prints `null` once it is warm, then the result as one line of
+ * JSON.
+ * Requests are sent on a schedule, independent of the answers. A request that finds no free connection waits, and
+ * its
+ * latency counts from its scheduled time, so that a stall shows in every request that it delays.
  */
 const plan = JSON.parse(process.argv[2] ?? '{}') as ConstantRatePlan;
 const body = readFileSync(plan.bodyFile, 'utf8');
@@ -17,7 +19,10 @@ const request = Buffer.from(
   `POST ${plan.path} HTTP/1.1\r\nhost: 127.0.0.1:${plan.port}\r\nauthorization: Bearer ${callerAt(0).key}\r\n` +
     `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
 );
-/** A request of each connection, into which the caller is written: those of all callers would push others out of caches. */
+/**
+ * The request of each connection, into which the caller is written. Requests for all callers would evict others from
+ * caches.
+ */
 const requests = Array.from({ length: plan.connections }, () => Buffer.from(request));
 const keyAt = request.indexOf(callerAt(0).key);
 const modelAt = request.indexOf(callerAt(0).model);
@@ -34,7 +39,7 @@ const counts = {
 };
 let begun = 0;
 let ended = 0;
-/** Calls that were sent, and those that were answered, before what is measured. */
+/** Numbers of calls that were sent and answered before the measurement. */
 let warmUpSent = 0;
 let warmUpEnded = 0;
 let isWarm = false;
@@ -59,7 +64,7 @@ const connections = await Promise.all(
 );
 const free = connections.map((_, id) => id);
 
-/** @param call its number, warm-up included: callers take their turn over both */
+/** @param call number of the call, including the warm-up: callers take turns over both */
 function write(id: number, call: number): void {
   const own = requests[id];
   if (own === undefined) return;

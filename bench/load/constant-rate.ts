@@ -4,30 +4,33 @@ import { startWarming, type WarmingClient } from './script.js';
 export interface ConstantRatePlan {
   readonly port: number;
   readonly path: string;
-  /** So many keys and models as `callerAt` numbers them take their turn, call by call. */
+  /** Number of keys and models of `callerAt`, which take turns call by call. */
   readonly callers: { readonly keys: number; readonly models: number };
-  /** Its model is the first caller's. */
+  /** The body names the first caller's model. */
   readonly bodyFile: string;
   readonly connections: number;
   /** Requests per second. */
   readonly rate: number;
-  /** Made before what is measured, each connection's next one once the last is answered. */
+  /** Calls before the measurement; each connection sends its next one after the answer to the last. */
   readonly warmUpCalls: number;
   readonly seconds: number;
 }
 
 /** Latencies in microseconds. */
 export interface ConstantRateResult {
-  /** From the moment at which the schedule wanted the request sent. */
+  /** From the scheduled time of the request. */
   readonly fromDue: Quantiles;
-  /** From the client's turn for the request: without its own oversleeping, with any wait for a free connection. */
+  /**
+   * From the time at which the client handles the request: excludes its own lateness, includes the wait for a free
+   * connection.
+   */
   readonly fromTurn: Quantiles;
-  /** How late the client came to its turns. */
+  /** How late the client is compared with the schedule. */
   readonly late: Quantiles;
   readonly errors: readonly string[];
 }
 
-/** Starts the constant-rate client in a process of its own. */
+/** Starts the constant-rate client in a separate process. */
 export function startConstantRate(
   plan: ConstantRatePlan,
   core: number | null,

@@ -4,10 +4,12 @@ import { openConnection } from './raw-connection.js';
 import type { TransferPlan } from './transfer.js';
 import { reportTransfer, type TransferCounts } from './transfer-clock.js';
 
-/** Run as its own process with a plan as JSON: asks for a video again and again, counts its bytes and drops them. */
+/**
+ * Runs as a separate process with a plan as JSON: requests a video repeatedly, counts its bytes and discards them.
+ */
 const plan = JSON.parse(process.argv[2] ?? '{}') as TransferPlan;
 const request = `GET ${plan.path} HTTP/1.1\r\nhost: 127.0.0.1:${plan.port}\r\nauthorization: Bearer ${plan.key}\r\n\r\n`;
-/** Fewer reads leave more of the core to the upstream. */
+/** Large reads leave more of the core to the upstream. */
 const readBytes = 1024 * 1024;
 const counts: TransferCounts = { bytes: 0, complete: 0, broken: 0, wrong: 0 };
 

@@ -3,31 +3,31 @@ import { audioEvent, clientFrame, serverFrame, serverFrameBytes } from './frames
 import type { LatencyCounts } from './latency-counts.js';
 import { openRawSocket, type RawSocketListener, type SocketTarget } from './raw-socket.js';
 
-/** What happens to the sessions of a client. */
+/** What the sessions of a client have counted. */
 export interface EchoCounts {
   echoes: number;
   broken: number;
-  /** Sessions on which something else came than what was sent. */
+  /** Sessions that received something other than what they had sent. */
   wrong: number;
   readonly latencies: LatencyCounts;
 }
 
 /**
- * A session on which one message is sent again and again. All of its frames are alike, so that each byte that comes
- * back is compared where it lies, and nothing is parsed.
+ * A session on which one message is sent repeatedly. All of its frames are alike, so each received byte is compared
+ * by its position, and nothing is parsed.
  */
 export class EchoSession implements RawSocketListener {
-  /** Called when so many messages have come back. */
+  /** Called with the number of messages that have come back. */
   onEchoes: ((count: number) => void) | null = null;
   readonly #counts: EchoCounts;
   readonly #frames: Buffer;
   readonly #expected: Buffer;
   readonly #frameBytes: number;
-  /** When the messages under way were sent, in a ring. */
+  /** Times at which the messages under way were sent, in a ring. */
   readonly #sentAt: Float64Array;
   #sent = 0;
   #echoed = 0;
-  /** Bytes that have come of the frame that is next. */
+  /** Received bytes of the current frame. */
   #partial = 0;
   #socket: Socket | null = null;
 
@@ -42,8 +42,8 @@ export class EchoSession implements RawSocketListener {
   }
 
   /**
-   * @param plan.number of the session, which its messages carry
-   * @param plan.window messages that are under way at most
+   * @param plan.number number of the session, which its messages contain
+   * @param plan.window most messages under way
    */
   static async open(
     target: SocketTarget,
@@ -61,12 +61,12 @@ export class EchoSession implements RawSocketListener {
     return this.#echoed;
   }
 
-  /** Messages that have not come back yet. */
+  /** Number of messages that have not come back yet. */
   get underWay(): number {
     return this.#sent - this.#echoed;
   }
 
-  /** Sends so many messages in one write; no more than the window has room for. */
+  /** Sends this number of messages in one write; at most as many as the window has room for. */
   send(count: number): void {
     const now = performance.now();
     const ring = this.#sentAt;

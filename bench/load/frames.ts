@@ -1,17 +1,20 @@
-/** Length of every message of the realtime works; its frame announces it in two bytes more (RFC 6455 section 5.2). */
+/**
+ * Length of every message of the realtime works. It takes two extended length bytes in its frame (RFC 6455 section
+ * 5.2).
+ */
 const messageBytes = 1024;
 
-/** Of a server's frame: nothing is masked. */
+/** Length of a server's frame, which is not masked. */
 export const serverFrameBytes = 4 + messageBytes;
 
 const finalText = 0x81;
 const lengthFollows = 126;
 const masked = 0x80;
-/** The same for all frames: a mask keeps caches from mistaking frames for HTTP, and there are none here. */
+/** One mask for all frames. Masks keep caches from taking frames for HTTP, and there are none here. */
 const mask = Buffer.from([0x37, 0xfa, 0x21, 0x3d]);
 
 /**
- * @param session number of the session, so that an event which comes back on another one is seen
+ * @param session number of the session, so that an event that comes back on another session is detected
  * @returns an event of the realtime protocol, 1,024 bytes long
  */
 export function audioEvent(session: number): string {
@@ -26,13 +29,13 @@ export function audioEvent(session: number): string {
   return make(sound.toString('base64').slice(0, room));
 }
 
-/** @returns what a client sends for a message. */
+/** Returns a client's frame for a message. */
 export function clientFrame(message: string): Buffer {
   const payload = Buffer.from(message).map((byte, index) => byte ^ (mask[index % mask.length] ?? 0));
   return Buffer.concat([head(masked), mask, payload]);
 }
 
-/** @returns what a server sends for a message. */
+/** Returns a server's frame for a message. */
 export function serverFrame(message: string): Buffer {
   return Buffer.concat([head(0), Buffer.from(message)]);
 }

@@ -13,22 +13,24 @@ export interface IdlePlan {
   readonly warmUpCalls: number;
 }
 
-/** The second line, behind a `null` once the contender is warm and has no connection any more. */
+/** The second line, after `null`, which means that the contender is warm and has no connection any more. */
 export interface IdleOpen {
   readonly open: number;
   readonly refused: number;
   readonly seconds: number;
 }
 
-/** The third line: what is open at the end of `holdMs`. */
+/** The third line: what is open after `holdMs`. */
 export interface IdleHeld {
   readonly open: number;
 }
 
-/** For so long nothing happens on the connections: uWebSockets.js closes one that is idle for 8 s. */
+/** How long the connections are idle. uWebSockets.js closes one that is idle for 8 s. */
 const holdMs = 2_000;
 
-/** Run as its own process with a plan as JSON: opens connections, makes one call on each, and leaves them be. */
+/**
+ * Runs as a separate process with a plan as JSON: opens connections, makes one call on each, and leaves them idle.
+ */
 const plan = JSON.parse(process.argv[2] ?? '{}') as IdlePlan;
 const body = readFileSync(plan.bodyFile, 'utf8');
 const headers = Object.entries(plan.headers ?? {}).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -37,14 +39,14 @@ const request = Buffer.from(
     `content-type: application/json\r\n${headers.join('')}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
 );
 const atOnce = 50;
-/** Of each connection: an answer and its head. */
+/** Length of each connection's answer with its head. */
 const readBytes = 2_048;
 const enoughRefusals = 200;
 const sockets: Socket[] = [];
 let open = 0;
 let refused = 0;
 
-/** @param calls made on it one after the other; the connection stays open */
+/** @param calls number of successive calls on it; the connection stays open */
 async function call(calls: number): Promise<void> {
   let left = calls;
   let end: () => void = () => {};
@@ -89,7 +91,7 @@ for (const socket of sockets.splice(0)) socket.destroy();
 await wait(1_000);
 if (refused > 0) throw new Error(`${refused} calls of the warm-up failed`);
 say(null);
-// In this time what the warm-up has left is looked at.
+// Time in which the bench reads the memory after the warm-up.
 await wait(1_000);
 const startedAt = performance.now();
 await Promise.all(Array.from({ length: atOnce }, opener));

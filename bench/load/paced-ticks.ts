@@ -1,9 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
 
 /**
- * Run as a thread: posts the due time of each request of a constant rate at that time. A thread may sleep exactly
- * (`Atomics.wait` takes fractions of a millisecond), where the timers of an event loop come in whole milliseconds and
- * would make bursts of the requests.
+ * Runs as a thread: posts the due time of each request of a constant rate at that time. A thread can sleep for
+ * fractions of a millisecond (`Atomics.wait`). The timers of an event loop have whole milliseconds, and would send
+ * the requests in bursts.
  */
 const { rate, total } = workerData as { readonly rate: number; readonly total: number };
 const never = new Int32Array(new SharedArrayBuffer(4));

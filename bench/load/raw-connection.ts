@@ -3,19 +3,20 @@ import { connect, type Socket } from 'node:net';
 const headEnd = Buffer.from('\r\n\r\n');
 
 interface AnswerListener {
-  /** A whole answer with a `content-length` has arrived; `length` is that of its body. */
+  /** Called when a whole answer with a `content-length` has arrived. @param length of its body */
   onAnswer(status: number, length: number): void;
-  /** So many bytes of answers have arrived. */
+  /** Called with the number of answer bytes that have arrived. */
   onBytes?(count: number): void;
-  /** The connection ended, or sent an answer without a length. */
+  /** Called when the connection has ended, or an answer has no length. */
   onBreak(): void;
 }
 
 /**
- * Opens a keep-alive connection that reads no more of an answer than its status and its length, into one buffer that
- * is used again for every read.
+ * Opens a keep-alive connection that reads only the status and the length of an answer, into one buffer that is
+ * reused
+ * for every read.
  * @param readBytes size of that buffer
- * @throws Error when the connection is refused
+ * @throws Error if the connection is refused
  */
 export function openConnection(port: number, listener: AnswerListener, readBytes = 65_536): Promise<Socket> {
   let pending: Buffer | null = null;

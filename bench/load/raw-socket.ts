@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 
-/** Where sessions are opened, and as whom. */
+/** Where sessions are opened, and with which key. */
 export interface SocketTarget {
   readonly port: number;
   readonly path: string;
@@ -9,22 +9,22 @@ export interface SocketTarget {
 }
 
 export interface RawSocketListener {
-  /** Bytes of the frames that come back; they are valid only until the call returns. */
+  /** Called with received bytes of frames, which are valid only until the call returns. */
   onBytes(chunk: Buffer): void;
-  /** The connection ended after it was opened. */
+  /** Called when the connection has ended after it was opened. */
   onBreak(): void;
 }
 
 const headEnd = Buffer.from('\r\n\r\n');
 const openMs = 10_000;
-/** Appended to a client's key for the proof that its upgrade was understood (RFC 6455 section 1.3). */
+/** Appended to a client's key to prove that the upgrade was understood (RFC 6455 section 1.3). */
 const proofSuffix = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
-/** One for all sockets, so that the client's memory stays out of the way. */
+/** Shared by all sockets, so that the client's own memory has little effect. */
 const buffer = Buffer.allocUnsafe(65_536);
 
 /**
- * Opens a WebSocket and gives its bytes as they come: who knows the frames it gets need not parse them.
- * @throws Error with what was answered in place of an upgrade
+ * Opens a WebSocket and passes its bytes on as they arrive, unparsed: its user knows which frames to expect.
+ * @throws Error with the answer if the upgrade is refused
  */
 export function openRawSocket(target: SocketTarget, listener: RawSocketListener): Promise<Socket> {
   const key = randomBytes(16).toString('base64');

@@ -4,7 +4,10 @@ import { LatencyCounts } from './latency-counts.js';
 import { describeErrors } from './load.js';
 import type { RealtimePlan, RealtimeResult } from './realtime.js';
 
-/** Run as its own process with a plan as JSON: keeps as many messages under way on each session as its window holds. */
+/**
+ * Runs as a separate process with a plan as JSON: keeps as many messages under way on each session as its window
+ * allows.
+ */
 const plan = JSON.parse(process.argv[2] ?? '{}') as RealtimePlan;
 const counts: EchoCounts = { echoes: 0, broken: 0, wrong: 0, latencies: new LatencyCounts() };
 const sessions: EchoSession[] = [];

@@ -1,7 +1,7 @@
 import type { SocketTarget } from './raw-socket.js';
 import { startWarming, type WarmingClient } from './script.js';
 
-/** Sessions on which messages go there and back as fast as they can. */
+/** Sessions on which messages are echoed as fast as possible. */
 export interface RealtimePlan extends SocketTarget {
   readonly sessions: number;
   /** Messages under way on each session. */
@@ -11,14 +11,14 @@ export interface RealtimePlan extends SocketTarget {
 }
 
 export interface RealtimeResult {
-  /** Messages that went there and back. */
+  /** Messages that were sent and echoed. */
   readonly messagesPerSecond: number;
   readonly p50Us: number;
   readonly p99Us: number;
   readonly errors: readonly string[];
 }
 
-/** Starts the client in a process of its own. */
+/** Starts the client in a separate process. */
 export function startRealtime(
   plan: RealtimePlan,
   core: number | null,

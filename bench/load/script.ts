@@ -2,9 +2,9 @@ import { fileURLToPath } from 'node:url';
 import { type Process, startProcess } from '../proc.js';
 
 /**
- * Starts one of the load clients of this directory in a process of its own.
- * @param file its compiled file name
- * @param plan what it gets as JSON; it answers with lines of JSON
+ * Starts one of the load clients of this directory in a separate process.
+ * @param file name of its compiled file
+ * @param plan passed as JSON; the client prints lines of JSON
  */
 export function startScript(file: string, plan: object, core: number | null): Promise<Process> {
   return startProcess({
@@ -15,15 +15,15 @@ export function startScript(file: string, plan: object, core: number | null): Pr
   });
 }
 
-/** A load client that warms up by itself. */
+/** A load client that does its own warm-up. */
 export interface WarmingClient<Result> {
   readonly process: Process;
-  /** Resolves when the time that is measured begins. */
+  /** Resolves when the measurement begins. */
   readonly warm: Promise<void>;
   readonly result: () => Promise<Result>;
 }
 
-/** As `startScript`, for a client that says `null` when it is warm, and its result after the time that is measured. */
+/** Like `startScript`, for a client that prints `null` when it is warm, and its result after the measurement. */
 export async function startWarming<Result>(
   file: string,
   plan: object,

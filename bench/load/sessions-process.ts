@@ -10,12 +10,12 @@ export interface SessionsPlan extends SocketTarget {
   readonly busy: number;
   /** Time between two messages of a busy session. */
   readonly everyMs: number;
-  /** Time in which nothing happens once the idle sessions are open. */
+  /** Pause after the idle sessions are open. */
   readonly restSeconds: number;
   readonly seconds: number;
 }
 
-/** The last line, after a `null` each for: warm, idle sessions open, busy sessions open. */
+/** The last line. It follows a `null` for each of: warm, idle sessions open, busy sessions open. */
 export interface SessionsResult {
   readonly messagesPerSecond: number;
   readonly p50Us: number;
@@ -23,11 +23,13 @@ export interface SessionsResult {
   readonly errors: readonly string[];
 }
 
-/** Run as its own process with a plan as JSON: opens idle sessions, then busy ones beside them, at a steady rate. */
+/**
+ * Runs as a separate process with a plan as JSON: opens idle sessions, then busy ones beside them, at a steady rate.
+ */
 const plan = JSON.parse(process.argv[2] ?? '{}') as SessionsPlan;
 const warmUpSessions = 20;
 const openingAtOnce = 50;
-/** Messages that a slow contender may owe to a busy session. */
+/** Most messages that a busy session waits for. */
 const window = 8;
 const counts: EchoCounts = { echoes: 0, broken: 0, wrong: 0, latencies: new LatencyCounts() };
 let skipped = 0;
@@ -48,7 +50,7 @@ async function open(from: number, howMany: number): Promise<readonly EchoSession
   return sessions;
 }
 
-/** What is loaded and made once is not to count for the sessions. */
+/** Loads and creates what is needed only once, so that it does not count for the sessions. */
 async function warmUp(): Promise<void> {
   const sessions = await open(0, warmUpSessions);
   for (const session of sessions) session.send(1);
@@ -58,7 +60,7 @@ async function warmUp(): Promise<void> {
   counts.broken -= warmUpSessions;
 }
 
-/** Spreads the sessions over the interval, as those of separate people are. */
+/** Spreads the sessions over the interval, as the sessions of independent users are. */
 function keepBusy(sessions: readonly EchoSession[]): void {
   sessions.forEach((session, index) => {
     setTimeout(

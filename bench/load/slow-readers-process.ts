@@ -2,7 +2,10 @@ import { connect } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { SlowReadersPlan, SlowReadersResult } from './slow-readers.js';
 
-/** Run as its own process with a plan as JSON: takes one piece a second of each answer, the rest stays in the kernel. */
+/**
+ * Runs as a separate process with a plan as JSON: reads one piece of each answer a second. The rest stays in the
+ * kernel.
+ */
 const plan = JSON.parse(process.argv[2] ?? '{}') as SlowReadersPlan;
 const request = `GET ${plan.path} HTTP/1.1\r\nhost: 127.0.0.1:${plan.port}\r\nauthorization: Bearer ${plan.key}\r\n\r\n`;
 let bytes = 0;

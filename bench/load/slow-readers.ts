@@ -11,11 +11,11 @@ export interface SlowReadersPlan {
 
 export interface SlowReadersResult {
   readonly bytes: number;
-  /** Readers whose connection ended before they left. */
+  /** Readers whose connection ended before they closed it. */
   readonly ended: number;
 }
 
-/** Runs the slow readers in a process of their own, from their start to their end. */
+/** Runs the slow readers in a separate process, from start to end. */
 export async function readSlowly(plan: SlowReadersPlan, core: number | null): Promise<SlowReadersResult> {
   const process = await startScript('slow-readers-process.js', plan, core);
   const result = await readJson<SlowReadersResult>(process);

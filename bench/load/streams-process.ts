@@ -10,31 +10,31 @@ interface StreamsPlan {
   readonly path: string;
   readonly key: string;
   readonly bodyFile: string;
-  /** Beside those that every request has. */
+  /** Headers in addition to those of every request. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly streams: number;
   readonly warmUpSeconds: number;
   readonly seconds: number;
 }
 
-/** The first line: all streams that could be opened are, and have had an event. `refused` counts until the client gives up. */
+/** The first line: every stream that could be opened has had an event. `refused` counts until the client gives up. */
 export interface StreamsOpen {
   readonly open: number;
   readonly refused: number;
   readonly firstRefusal: string;
 }
 
-/** The third line, behind one that says `null` when the time that is measured begins: what arrived in the time that was measured. */
+/** The third line, after a `null` at the start of the measurement: what arrived during the measurement. */
 export interface StreamsResult {
   readonly eventsPerSecond: number;
   readonly ended: number;
-  /** From the times that the upstream has written into the events; 0 where it writes none. */
+  /** From the times that the upstream writes into the events; 0 if it writes none. */
   readonly delayUs: Quantiles;
 }
 
 /**
- * Run as its own process with a plan as JSON: opens streams on raw sockets, holds them and counts their events. All
- * sockets read into one buffer, so that the client's memory stays out of the way.
+ * Runs as a separate process with a plan as JSON: opens streams on raw sockets, holds them and counts their events.
+ * All sockets read into one buffer, so that the client's own memory has little effect.
  */
 const plan = JSON.parse(process.argv[2] ?? '{}') as StreamsPlan;
 const body = readFileSync(plan.bodyFile, 'utf8');
@@ -46,7 +46,7 @@ const mark = Buffer.from('data: ');
 const buffer = Buffer.allocUnsafe(65_536);
 const openingAtOnce = 100;
 const firstEventMs = 5_000;
-/** A contender that refuses this many is full; asking it for the rest would take minutes. */
+/** After this many refusals the contender is full. Trying the rest would take minutes. */
 const enoughRefusals = 200;
 
 let events = 0;
@@ -89,7 +89,7 @@ function openStream(): Promise<void> {
             resolve();
           } else if (!started) {
             answer += buffer.toString('latin1', 0, Math.min(bytes, 300));
-            // A refusal may leave the connection open.
+            // The connection may still be open after a refusal.
             if (!answer.startsWith('HTTP/1.1 200')) socket.destroy();
           }
           return true;

@@ -2,18 +2,18 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { describeErrors } from './load.js';
 import type { TransferPlan, TransferResult } from './transfer.js';
 
-/** What a client of transfers counts. */
+/** Counts of a client of transfers. */
 export interface TransferCounts {
   bytes: number;
   complete: number;
   broken: number;
-  /** Answers that are not what was asked for. */
+  /** Answers that differ from the expected one. */
   wrong: number;
 }
 
 /**
- * Waits for the warm-up, says so in a line, waits for the time that is measured, prints the result as a second line
- * and ends the process.
+ * Waits for the warm-up, prints a line, waits for the measurement, prints the result as a second line and ends the
+ * process.
  */
 export async function reportTransfer(plan: TransferPlan, counts: TransferCounts): Promise<void> {
   await wait(plan.warmUpSeconds * 1000);

@@ -14,14 +14,14 @@ export interface TransferPlan {
 }
 
 export interface TransferResult {
-  /** What came in the time that was measured, or has left. */
+  /** Bytes that were received or sent during the measurement. */
   readonly bytesPerSecond: number;
-  /** Transfers that were complete, the warm-up among them. */
+  /** Complete transfers, including those of the warm-up. */
   readonly complete: number;
   readonly errors: readonly string[];
 }
 
-/** Starts the client in a process of its own; `warm` resolves when the time that is measured begins. */
+/** Starts the client in a separate process. `warm` resolves when the measurement begins. */
 export function startTransfer(
   plan: TransferPlan,
   core: number | null,

@@ -5,10 +5,10 @@ import { openConnection } from './raw-connection.js';
 import type { TransferPlan } from './transfer.js';
 import { reportTransfer, type TransferCounts } from './transfer-clock.js';
 
-/** Run as its own process with a plan as JSON: sends a form with a large file again and again. */
+/** Runs as a separate process with a plan as JSON: sends a form with a large file repeatedly. */
 const plan = JSON.parse(process.argv[2] ?? '{}') as TransferPlan;
 const boundary = '------------------------bench0123456789ab';
-/** Like sound, it holds line ends by chance. */
+/** Contains line ends by chance, as audio does. */
 const block = randomBytes(1024 * 1024);
 const before =
   `--${boundary}\r\ncontent-disposition: form-data; name="model"\r\n\r\n${plan.model}\r\n` +
@@ -20,7 +20,7 @@ const head =
   `content-length: ${before.length + uploadBytes + after.length}\r\n\r\n`;
 const counts: TransferCounts = { bytes: 0, complete: 0, broken: 0, wrong: 0 };
 
-/** Writes the next block when the last one has left: what is counted has been taken by the kernel. */
+/** Writes the next block when the last one was sent, so that only bytes that the kernel has taken are counted. */
 function send(socket: Socket): void {
   socket.write(head + before);
   let left = uploadBytes / block.length;

@@ -6,8 +6,9 @@ import { startProcess } from '../proc.js';
 import { describeErrors, type LoadClient, type LoadPlan, type LoadResult } from './load.js';
 
 /**
- * One caller makes a static request, which wrk sends without entering Lua. `done` prints what `--latency` would, in
- * exact microseconds and with all error counts.
+ * With one caller, the request is static, and wrk sends it without entering Lua. `done` prints what `--latency`
+ * would
+ * print, in exact microseconds and with all error counts.
  */
 const script = `
 function init(args)
@@ -75,7 +76,7 @@ export function wrk(tool: Tool): LoadClient {
     async start(plan) {
       const scriptFile = join(plan.directory, 'wrk.lua');
       writeFileSync(scriptFile, script);
-      // As a file: the system takes no argument as long as the names of thousands.
+      // Passed as a file, since the names of thousands of callers exceed the system's limit for arguments.
       const callersFile = join(plan.directory, 'wrk-callers');
       writeFileSync(callersFile, plan.callers.map(({ key, model }) => `${key}=${model}`).join(','));
       const headers = Object.entries(plan.headers)
@@ -97,7 +98,7 @@ export function wrk(tool: Tool): LoadClient {
         ],
         core: plan.core,
       });
-      // To write the requests of thousands takes it a second, which is none of what is measured.
+      // Writing the requests of thousands of callers takes wrk a second, which is not measured.
       while ((await process.line()) !== 'READY');
       return { process, result: read(process.line) };
     },

@@ -2,26 +2,27 @@ import { openSync, readSync, writeSync } from 'node:fs';
 import { type PerformanceEntry, PerformanceObserver, performance } from 'node:perf_hooks';
 
 /*
- * Loaded into the processes of a gateway before their own code: notes each turn of the event loop that took its thread long,
- * as a line of JSON in the file of this variable.
+ * Loaded into the processes of a gateway before their own code. Writes each turn of the event loop that took long as
+ * a
+ * line of JSON to the file that this variable names.
  */
 const file = process.env.BENCH_PAUSES;
-/** Shorter turns are not noted. */
+/** Shorter turns are not written. */
 const leastMs = 0.3;
 
-/** What is noted of a turn. */
+/** The record of a turn. */
 export interface NotedTurn {
   readonly pid: number;
   readonly role: 'primary' | 'worker';
-  /** When it began. A worker that does not serve yet keeps nobody waiting. */
+  /** Whether the process serves. A worker that does not serve yet delays nobody. */
   readonly serves: boolean;
-  /** When it ended, in Unix milliseconds. */
+  /** End of the turn, in Unix milliseconds. */
   readonly at: number;
-  /** CPU time of the thread, its garbage collections included. */
+  /** CPU time of the thread, including garbage collection. */
   readonly cpuMs: number;
-  /** The garbage collections in it. */
+  /** Time of garbage collection in it. */
   readonly gcMs: number;
-  /** Time of what ran at intervals in it, by the function that has asked for it. */
+  /** Times of the periodic functions that ran in it, by the function that registered them. */
   readonly intervalMs: Readonly<Record<string, number>>;
 }
 
@@ -30,7 +31,7 @@ function roleOf(module = ''): NotedTurn['role'] | null {
   return module.endsWith('src/worker.js') ? 'worker' : null;
 }
 
-/** Tells of a worker that it listens from now on. */
+/** Records that a worker listens from now on. */
 function watchServing(onServing: () => void): void {
   const send = process.send?.bind(process);
   if (send === undefined) return;
@@ -42,10 +43,10 @@ function watchServing(onServing: () => void): void {
   process.send = watched;
 }
 
-/** Of this turn. */
+/** Of the current turn. */
 let intervalMs: Record<string, number> = {};
 
-/** Times what is called at intervals from now on. */
+/** Measures the functions that are registered as periodic from now on. */
 function watchIntervals(): void {
   const { setInterval: every } = globalThis;
   const timed = (call: (...args: unknown[]) => void, ms?: number, ...args: unknown[]): NodeJS.Timeout => {
@@ -63,7 +64,10 @@ function watchIntervals(): void {
   Object.assign(globalThis, { setInterval: timed });
 }
 
-/** @returns the function of the third line, behind the error's own and that of `timed`, with its place: `start, worker.js:12` */
+/**
+ * Returns the function in the third line of a stack, after those of the error and of `timed`, with its place: `start,
+ * worker.js:12`.
+ */
 function callerName(stack: string): string {
   const [, , line = ''] = stack.split('\n');
   const [, name, place = ''] = /at (?:(.+) \()?.*\/(.+:\d+):\d+/.exec(line) ?? [];
@@ -76,7 +80,8 @@ interface Span {
 }
 
 function watch(role: NotedTurn['role'], output: number): void {
-  // Opened by the main thread, whose time it tells: nanoseconds on a processor (Documentation/scheduler/sched-stats.rst).
+  // Opened by the main thread, so it is that thread's: nanoseconds on a processor
+  // (Documentation/scheduler/sched-stats.rst).
   const schedstat = openSync('/proc/thread-self/schedstat', 'r');
   const buffer = Buffer.alloc(64);
   const cell = new Int32Array(new SharedArrayBuffer(4));
@@ -84,7 +89,7 @@ function watch(role: NotedTurn['role'], output: number): void {
   watchServing(() => {
     serves = true;
   });
-  /** Those that were told and do not belong to a noted turn: they are told up to a turn late. */
+  /** Collections that were reported and belong to no recorded turn yet: reports arrive up to a turn late. */
   let collections: PerformanceEntry[] = [];
   const observer = new PerformanceObserver((list) => void collections.push(...list.getEntries()));
   observer.observe({ entryTypes: ['gc'] });
@@ -100,7 +105,7 @@ function watch(role: NotedTurn['role'], output: number): void {
   };
   let last: Parameters<typeof note>[0] | null = null;
   const threadMs = (): number => {
-    // The kernel adds a thread's time up when it leaves the processor.
+    // The kernel adds to a thread's time when the thread leaves the processor.
     Atomics.wait(cell, 0, 0, 0.05);
     const read = readSync(schedstat, buffer, 0, buffer.length, 0);
     return Number(buffer.toString('latin1', 0, read).split(' ')[0]) / 1e6;

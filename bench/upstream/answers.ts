@@ -1,9 +1,9 @@
-/** Events in one streamed answer, as the `sse` work counts them: chat chunks only, not the usage and not `[DONE]`. */
+/** Events in one streamed answer, as the `sse` work counts them: only chat chunks, without the usage and `[DONE]`. */
 export const eventsPerAnswer = 200;
 
 const usage = { prompt_tokens: 220, completion_tokens: eventsPerAnswer, total_tokens: 220 + eventsPerAnswer };
 
-/** @returns the body of a chat completion with usage, 1,024 bytes long. */
+/** Returns the body of a chat completion with usage, 1,024 bytes long. */
 export function completionBody(): string {
   const make = (content: string): string =>
     JSON.stringify({
@@ -19,12 +19,12 @@ export function completionBody(): string {
   return make(sentence.repeat(20).slice(0, room));
 }
 
-/** @returns the SSE text of one chat chunk. */
+/** Returns the SSE text of one chat chunk. */
 export function chunkEvent(content: string): string {
   return event({ choices: [{ index: 0, delta: { content }, logprobs: null, finish_reason: null }] });
 }
 
-/** @returns the SSE texts of a whole streamed answer in order: the chunks, the usage chunk, `[DONE]`. */
+/** Returns the SSE texts of a whole streamed answer in order: the chunks, the usage chunk, `[DONE]`. */
 export function streamEvents(): readonly string[] {
   const chunks = Array.from({ length: eventsPerAnswer }, (_, index) => chunkEvent(` word${index}`));
   return [...chunks, event({ choices: [], usage }), 'data: [DONE]\n\n'];
@@ -40,23 +40,23 @@ function event(fields: object): string {
   return `data: ${JSON.stringify({ ...head, ...fields })}\n\n`;
 }
 
-/** @returns one piece of a chunked body (RFC 9112 section 7.1). */
+/** Returns one chunk of a chunked body (RFC 9112 section 7.1). */
 function httpChunk(text: string): string {
   return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 }
 
-/** @returns a whole JSON answer, head and body, as it goes onto the wire. */
+/** Returns the bytes of a whole JSON answer, head and body. */
 export function jsonAnswer(): Buffer {
   const body = completionBody();
   const head = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`;
   return Buffer.from(head + body);
 }
 
-/** Head of a streamed answer whose body is chunked. */
+/** Head of a streamed answer with a chunked body. */
 const streamHead =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n';
 
-/** @returns a whole streamed answer as it goes onto the wire, each event in an HTTP chunk of its own. */
+/** Returns the bytes of a whole streamed answer, with each event in its own HTTP chunk. */
 export function streamAnswer(): Buffer {
   return Buffer.from(`${streamHead}${streamEvents().map(httpChunk).join('')}0\r\n\r\n`);
 }

@@ -1,15 +1,16 @@
 import type { HttpResponse } from 'uWebSockets.js';
 import { streamEvents } from './answers.js';
 
-/** Streams whole answers event by event, as fast as the peers take them. */
+/** Streams whole answers event by event, as fast as their clients read them. */
 interface Dripper {
   add(res: HttpResponse): void;
   remove(res: HttpResponse): void;
 }
 
 /**
- * One event of every open stream in each turn of the event loop, each written on its own: what arrives at a proxy
- * is many small segments, as a model sends them, and not one large one.
+ * Writes one event of every open stream in each turn of the event loop, each in its own write. A proxy thus receives
+ * many
+ * small segments, as from a model, and not one large one.
  */
 export function createDripper(): Dripper {
   const events = streamEvents().map((text) => Buffer.from(text));

@@ -1,14 +1,14 @@
 const openAfterMs = 10_000;
 
-/** Holds answers back until enough requests have arrived, or until ten seconds after the first of them. */
+/** Delays answers until enough requests have arrived, or until ten seconds after the first of them. */
 interface Gate<T> {
   add(waiting: T): void;
   remove(waiting: T): void;
 }
 
 /**
- * The slow upstream: `BENCH_GATE` (default 1,500) requests have to be there in full before any of them is answered.
- * @param open called for each waiting one when the gate opens
+ * The slow upstream: `BENCH_GATE` (default 1,500) requests have to arrive completely before any of them is answered.
+ * @param open called for each waiting request when the gate opens
  */
 export function createGate<T>(open: (waiting: T) => void): Gate<T> {
   const enough = Number(process.env.BENCH_GATE ?? 1500);

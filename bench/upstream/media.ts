@@ -6,7 +6,7 @@ export const videoBytes = 256 * 1024 * 1024;
 export const uploadBytes = 64 * 1024 * 1024;
 
 const block = Buffer.alloc(1024 * 1024, 'x');
-/** Blocks that one video gets before the others have their turn. */
+/** Blocks of one video that are written before the others have their turn. */
 const blocksPerTurn = 4;
 
 const task = JSON.stringify({
@@ -26,7 +26,7 @@ const transcript = JSON.stringify({
 });
 
 /**
- * Adds the routes of `media`: video tasks that are finished at once, their content, and transcriptions.
+ * Adds the routes of `media`: video tasks that are complete at once, their content, and transcriptions.
  * @param app its paths begin with `/media/v1`
  */
 export function addMedia(app: TemplatedApp): void {
@@ -50,7 +50,7 @@ function sendJson(res: HttpResponse, status: string, body: string): void {
   });
 }
 
-/** Counts a body, and drops it. */
+/** Counts and discards a body. */
 function afterBody(res: HttpResponse, then: (bytes: number) => void): void {
   let bytes = 0;
   res.onAborted(() => {});
@@ -60,13 +60,13 @@ function afterBody(res: HttpResponse, then: (bytes: number) => void): void {
   });
 }
 
-/** The one block again and again, as fast as the peer takes it. */
+/** Writes one block repeatedly, as fast as the client reads it. */
 function sendVideo(res: HttpResponse, _req: HttpRequest): void {
   let over = false;
   res.onAborted(() => {
     over = true;
   });
-  /** Only in a cork, or in uWS's `onWritable`. */
+  /** Must be called in a cork, or in uWS's `onWritable`. */
   const send = (): boolean => {
     for (let turn = 0; turn < blocksPerTurn && !over; turn += 1) {
       const offset = res.getWriteOffset();

@@ -5,9 +5,10 @@ const headEnd = Buffer.from('\r\n\r\n');
 const lengthRequired = 'HTTP/1.1 411 Length Required\r\ncontent-length: 0\r\nconnection: close\r\n\r\n';
 
 /**
- * The bench upstream on `node:net`: it reads no more of a request than its path and its length, and answers with one
- * buffer made before. It is the faster engine for whole streams, which leave in a single write.
- * @returns the port on the loopback interface.
+ * The bench upstream on `node:net`. It reads only the path and the length of a request, and answers with one
+ * prepared
+ * buffer. It is the faster engine for whole streams, which are sent in a single write.
+ * @returns its port on the loopback interface
  */
 export function listenWithNet(): Promise<number> {
   const json = jsonAnswer();
@@ -25,7 +26,7 @@ export function listenWithNet(): Promise<number> {
   });
 }
 
-/** @returns what takes the bytes of one connection and calls `answer` at the end of each request. */
+/** Returns a function that takes the bytes of one connection and calls `answer` at the end of each request. */
 function createReader(socket: Socket, answer: (isStream: boolean) => void): (chunk: Buffer) => void {
   let pending: Buffer | null = null;
   let missing = 0;

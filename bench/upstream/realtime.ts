@@ -3,16 +3,16 @@ import type { TemplatedApp } from 'uWebSockets.js';
 const subprotocol = 'realtime';
 
 /**
- * Adds the WebSocket of `realtime`, on which every message comes back as it is.
+ * Adds the WebSocket of `realtime`, which echoes every message.
  * @param app its path begins with `/realtime/v1`
  */
 export function addRealtime(app: TemplatedApp): void {
   app.ws<object>('/realtime/v1/realtime', {
     maxPayloadLength: 1024 * 1024,
-    // Neither pings nor an end of its own: every byte that a client gets is an echo.
+    // Without pings and timeouts, every byte that a client receives is an echo.
     idleTimeout: 0,
     sendPingsAutomatically: false,
-    // No limit: no echo is dropped.
+    // No limit, so that no echo is dropped.
     maxBackpressure: 0,
     upgrade(res, req, context) {
       const offered = req.getHeader('sec-websocket-protocol').split(',');

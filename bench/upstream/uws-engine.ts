@@ -6,12 +6,12 @@ import { addMedia } from './media.js';
 import { createPacer } from './pacer.js';
 import { addRealtime } from './realtime.js';
 
-/** As an upstream answers that is not on the same machine. */
+/** Time to answer of an upstream that is not on the same machine. */
 const lateMs = 20;
 
 const ignore = (): void => undefined;
 
-/** Calls `then` when the whole body has arrived; the body itself is dropped. */
+/** Calls `then` when the whole body has arrived. The body itself is discarded. */
 function afterBody(res: HttpResponse, then: (res: HttpResponse) => void): void {
   res.onData((_chunk, isLast) => {
     if (isLast) then(res);
@@ -19,10 +19,11 @@ function afterBody(res: HttpResponse, then: (res: HttpResponse) => void): void {
 }
 
 /**
- * The bench upstream on uWebSockets.js: whole answers, answers that are held back, media, WebSockets, and streams whose
- * events leave one by one (uWS makes each of them an HTTP chunk of its own, and corked one segment).
- * @param cert PEM file of its certificate, with the one of its key: it speaks TLS then
- * @returns the port on the loopback interface.
+ * The bench upstream on uWebSockets.js: whole answers, delayed answers, media, WebSockets, and streams whose events
+ * are
+ * sent one by one (uWS makes each an HTTP chunk, and with a cork one segment).
+ * @param cert PEM file of the certificate for TLS, with its key in another
+ * @returns its port on the loopback interface
  */
 export function listenWithUws(cert?: string, key?: string): Promise<number> {
   const body = Buffer.from(completionBody());

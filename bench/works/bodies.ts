@@ -21,7 +21,7 @@ interface Outcome {
   readonly afterMb: number;
 }
 
-/** Many bodies in flight on an upstream that answers only when it has them all: what memory do they take? */
+/** Measures the memory of many bodies in flight to an upstream that answers only when it has received all of them. */
 export const bodiesWork: Work = {
   name: 'bodies',
   byDefault: false,

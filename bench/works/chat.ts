@@ -20,9 +20,9 @@ interface ChatWork {
   readonly headers?: ThroughputPlan['headers'];
   readonly wiring?: Wiring;
   readonly warmUpSeconds?: ThroughputPlan['warmUpSeconds'];
-  /** In the catalogue, which take turns; one unless given. */
+  /** Keys and models in the config, which take turns; default 1. */
   readonly models?: number;
-  /** False where it runs only when it is named. */
+  /** False for a work that runs only if it is named. */
   readonly byDefault?: boolean;
 }
 
@@ -43,7 +43,7 @@ function chatWork(work: ChatWork): Work {
       const { models = 1 } = work;
       const { key } = callerAt(0);
       const callers = Array.from({ length: models }, (_, index) => ({ key, model: callerAt(index).model }));
-      // The upstream by itself takes no TLS of clients.
+      // The upstream itself does not offer TLS to clients here.
       const entries = bench.contenders
         .filter(({ name }) => !work.wiring?.clientTls || name !== 'direct')
         .map((contender) => ({
@@ -63,7 +63,7 @@ function chatWork(work: ChatWork): Work {
   };
 }
 
-/** What the SDK of OpenAI sends under Node beside the key and the type, and an agent beside it: 20 in all. */
+/** Headers that OpenAI's SDK sends on Node in addition to the key and the type, with those of an agent: 20 in all. */
 const sdkHeaders = {
   accept: 'application/json',
   'accept-language': '*',
@@ -87,12 +87,13 @@ const sdkHeaders = {
 
 const small = { bytes: 1024, connections: 32, answer: 'json', engine: 'uws', unit: requests } as const;
 /**
- * Of an upstream that takes 20 ms for an answer, enough to keep a gateway busy. V8 has compiled what a call runs through
- * after some 30,000 of them, and of these there are at most 6,400 in a second.
+ * For an upstream that takes 20 ms for an answer: enough to keep a gateway busy. V8 has compiled the path of a call
+ * after
+ * some 30,000 calls, and here at most 6,400 are made in a second.
  */
 const late = { ...small, answer: 'late', connections: 128, warmUpSeconds: 8 } as const;
 
-/** The 1 KB chat as users have it: in front of an upstream with TLS, with a log. */
+/** The 1 KB chat as in practice: with a TLS upstream and a log. */
 const wiredWorks: readonly Work[] = [
   chatWork({
     ...small,
@@ -140,7 +141,7 @@ const wiredWorks: readonly Work[] = [
   }),
 ];
 
-/** The works that ask for chat completions as fast as they are answered. */
+/** The works that make chat calls as fast as they are answered. */
 export const chatWorks: readonly Work[] = [
   chatWork({
     ...small,

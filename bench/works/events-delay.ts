@@ -8,15 +8,16 @@ import { startStreams, streamNotes } from './events.js';
 
 const streams = 250;
 const eventsPerSecond = 50;
-/** V8's threads, which share the worker's core, compile for some seconds: the longest delays were theirs. */
+/** V8's threads share the worker's core and compile for some seconds. They caused the longest delays. */
 const warmUpSeconds = 10;
 
 type Series = TurnSeries<number, StreamsResult>;
 type Sample = TurnSample<StreamsResult>;
 
 /**
- * How long an event of a stream takes from the upstream to the client: the upstream writes the time into each, and the client, on
- * the same host, looks at the same clock when it reads it. With what a host has on: the access log, and limits in the gateway.
+ * Measures how long an event of a stream takes from the upstream to the client. The upstream writes the time into
+ * each event, and the
+ * client on the same host compares it when it reads the event. With an access log, and limits in the gateway.
  */
 export const eventsDelayWork: Work = {
   name: 'events-delay',

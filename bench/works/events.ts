@@ -10,12 +10,12 @@ import { medianShares, verdict } from '../verdict.js';
 
 const streams = 300;
 const eventsPerSecond = 50;
-/** Long enough for V8 to have compiled most of what the events run through. */
+/** Long enough for V8 to compile most of the code for events. */
 const usualWarmUpSeconds = 2;
 
 type Series = TurnSeries<number, StreamsResult>;
 
-/** Streams as models send them: every event comes by itself, at a steady rate. What does one cost? */
+/** Measures streams as models send them: every event is sent separately, at a steady rate. */
 export const eventsWorks: readonly Work[] = [
   eventsWork('events', 'events that come one by one', false),
   eventsWork('events-tls', 'events that come one by one over TLS', true),
@@ -30,7 +30,7 @@ function eventsWork(name: string, what: string, upstreamTls: boolean): Work {
       const all = await runTurns<number, StreamsResult>(bench, {
         answer: 'events',
         wiring: { upstreamTls },
-        // The client speaks no TLS.
+        // The client does not use TLS.
         contenders: bench.contenders.filter((contender) => !upstreamTls || contender.name !== 'direct'),
         loads: [streams],
         prepare: async (running) => (wanted) => startStreams(bench, running, wanted, body),
@@ -45,8 +45,8 @@ function eventsWork(name: string, what: string, upstreamTls: boolean): Work {
 }
 
 /**
- * Opens streams of a contender that is up, and holds them.
- * @throws Error when not all of them open
+ * Opens streams of a running contender, and holds them.
+ * @throws Error if any of them does not open
  */
 export async function startStreams(
   { cores, options }: Bench,
@@ -67,7 +67,7 @@ export async function startStreams(
   };
 }
 
-/** @returns CPU time of the contender for an event, in microseconds, of each round */
+/** Returns the contender's CPU time for an event in each round, in microseconds. */
 const costsOf = ({ samples }: Series): number[] =>
   samples.map(({ shares, eventsPerSecond: rate }) => (rate > 0 ? (shares.contender * 1e6) / rate : 0));
 
@@ -115,7 +115,7 @@ function report(
   };
 }
 
-/** What is to be known of the runs of a contender whose streams were held open. */
+/** Returns notes about the runs of a contender whose streams were held open. */
 export function streamNotes(series: Series, cores: Bench['cores']): string[] {
   return [
     ...series.samples.flatMap(({ ended }, index) =>

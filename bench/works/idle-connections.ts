@@ -10,16 +10,16 @@ import { residentMb, workerOf } from '../proc.js';
 import { startUpstream } from '../upstream-process.js';
 
 const wanted = 15_000;
-/** Files of a contender beside its clients' connections. */
+/** Open files of a contender in addition to its clients' connections. */
 const otherFiles = 1_000;
 const warmUpCalls = 30_000;
-/** Behind the warm-up, and behind the last call. */
+/** Pause after the warm-up, and after the last call. */
 const settleMs = 500;
 
 /** Resident memory in MB. */
 interface Memory {
   readonly worker: number;
-  /** 0 where one process does all. */
+  /** 0 if one process does everything. */
   readonly primary: number;
 }
 
@@ -31,7 +31,7 @@ interface Outcome {
   readonly after: Memory;
 }
 
-/** Clients that keep their connections: what does one take on which nothing happens, after a call? One run each. */
+/** Measures the memory of a client's idle connection after one call. One run for each contender. */
 export const idleConnectionsWork: Work = {
   name: 'idle-connections',
   byDefault: false,

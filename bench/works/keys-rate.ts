@@ -10,9 +10,9 @@ import { disturbance, medianShares } from '../verdict.js';
 import { large, ordinaryLimits } from './keys.js';
 
 const connections = 64;
-/** Requests per second, with which the gateway waits for most of the time, and for little of it. */
+/** Requests per second: at one rate the gateway is mostly idle, at the other mostly busy. */
 const rates = [5_000, 10_000];
-/** Long enough for V8 to have compiled what the calls run through. Every key has called once by then, too. */
+/** Long enough for V8 to compile the path of the calls. Every key has called once by then. */
 const leastWarmUpCalls = 30_000;
 
 type Catalogue = ConstantRatePlan['callers'];
@@ -24,7 +24,7 @@ interface Memory {
   readonly workerMb: number;
 }
 
-/** CPU time of a call, in microseconds: of the worker's main thread, of its other threads, and of the primary. */
+/** CPU time of a call in microseconds: of the worker's main thread, of its other threads, and of the primary. */
 interface Parts {
   readonly main: number;
   readonly others: number;
@@ -39,8 +39,8 @@ const nameOf = ({ keys, models }: Catalogue): string =>
   keys === 1 ? '1 key, 1 model' : `${count(keys)} keys, ${count(models)} models`;
 
 /**
- * What a large catalogue costs at a rate that is the same for both: CPU time and latency of the 1 KB chat with 100,000 limited
- * keys and 5,000 models in turn against 1 of each, and the memory that a key takes.
+ * Measures a large catalogue at a constant rate: CPU time and latency of the 1 KB chat with 100,000 limited keys and
+ * 5,000 models in turn, compared with 1 of each, and the memory of a key.
  */
 export const keysRateWork: Work = {
   name: 'keys-rate',
@@ -76,7 +76,7 @@ export const keysRateWork: Work = {
 };
 
 function withCatalogue({ main }: Bench, catalogue: Catalogue): Contender {
-  // One key alone would reach what is ordinary.
+  // A single key would reach ordinary limits.
   const limits = catalogue.keys === 1 ? unreachedLimits : ordinaryLimits;
   const one = gateway({ name: nameOf(catalogue), main, logs: false, limits });
   return { name: one.name, start: (setup) => one.start({ ...setup, catalogue }) };
@@ -87,7 +87,7 @@ function memoryOf(process: Process | null): Memory {
   return { primaryMb: residentMb(process.pid), workerMb: residentMb(workerOf(process.pid)) };
 }
 
-/** So far. */
+/** Total so far. */
 function partsOf(process: Process | null): Parts {
   if (process === null) return { main: 0, others: 0, primary: 0 };
   const worker = workerOf(process.pid);
@@ -161,7 +161,7 @@ function report({ cores }: Bench, all: readonly Series[]): WorkReport {
   };
 }
 
-/** What a key takes in each process, from the difference of the two catalogues. */
+/** Returns the memory of a key in each process, from the difference between the two catalogues. */
 function memoryNotes(all: readonly Series[]): string[] {
   const samplesOf = (catalogue: Catalogue): readonly Sample[] =>
     all.filter(({ name }) => name === nameOf(catalogue)).flatMap(({ samples }) => samples);

@@ -10,12 +10,13 @@ export const large = { keys: 100_000, models: 5_000 };
 const small = '1 key, 1 model';
 const unit: Unit = { name: 'req/s', perRequest: 1 };
 
-/** Of each of many keys: far from what it uses here. */
+/** Limits of each of many keys, far above what it uses here. */
 export const ordinaryLimits = { requestsPerMinute: 6000, tokensPerMinute: 2_000_000, concurrent: 50 };
 
 /**
- * What a large catalogue costs: the 1 KB chat with 100,000 keys and 5,000 models that take turns, so that nothing of a
- * key is near the processor when it calls again, against 1 of each; without limits and with them.
+ * Measures a large catalogue: the 1 KB chat with 100,000 keys and 5,000 models that take turns, so that a key's data
+ * is
+ * not in the processor's caches at its next call, compared with 1 of each; with limits and without.
  */
 export const keysWork: Work = {
   name: 'keys',

@@ -9,10 +9,10 @@ import { runTurns, type TurnSample, type TurnSeries } from '../turns.js';
 import { medianShares } from '../verdict.js';
 
 const connections = 64;
-/** Long enough for V8 to have compiled what the requests run through. */
+/** Long enough for V8 to compile the path of the requests. */
 const warmUpCalls = 30_000;
 
-/** A rate that is the same for all, or a share of what the contender answers when it is asked as often as it answers. */
+/** A rate that is the same for all, or a share of the contender's own capacity. */
 type Load = { readonly perSecond: number } | { readonly ofCapacity: number };
 
 const loads: readonly Load[] = [
@@ -21,9 +21,9 @@ const loads: readonly Load[] = [
   { ofCapacity: 0.6 },
   { ofCapacity: 0.9 },
 ];
-/** Behind a start, before its capacity is measured. */
+/** Seconds from the start to the measurement of its capacity. */
 const capacityWarmUpSeconds = 3;
-/** What the client sends at most in a second: its one core is full soon after. */
+/** The most that the client sends in a second: its one core is full soon above that. */
 const mostPerSecond = 30_000;
 
 type Result = ConstantRateResult & {
@@ -36,8 +36,9 @@ type Sample = TurnSample<Result>;
 type Series = TurnSeries<Load, Result>;
 
 /**
- * What each contender adds to the latency of the 1 KB chat, at a fixed rate (against direct) and at shares of its own capacity;
- * with what a host has on: the access log, and limits and the ledger in the gateway.
+ * Measures the latency that each contender adds to the 1 KB chat: at a fixed rate (compared with direct), and at
+ * shares of its own
+ * capacity; with an access log, and with limits and the ledger in the gateway.
  */
 export const latencyWork: Work = {
   name: 'latency',
@@ -49,7 +50,7 @@ export const latencyWork: Work = {
       wiring: { accessLog: true, limits: true },
       contenders: bench.contenders,
       loads,
-      // What it could answer is what the load client can ask.
+      // The load client limits it.
       skips: ({ name }, load) => name === 'direct' && 'ofCapacity' in load,
       prepare: async (running) => {
         await probe(running, asItComes(body));
@@ -68,7 +69,7 @@ export const latencyWork: Work = {
   },
 };
 
-/** @returns requests per second of a contender that is warm and is asked as often as it answers */
+/** Returns the requests per second of a warm contender under full load. */
 async function capacityOf(bench: Bench, { port, path, secure }: Running, body: string): Promise<number> {
   const ask = async (seconds: number): Promise<number> => {
     const client = await bench.load.start({

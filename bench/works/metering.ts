@@ -13,7 +13,7 @@ import { startUpstream } from '../upstream-process.js';
 
 const none = 'none of them';
 
-/** What a part of a round has on. */
+/** What is enabled in a part of a round. */
 const parts: readonly (Metering & { readonly name: string })[] = [
   { name: none, ledger: false },
   { name: 'ledger', ledger: true },
@@ -21,15 +21,15 @@ const parts: readonly (Metering & { readonly name: string })[] = [
   { name: 'ledger, limits, price and budget', ledger: true, limits: unreachedLimits, budget: true },
 ];
 
-/** Each part twice, mirrored: what drifts within a round cancels out. */
+/** Each part twice, in mirrored order, which cancels drift within a round. */
 const order = [...parts, ...[...parts].reverse()];
-/** After a reload, until it is in force. What waits for the ledger by then may be written during the next part. */
+/** Time until a reload is in force. Waiting ledger entries may be written during the next part. */
 const settleMs = 100;
 const warmUpMs = 4000;
-/** What is measured of a part, at least. */
+/** Shortest measurement of a part. */
 const leastMs = 100;
 
-/** What a part has taken of a round. */
+/** What a part of a round has used. */
 interface Taken {
   cpuUs: number;
   requests: number;
@@ -43,8 +43,9 @@ interface Reading {
 }
 
 /**
- * What limits, the ledger, prices and budgets cost of a 1 KB call. Gateways that are started one after the other differ by more than
- * that: so it is one process under one load, whose config changes by reload several times a round.
+ * Measures what limits, the ledger, prices and budgets cost a 1 KB call. Gateways that are started separately differ
+ * by more than
+ * that, so one process serves one load, and its config is reloaded several times a round.
  */
 export const meteringWork: Work = {
   name: 'metering',
@@ -83,14 +84,14 @@ export const meteringWork: Work = {
   },
 };
 
-/** What the parts of all rounds have taken of one build. */
+/** What the parts of all rounds have used, for one build. */
 interface Metered {
   readonly build: string;
   readonly rounds: readonly ReadonlyMap<string, Taken>[];
   readonly errors: readonly string[];
 }
 
-/** @param build with the path of its compiled main.js */
+/** @param build a build with the path of its compiled main.js */
 async function meter(
   bench: Bench,
   build: { readonly name: string; readonly main: string },
@@ -132,7 +133,7 @@ function measuredMs(roundSeconds: number): number {
   return Math.max(leastMs, (roundSeconds * 1000) / order.length - settleMs);
 }
 
-/** With some time for the readings. */
+/** Includes time for reading the counters. */
 function roundMs(roundSeconds: number): number {
   return order.length * (settleMs + measuredMs(roundSeconds) + 20);
 }
@@ -183,7 +184,7 @@ function rowOf(name: string, label: string, rounds: readonly ReadonlyMap<string,
   ];
 }
 
-/** How the figures of a part compare with those of another one, round by round. */
+/** Compares the figures of a part with those of another one, round by round. */
 function ratioText(values: readonly number[], others: readonly number[]): string {
   const ratios = values.map((value, round) => value / (others[round] as number));
   return `${median(ratios).toFixed(3)} ± ${standardError(ratios).toFixed(3)}`;
@@ -199,7 +200,7 @@ function rateOf(round: ReadonlyMap<string, Taken>, name: string): number {
   return (requests / ms) * 1000;
 }
 
-/** Of a median, from the median distance to it, as for values around which others are distributed normally. */
+/** Standard error of a median, from the median absolute deviation, for normally distributed values. */
 function standardError(values: readonly number[]): number {
   const middle = median(values);
   const distance = median(values.map((value) => Math.abs(value - middle)));

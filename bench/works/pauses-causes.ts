@@ -14,11 +14,14 @@ import { startUpstream } from '../upstream-process.js';
 const watcher = fileURLToPath(new URL('../pauses/watch.js', import.meta.url));
 const rate = 5_000;
 const connections = 64;
-/** Long enough for V8 to have compiled what the calls run through. */
+/** Long enough for V8 to compile the path of the calls. */
 const warmUpCalls = 30_000;
 const leastMs = 1;
 
-/** What made each long turn of the event loop, under calls at a constant rate: one run, for a minute with `--seconds 60`. */
+/**
+ * Lists what caused each long turn of the event loop under calls at a constant rate. One run; `--seconds 60` for a
+ * minute.
+ */
 export const pausesCausesWork: Work = {
   name: 'pauses-causes',
   byDefault: false,

@@ -15,13 +15,13 @@ import { large, ordinaryLimits } from './keys.js';
 const token = 'a-token-of-operators';
 const watcher = fileURLToPath(new URL('../pauses/watch.js', import.meta.url));
 
-/** The gateway that is watched. */
+/** The gateway whose turns are recorded. */
 interface Watched {
   readonly process: Process;
   readonly port: number;
-  /** Asks the operators' listener. @throws Error for anything but success */
+  /** Sends a request to the operators' listener. @throws Error for anything but success */
   ask(method: string, path: string, body?: object): Promise<string>;
-  /** Puts a config where the gateway reads it. */
+  /** Writes a config to the file that the gateway reads. */
   write(limitOf: (index: number) => number): void;
 }
 
@@ -31,7 +31,7 @@ interface Step {
 }
 
 const usual = ordinaryLimits.requestsPerMinute;
-/** For what goes on behind an answer. */
+/** Waits for work that continues after an answer. */
 const settleMs = 1500;
 
 const reload = (limitOf: (index: number) => number) => (gateway: Watched) => {
@@ -103,7 +103,7 @@ async function call({ port }: Watched, bench: Bench, { keys, models }: typeof la
   if (errors.length > 0) throw new Error(errors.join(', '));
 }
 
-/** The longest turns of the steps of one run, by the names of these, with those of the start. */
+/** The longest turns in the steps of one run, by their names, with those of the start. */
 type Longest = ReadonlyMap<string, Readonly<Record<NotedTurn['role'], Pick<NotedTurn, 'cpuMs' | 'gcMs'>>>>;
 
 async function runOnce(bench: Bench): Promise<Longest> {
@@ -189,8 +189,9 @@ function longestOf(
 }
 
 /**
- * What holds a process up with a large catalogue: the longest turn of the event loop of the primary and of a worker, in CPU
- * time of their thread, while something changes or somebody looks.
+ * Measures the pauses of a process with a large catalogue: the longest turn of the event loop of the primary and of
+ * a worker, in
+ * CPU time of its thread, while something changes or somebody views it.
  */
 export const pausesWork: Work = {
   name: 'pauses',

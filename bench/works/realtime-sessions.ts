@@ -25,12 +25,12 @@ interface Outcome {
   readonly peakMb: number;
 }
 
-/** Many open sessions of which few are busy: what memory do they take? One run each. */
+/** Measures the memory of many open sessions, of which few are busy. One run for each contender. */
 export const realtimeSessionsWork: Work = {
   name: 'realtime-sessions',
   byDefault: false,
   async run(bench) {
-    // A proxy has two sockets for each session, and a few files besides.
+    // A proxy has two sockets for each session, and a few other files.
     const possible = Math.floor((bench.machine.openFiles - 200) / 2);
     const idle = Math.min(wanted.idle, possible - wanted.busy);
     const notes: string[] = [];

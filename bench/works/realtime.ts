@@ -7,17 +7,17 @@ import { runTurns, type TurnSample, type TurnSeries } from '../turns.js';
 import { medianShares, verdict } from '../verdict.js';
 
 const sessions = 32;
-/** Messages under way on each session: alone, as a dialogue sends them, and enough of them to share reads and writes. */
+/** Messages under way on each session: one, as in a dialogue, and enough to share reads and writes. */
 const windows = [1, 8];
 
 type Series = TurnSeries<number, RealtimeResult>;
 
-/** @returns the path of a session at a contender. */
+/** Returns the path of a session at a contender. */
 export function realtimePath({ prefix }: Running): string {
   return `${prefix}/v1/realtime?model=${callerAt(0).model}`;
 }
 
-/** Messages of 1 KB on WebSockets, there and back. */
+/** Messages of 1 KB on WebSockets, echoed. */
 export const realtimeWork: Work = {
   name: 'realtime',
   byDefault: false,
@@ -41,7 +41,7 @@ const medianOf = ({ samples }: Series, read: (sample: TurnSample<RealtimeResult>
 
 const rateOf = (series: Series): number => medianOf(series, (sample) => sample.messagesPerSecond);
 
-/** @returns CPU time of the contender for a message there and back, in microseconds, 0 when there is none. */
+/** Returns the contender's CPU time for a message and its echo, in microseconds; 0 if there is none. */
 const costOf = (series: Series): number =>
   medianOf(series, ({ shares, messagesPerSecond }) =>
     messagesPerSecond > 0 ? (shares.contender * 1e6) / messagesPerSecond : 0,
@@ -106,7 +106,7 @@ function said(bench: Bench, series: Series): string[] {
       errors.length > 0 ? [`${name}: RUN ${index + 1} HAD ERRORS: ${errors.join(', ')}.`] : [],
     ),
     ...(series.failure === null ? [] : [`${name}: FAILED: ${series.failure}`]),
-    // Direct has a verdict of its own words, which know it by its name.
+    // Direct has its own kind of verdict, which is recognised by its name.
     ...verdict({ name: series.name === 'direct' ? 'direct' : name, samples: series.samples }, bench.cores),
   ];
 }

@@ -12,7 +12,7 @@ import { startUpstream } from '../upstream-process.js';
 import { disturbance } from '../verdict.js';
 
 const wanted = 10_000;
-/** So few that one core has room for those of all streams: at ten a second a fifth of the streams did not open. */
+/** Few enough for one core to carry all streams: at ten a second, a fifth of the streams did not open. */
 const eventsPerSecond = 2;
 
 interface Outcome {
@@ -25,7 +25,10 @@ interface Outcome {
   readonly peakMb: number;
 }
 
-/** Many open streams at a steady rate: does every event arrive, and what memory do they take? One run each. */
+/**
+ * Measures many open streams at a steady rate: whether every event arrives, and their memory. One run for each
+ * contender.
+ */
 export const streamsWorks: readonly Work[] = [streamsWork(false), streamsWork(true)];
 
 function streamsWork(upstreamTls: boolean): Work {
@@ -34,7 +37,7 @@ function streamsWork(upstreamTls: boolean): Work {
 }
 
 async function holdAll(bench: Bench, upstreamTls: boolean) {
-  // A proxy has two sockets for each stream, and a few files besides.
+  // A proxy has two sockets for each stream, and a few other files.
   const possible = Math.floor((bench.machine.openFiles - 200) / 2);
   const streams = Math.min(wanted, possible);
   const file = bodyFile(bench.directory, 'streams', chatBody(1024, true));
@@ -111,7 +114,7 @@ async function hold(
   }
 }
 
-/** Why events are missing: whose core was full. */
+/** Explains missing events by the core that was full. */
 function shortfall(name: string, used: Shares): string[] {
   if (used.load + used.upstream > 0.94) {
     return [`${name}: the load side's core is full: the missing events say nothing about ${name}.`];

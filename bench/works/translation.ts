@@ -7,10 +7,10 @@ import { cpuPerUnit, throughputReport, type Unit } from '../throughput.js';
 import { eventsPerAnswer } from '../upstream/answers.js';
 
 const passedThrough = 'chat, as it comes';
-/** Room for the rest of a body of 1 KB. */
+/** Bytes for the rest of a body of 1 KB. */
 const contentBytes = 820;
 
-/** Calls of the other text protocols on a chat upstream, beside the same call passed through. */
+/** Calls of the other text protocols to a chat upstream, compared with the same call passed through. */
 function translationWork(work: {
   readonly name: string;
   readonly title: string;
@@ -88,7 +88,7 @@ function missing({ name, title }: { readonly name: string; readonly title: strin
   return { work: name, title, columns: [], rows: [], notes, figures: null };
 }
 
-/** What a translation costs. */
+/** Reports what a translation costs. */
 export const translationWorks: readonly Work[] = [
   translationWork({
     name: 'translate',

@@ -13,7 +13,7 @@ const readers = 64;
 const bytesPerSecond = 16 * 1024;
 const slowSeconds = 10;
 
-/** The content of a finished video task of 256 MiB, and the memory that slow readers of it take. */
+/** Measures the content of a completed video task of 256 MiB, and the memory of slow readers of it. */
 export const videoWork: Work = {
   name: 'video',
   byDefault: false,
@@ -40,7 +40,7 @@ export const videoWork: Work = {
   },
 };
 
-/** Makes a task, which the bench's upstream has finished at once. */
+/** Creates a task, which the bench's upstream completes at once. */
 async function pathOf({ port, prefix }: Running): Promise<string> {
   const { key, model } = callerAt(0);
   const answer = await fetch(`http://127.0.0.1:${port}${prefix}/v1/videos`, {

@@ -13,21 +13,21 @@ const connectionCounts = [8, 64, 512];
 /** Connections of each worker while throughput is measured. */
 const connectionsPerWorker = 64;
 const warmUpSeconds = 3;
-/** Of a load whose connections are counted, and when they are. */
+/** A load whose connections are counted, and the time of the count. */
 const spreadSeconds = 2;
 const countAfterMs = 1_000;
 
-/** One run with so many workers. */
+/** One run with a number of workers. */
 interface Throughput {
   readonly requestsPerSecond: number;
-  /** Microseconds of the contender for a request. */
+  /** The contender's microseconds for a request. */
   readonly cpuUs: number;
-  /** Of one core. */
+  /** Share of one core. */
   readonly load: number;
   readonly errors: readonly string[];
 }
 
-/** How many of so many connections each worker has. */
+/** Numbers of connections of each worker. */
 interface Spread {
   readonly connections: number;
   readonly held: readonly number[];
@@ -36,7 +36,7 @@ interface Spread {
 interface Series {
   readonly name: string;
   readonly workers: number;
-  /** Whether it had a core for each of its workers: throughput is measured only then. */
+  /** Whether each worker had its own core: throughput is measured only then. */
   readonly hasCores: boolean;
   readonly runs: Throughput[];
   readonly spreads: Spread[];
@@ -44,8 +44,9 @@ interface Series {
 }
 
 /**
- * More workers: does each answer as much as one alone, and how do connections spread over them? A worker has a core of its own
- * while throughput is measured; where connections go hangs on no core.
+ * Measures several workers: whether each serves as much as a single one, and how connections are distributed. Each
+ * worker
+ * has its own core while throughput is measured; the distribution of connections does not depend on cores.
  */
 export const workersWork: Work = {
   name: 'workers',
@@ -85,7 +86,7 @@ export const workersWork: Work = {
   },
 };
 
-/** Those of neither the load client nor the upstream. */
+/** Cores of neither the load client nor the upstream. */
 function freeCores({ machine, cores }: Bench): number[] {
   if (cores.contender === null) return [];
   return Array.from({ length: machine.cores }, (_, core) => core).filter(
@@ -171,7 +172,7 @@ async function measure(
   return { requestsPerSecond, cpuUs, load: used / span, errors };
 }
 
-/** @returns how many of the connections each worker has, the fewest first */
+/** Returns how many of the connections each worker has, the fewest first. */
 async function spread(
   bench: Bench,
   running: Running,
@@ -182,7 +183,7 @@ async function spread(
   const held = childrenOf(running.process?.pid ?? 0).map((pid) => heldConnections(pid, running.port));
   await client.result;
   await client.process.exited;
-  // A child that takes none, such as nginx's for its cache, is no worker.
+  // A child without connections is not a worker, such as nginx's cache manager.
   return held.sort((a, b) => a - b).slice(-load.workers);
 }
 
@@ -226,7 +227,7 @@ function report(bench: Bench, all: readonly Series[]): WorkReport {
   };
 }
 
-/** The fewest and the most that a worker held, and how many workers held none. */
+/** Formats the fewest and the most connections of a worker, and the number of workers without any. */
 function spreadText({ spreads }: Series, connections: number): string {
   const held = spreads.filter((one) => one.connections === connections).flatMap((one) => one.held);
   if (held.length === 0) return '-';
