@@ -23,8 +23,7 @@ export function asItComes(bodyFile: string, headers: Question['headers'] = {}): 
 }
 
 /**
- * Sends a contender one request and compares the answer with the upstream's: a fast contender with a wrong answer
- * has
+ * Sends a contender one request and compares the answer with the upstream's: a fast contender with a wrong answer has
  * not won.
  * @throws Error with the wrong answer
  */

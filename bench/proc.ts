@@ -156,8 +156,7 @@ export function threadUs(pid: number, thread: number): number {
 
 /**
  * Reads how long a core has been busy since boot, in milliseconds (proc_stat(5)). This includes interrupts: on
- * loopback
- * the kernel's network work runs in the sender's time, and is also charged to the process.
+ * loopback the kernel's network work runs in the sender's time, and is also charged to the process.
  */
 export function coreBusyMs(core: number): number {
   const line = read('/proc/stat')

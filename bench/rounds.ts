@@ -46,8 +46,7 @@ export interface Series {
 
 /**
  * Runs interleaved rounds (A B C, C B A, …). Each measurement has a fresh process, a probe of its answer, a warm-up
- * and
- * then the run itself. With `--warm`, an entry's process stays for all rounds, and is probed and warmed up once.
+ * and then the run itself. With `--warm`, an entry's process stays for all rounds, and is probed and warmed up once.
  * @returns one series for each entry, in their order. An entry that fails drops out, and the others continue
  */
 export async function runRounds(

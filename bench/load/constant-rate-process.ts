@@ -7,10 +7,8 @@ import { describeErrors } from './load.js';
 import { openConnection } from './raw-connection.js';
 
 /**
- * Runs as a separate process with a plan as JSON. Prints `null` once it is warm, then the result as one line of
- * JSON.
- * Requests are sent on a schedule, independent of the answers. A request that finds no free connection waits, and
- * its
+ * Runs as a separate process with a plan as JSON. Prints `null` once it is warm, then the result as one line of JSON.
+ * Requests are sent on a schedule, independent of the answers. A request that finds no free connection waits, and its
  * latency counts from its scheduled time, so that a stall shows in every request that it delays.
  */
 const plan = JSON.parse(process.argv[2] ?? '{}') as ConstantRatePlan;

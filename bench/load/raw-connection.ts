@@ -13,8 +13,7 @@ interface AnswerListener {
 
 /**
  * Opens a keep-alive connection that reads only the status and the length of an answer, into one buffer that is
- * reused
- * for every read.
+ * reused for every read.
  * @param readBytes size of that buffer
  * @throws Error if the connection is refused
  */

@@ -6,8 +6,7 @@ import { startProcess } from '../proc.js';
 import { describeErrors, type LoadClient, type LoadPlan, type LoadResult } from './load.js';
 
 /**
- * With one caller, the request is static, and wrk sends it without entering Lua. `done` prints what `--latency`
- * would
+ * With one caller, the request is static, and wrk sends it without entering Lua. `done` prints what `--latency` would
  * print, in exact microseconds and with all error counts.
  */
 const script = `

@@ -3,8 +3,7 @@ import { type PerformanceEntry, PerformanceObserver, performance } from 'node:pe
 
 /*
  * Loaded into the processes of a gateway before their own code. Writes each turn of the event loop that took long as
- * a
- * line of JSON to the file that this variable names.
+ * a line of JSON to the file that this variable names.
  */
 const file = process.env.BENCH_PAUSES;
 /** Shorter turns are not written. */

@@ -9,8 +9,7 @@ interface Dripper {
 
 /**
  * Writes one event of every open stream in each turn of the event loop, each in its own write. A proxy thus receives
- * many
- * small segments, as from a model, and not one large one.
+ * many small segments, as from a model, and not one large one.
  */
 export function createDripper(): Dripper {
   const events = streamEvents().map((text) => Buffer.from(text));

@@ -5,8 +5,7 @@ const headEnd = Buffer.from('\r\n\r\n');
 const lengthRequired = 'HTTP/1.1 411 Length Required\r\ncontent-length: 0\r\nconnection: close\r\n\r\n';
 
 /**
- * The bench upstream on `node:net`. It reads only the path and the length of a request, and answers with one
- * prepared
+ * The bench upstream on `node:net`. It reads only the path and the length of a request, and answers with one prepared
  * buffer. It is the faster engine for whole streams, which are sent in a single write.
  * @returns its port on the loopback interface
  */

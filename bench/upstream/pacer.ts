@@ -14,8 +14,7 @@ interface Pacer {
 
 /**
  * Steady streams from one timer. Each stream belongs to one of the slots of a turn, so that the events of ten
- * thousand
- * streams are spread over the turn instead of being sent together.
+ * thousand streams are spread over the turn instead of being sent together.
  * @param eventsPerSecond of each stream; a whole number
  * @param stamped each event contains the time at which it is written
  */

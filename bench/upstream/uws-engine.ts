@@ -20,8 +20,7 @@ function afterBody(res: HttpResponse, then: (res: HttpResponse) => void): void {
 
 /**
  * The bench upstream on uWebSockets.js: whole answers, delayed answers, media, WebSockets, and streams whose events
- * are
- * sent one by one (uWS makes each an HTTP chunk, and with a cork one segment).
+ * are sent one by one (uWS makes each an HTTP chunk, and with a cork one segment).
  * @param cert PEM file of the certificate for TLS, with its key in another
  * @returns its port on the loopback interface
  */

@@ -88,8 +88,7 @@ const sdkHeaders = {
 const small = { bytes: 1024, connections: 32, answer: 'json', engine: 'uws', unit: requests } as const;
 /**
  * For an upstream that takes 20 ms for an answer: enough to keep a gateway busy. V8 has compiled the path of a call
- * after
- * some 30,000 calls, and here at most 6,400 are made in a second.
+ * after some 30,000 calls, and here at most 6,400 are made in a second.
  */
 const late = { ...small, answer: 'late', connections: 128, warmUpSeconds: 8 } as const;
 

@@ -16,8 +16,8 @@ type Sample = TurnSample<StreamsResult>;
 
 /**
  * Measures how long an event of a stream takes from the upstream to the client. The upstream writes the time into
- * each event, and the
- * client on the same host compares it when it reads the event. With an access log, and limits in the gateway.
+ * each event, and the client on the same host compares it when it reads the event. With an access log, and limits in
+ * the gateway.
  */
 export const eventsDelayWork: Work = {
   name: 'events-delay',

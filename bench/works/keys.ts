@@ -15,8 +15,7 @@ export const ordinaryLimits = { requestsPerMinute: 6000, tokensPerMinute: 2_000_
 
 /**
  * Measures a large catalogue: the 1 KB chat with 100,000 keys and 5,000 models that take turns, so that a key's data
- * is
- * not in the processor's caches at its next call, compared with 1 of each; with limits and without.
+ * is not in the processor's caches at its next call, compared with 1 of each; with limits and without.
  */
 export const keysWork: Work = {
   name: 'keys',

@@ -37,8 +37,7 @@ type Series = TurnSeries<Load, Result>;
 
 /**
  * Measures the latency that each contender adds to the 1 KB chat: at a fixed rate (compared with direct), and at
- * shares of its own
- * capacity; with an access log, and with limits and the ledger in the gateway.
+ * shares of its own capacity; with an access log, and with limits and the ledger in the gateway.
  */
 export const latencyWork: Work = {
   name: 'latency',

@@ -44,8 +44,7 @@ interface Reading {
 
 /**
  * Measures what limits, the ledger, prices and budgets cost a 1 KB call. Gateways that are started separately differ
- * by more than
- * that, so one process serves one load, and its config is reloaded several times a round.
+ * by more than that, so one process serves one load, and its config is reloaded several times a round.
  */
 export const meteringWork: Work = {
   name: 'metering',

@@ -189,9 +189,8 @@ function longestOf(
 }
 
 /**
- * Measures the pauses of a process with a large catalogue: the longest turn of the event loop of the primary and of
- * a worker, in
- * CPU time of its thread, while something changes or somebody views it.
+ * Measures the pauses of a process with a large catalogue: the longest turn of the event loop of the primary and of a
+ * worker, in CPU time of its thread, while something changes or somebody views it.
  */
 export const pausesWork: Work = {
   name: 'pauses',

@@ -45,8 +45,7 @@ interface Series {
 
 /**
  * Measures several workers: whether each serves as much as a single one, and how connections are distributed. Each
- * worker
- * has its own core while throughput is measured; the distribution of connections does not depend on cores.
+ * worker has its own core while throughput is measured; the distribution of connections does not depend on cores.
  */
 export const workersWork: Work = {
   name: 'workers',

@@ -1,4 +1,4 @@
-/** What has arrived at a server of a test, in order. */
+/** What has arrived at a test's server, in order. */
 export class Arrivals<Arrival> {
   readonly all: Arrival[] = [];
   readonly #waiting = new Set<() => void>();
@@ -8,12 +8,12 @@ export class Arrivals<Arrival> {
     for (const look of this.#waiting) look();
   }
 
-  /** Resolves with the one of that number (from 0) as soon as it is there. */
+  /** Resolves with the arrival of this number (from 0) once there is one. */
   at(index: number): Promise<Arrival> {
     return this.#when(() => this.all[index]);
   }
 
-  /** Resolves with the first that fits, past or to come. */
+  /** Resolves with the first matching arrival, past or future. */
   first(fits: (arrival: Arrival, index: number) => boolean): Promise<Arrival> {
     return this.#when(() => this.all.find(fits));
   }

@@ -14,8 +14,8 @@ const usualFlags = [
 ];
 
 /**
- * Opens a page in a browser that ends, with all of its processes, at the end of the test.
- * @param flags beside those that every page needs here
+ * Opens a page in a browser, which ends with all of its processes at the end of the test.
+ * @param flags in addition to those that every page needs here
  */
 export function openPage(t: Test, address: string, flags: readonly string[] = []): ChildProcess {
   const profile = mkdtempSync(join(tmpdir(), 'page-'));
@@ -34,7 +34,7 @@ export function openPage(t: Test, address: string, flags: readonly string[] = []
   return browser;
 }
 
-/** Never gives anything: it throws when the browser ends by itself or takes too long. */
+/** Never resolves: rejects when the browser ends or takes too long. */
 export function browserFailure(browser: ChildProcess, longestMs: number): Promise<never> {
   return new Promise((_, reject) => {
     setTimeout(() => reject(new Error(`nothing within ${longestMs} ms`)), longestMs).unref();

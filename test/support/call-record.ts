@@ -1,10 +1,10 @@
 import { type CallRecord, unknownCost } from '../../src/metrics/call-record.js';
 import type { TokenCounts } from '../../src/metrics/recorder.js';
 
-/** What a test says of a call; of its tokens, the part that it is about. */
+/** The part of a call record that a test sets, with only the token counts that matter. */
 export type GivenRecord = Partial<Omit<CallRecord, 'usage'>> & { readonly usage?: TokenCounts | null };
 
-/** The record of a call that went well, but for what is given. */
+/** Makes the record of a successful call, with some values replaced. */
 export function callRecord({ usage = null, ...given }: GivenRecord = {}): CallRecord {
   return {
     id: 'req_1',

@@ -2,12 +2,12 @@ import type { RunningGateway } from './gateway.js';
 
 type Counted = Pick<RunningGateway, 'gateway'>;
 
-/** What all calls have cost that have ended, as it is metered, in nano-dollars. */
+/** Returns the metered cost of all ended calls, in nano-dollars. */
 export function costOf(gateway: Counted): number {
   return sumOf(gateway, 'gateway_cost_usd_total');
 }
 
-/** What of it was given back. */
+/** Returns the part of it that was given back. */
 export function givenBackOf(gateway: Counted): number {
   return sumOf(gateway, 'gateway_cost_given_back_usd_total');
 }

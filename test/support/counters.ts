@@ -1,6 +1,6 @@
 import type { RunningGateway } from './gateway.js';
 
-/** What a family of counters of a gateway has counted so far, by the values of its labels with spaces between them. */
+/** Returns the values of a family of counters, by its label values separated by spaces. */
 export function countersOf(
   { gateway }: Pick<RunningGateway, 'gateway'>,
   family: string,

@@ -3,7 +3,7 @@ import { eventually } from './eventually.js';
 import type { PostgresServer } from './postgres.js';
 import type { Relay } from './relay.js';
 
-/** What may happen to a database, or between it and its gateways. */
+/** Faults of a database, or between it and its gateways. */
 interface DatabaseFault {
   begin(): Promise<void>;
   end(): Promise<void>;
@@ -11,20 +11,20 @@ interface DatabaseFault {
 
 export type DatabaseFaultName = keyof typeof databaseFaults;
 
-/** The database and the way to it that all gateways take. */
+/** The database, and the connection to it that all gateways use. */
 export interface FaultyDatabase {
   readonly server: PostgresServer;
   readonly relay: Relay;
 }
 
-/** Few enough to be taken by a crowd in a moment, and more than two gateways need. */
+/** Few enough for a crowd to take all of them at once, and more than two gateways need. */
 const connectionsOfServer = 60;
-/** No smaller than a file of the server's log, without which it would end itself: `--wal-segsize=1`. */
+/** No smaller than a file of the server's log, without which the server would stop: `--wal-segsize=1`. */
 const fullBytes = 1_100_000;
 /** Rows that take up more than that. */
 const fillers = 10_000;
 
-/** Settings of a server that these faults may come to. */
+/** Settings of a server for these faults. */
 export const faultySettings = [
   `max_connections=${connectionsOfServer}`,
   'superuser_reserved_connections=0',
@@ -32,15 +32,15 @@ export const faultySettings = [
 ];
 
 export const databaseFaults = {
-  /** It is killed, and started again when the fault ends. */
+  /** The server is killed, and restarted when the fault ends. */
   killed: ({ server }: FaultyDatabase): DatabaseFault => ({
     begin: () => server.crash(),
     end: () => server.restart(),
   }),
-  /** No file of it grows, as if the disk were full: what is there already can still be changed in its place. */
+  /** No file of it can grow, as if the disk were full. Existing data can still be changed in place. */
   full: ({ server }: FaultyDatabase): DatabaseFault => ({
     async begin() {
-      // The table of calls is as large as a file may be then, and none of its pages is known to have room.
+      // The table of calls is then as large as a file may be, and none of its pages is known to have room.
       const isBegun = () => server.query('SELECT count(*) > 0 FROM gateway.calls') === 't';
       await eventually(isBegun, { everyMs: 50 });
       const part = server.query('SELECT tableoid::regclass FROM gateway.calls LIMIT 1');
@@ -56,7 +56,7 @@ export const databaseFaults = {
       server.limitFiles(null);
     },
   }),
-  /** Others take every connection, and those of the gateways too. */
+  /** Other clients take every connection, including those of the gateways. */
   crowded: ({ server }: FaultyDatabase): DatabaseFault => {
     const crowd: Client[] = [];
     return {
@@ -66,7 +66,7 @@ export const databaseFaults = {
       },
     };
   },
-  /** What is sent either way is swallowed, and nobody is told. */
+  /** Bytes in both directions are dropped without notice. */
   cut: ({ relay }: FaultyDatabase): DatabaseFault => ({
     async begin() {
       relay.cut();
@@ -94,7 +94,7 @@ async function takeAll({ url }: PostgresServer, crowd: Client[]): Promise<void> 
     while (await join());
     const [first] = crowd;
     if (first === undefined) return false;
-    // Each that is ended here leaves a place that gateways and the crowd run for.
+    // Each connection that is ended here leaves a place that the gateways and the crowd compete for.
     const ended = await first.query(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'model-gateway'",
     );

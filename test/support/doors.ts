@@ -2,7 +2,7 @@ import { textProtocols } from '../../src/conversation/request.js';
 import { hashKey } from '../../src/keys/secret.js';
 import { testKey } from './gateway.js';
 
-/** A request of a client, in parts that can be changed before it is put together. */
+/** A client's request, in parts that a test can change before it is sent. */
 export interface DoorRequest {
   readonly method: string;
   /** Path without the query. */
@@ -12,13 +12,13 @@ export interface DoorRequest {
   readonly body: string | null;
 }
 
-/** One way through the gateway: a client's protocol, and the upstream that serves it. */
+/** One way through the gateway: a client's request, and the upstream that serves it. */
 export interface Door {
   readonly name: string;
   readonly request: DoorRequest;
 }
 
-/** A second tenant, whose calls go over the same connections. */
+/** The key of a second tenant, whose calls use the same connections. */
 export const otherKey = 'sk-other';
 
 const boundary = 'limit-of-parts';
@@ -31,7 +31,7 @@ function post(path: string, body: object, headers: DoorRequest['headers'] = [bea
   return { method: 'POST', path: plain, query, headers: [...headers, json], body: JSON.stringify(body) };
 }
 
-/** @param files of the form, beside its fields */
+/** @param files of the form, in addition to its fields */
 function form(
   path: string,
   fields: Readonly<Record<string, string>>,
@@ -64,7 +64,7 @@ const messagesHead = [
 ] as const;
 const contents = { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] };
 
-/** What a client of each text protocol sends. */
+/** Requests of each text protocol. */
 const texts: Readonly<Record<string, (model: string) => DoorRequest>> = {
   chat: (model) => post('/v1/chat/completions', { model, messages: user }),
   'chat stream': (model) => post('/v1/chat/completions', { model, messages: user, stream: true }),
@@ -149,7 +149,7 @@ export const doors: readonly Door[] = [
   { name: 'realtime', request: upgrade('/v1/realtime', 'model=by-chat') },
 ];
 
-/** The config of a gateway with all of them. @param url of the upstream, which ends in `/v1` */
+/** Makes the config of a gateway with all of them. @param url of the upstream, which ends in `/v1` */
 export function doorsConfig(url: string): Record<string, unknown> {
   const kinds = ['chat', 'messages', 'generateContent', 'generic', 'vendork', 'vendorj'];
   const media = [
@@ -194,8 +194,8 @@ export function doorsConfig(url: string): Record<string, unknown> {
 }
 
 /**
- * Text as bytes: UTF-8 in which halves of surrogate pairs stand as what they would be (WTF-8), or the low byte of each
- * character.
+ * Encodes text as UTF-8 in which halves of surrogate pairs are encoded on their own (WTF-8), or as the low byte of
+ * each character.
  */
 export function encoded(text: string, encoding: 'utf8' | 'latin1'): Buffer {
   if (encoding === 'latin1') return Buffer.from(text, 'latin1');
@@ -208,7 +208,7 @@ export function encoded(text: string, encoding: 'utf8' | 'latin1'): Buffer {
   );
 }
 
-/** The bytes of a request. */
+/** Returns the bytes of a request. */
 export function bytesOf(request: DoorRequest, encoding: 'utf8' | 'latin1' = 'utf8'): Buffer {
   const { method, path, query, headers, body } = request;
   const bytes = encoded(body ?? '', encoding);

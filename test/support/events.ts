@@ -10,8 +10,8 @@ interface ServerEvent {
 }
 
 /**
- * Reads a whole stream as strictly as the strictest of the SDKs: one `event` line at most and before the one `data`
- * line, a blank line after every event and after the last, comments in blocks of their own.
+ * Reads a whole stream as strictly as the strictest SDK: at most one `event` line, before exactly one `data` line, a
+ * blank line after every event and after the last, comments in blocks of their own.
  */
 export function readEvents(text: string): readonly ServerEvent[] {
   rule(text.endsWith('\n\n') && !text.endsWith('\n\n\n'), 'it ends with one blank line');
@@ -32,7 +32,7 @@ export function readEvents(text: string): readonly ServerEvent[] {
   return events;
 }
 
-/** The data of an event. @throws Error for what is no JSON */
+/** Returns the parsed data of an event. @throws Error if it is not JSON */
 export function readData({ data }: ServerEvent): unknown {
   try {
     return JSON.parse(data) as unknown;
@@ -41,18 +41,18 @@ export function readData({ data }: ServerEvent): unknown {
   }
 }
 
-/** The bytes of an event, as the vendor of a protocol frames it. @param data a text for what is no JSON */
+/** Returns the bytes of an event in the framing of a protocol's vendor. @param data a string is written as it is */
 export function framed(protocol: TextProtocolName, data: JsonObject | string): string {
   if (typeof data === 'string') return `data: ${data}\n\n`;
   return protocol === 'messages' || protocol === 'responses' ? named(data) : unnamed(data);
 }
 
-/** The bytes of an event with its name. */
+/** Returns the bytes of an event with a name. */
 export function named(data: JsonObject): string {
   return `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-/** The bytes of an event without one. */
+/** Returns the bytes of an event without a name. */
 export function unnamed(data: object): string {
   return `data: ${JSON.stringify(data)}\n\n`;
 }

@@ -2,26 +2,26 @@ import { hashKey } from '../../src/keys/secret.js';
 
 export const testKey = 'sk-test';
 
-/** `secret` of gateways that share a store, as they have to. */
+/** `secret` of gateways that share a store, which requires one. */
 export const sharedSecret = 'what-all-hosts-of-one-store-have-in-common';
 
-/** What a gateway with the model `m` is configured with. */
+/** The config of a gateway with the model `m`. */
 export interface TestConfig {
-  /** Base URLs of the model's targets, in order of priority; none unless given. */
+  /** Base URLs of the model's targets, in order of priority. Default: none. */
   readonly upstreams?: readonly string[];
-  /** Protocols of the model; chat alone unless given. */
+  /** Protocols of the model. Default: only chat. */
   readonly protocols?: readonly string[];
-  /** Name of the model at the upstreams; `m` unless given. */
+  /** Name of the model at the upstreams. Default: `m`. */
   readonly alias?: string;
-  /** Merged over every target of the model. */
+  /** Merged into every target of the model. */
   readonly target?: Readonly<Record<string, unknown>> | undefined;
-  /** Merged over every upstream. */
+  /** Merged into every upstream. */
   readonly upstream?: Readonly<Record<string, unknown>> | undefined;
-  /** Merged over the config. */
+  /** Merged into the config. */
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
-/** The config of a gateway with the model `m` and the key `testKey`. */
+/** Makes the config of a gateway with the model `m` and the key `testKey`. */
 export function testConfig(options: TestConfig): Record<string, unknown> {
   const { upstreams = [], protocols = ['chat'], alias = 'm', target, upstream, config } = options;
   const names = upstreams.map((_, index) => `u${index}`);
@@ -39,10 +39,10 @@ export function testConfig(options: TestConfig): Record<string, unknown> {
         targets: names.map((name, priority) => ({ upstream: name, model: alias, priority, ...target })),
       },
     },
-    // A store would be made in the folder of whoever runs the tests.
+    // A store would be created in the current folder of whoever runs the tests.
     usage: { ledger: false },
     conversations: 'off',
-    // What tests have fetched is on any free port.
+    // Files that tests fetch are on any free port.
     fetch: { ports: ['1-65535'] },
     groups: { default: { models: ['*'] } },
     keys: [{ id: 'test', hash: hashKey(testKey), groups: ['default'] }],

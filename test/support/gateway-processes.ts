@@ -9,13 +9,13 @@ import type { Test } from 'tap';
 import type { GatewayReport } from '../../src/supervisor/messages.js';
 import { eventually } from './eventually.js';
 
-/** A gateway of the command line. */
+/** A gateway that is started by its command line. */
 export interface ProcessOptions {
-  /** Worker processes, null for what the config says. */
+  /** Number of worker processes; null for the config's. */
   readonly workers: number | null;
-  /** The config file, a JSON value or its text. Without it the gateway runs its demo. */
+  /** The config file, as a JSON value or text. Without it, the gateway runs its demo. */
   readonly file?: unknown;
-  /** More arguments after `start`. */
+  /** Further arguments after `start`. */
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -30,41 +30,41 @@ export interface GatewayProcesses {
   readonly baseUrl: string;
   readonly port: number;
   readonly pid: number;
-  /** The config file, to be written anew before a reload; null for the demo. */
+  /** The config file, which can be rewritten before a reload; null for the demo. */
   readonly configPath: string | null;
   /** Lines of standard output and standard error so far. */
   readonly logs: readonly string[];
-  /** Process ids of the workers that serve now. */
+  /** Process ids of the workers that are serving. */
   workerPids(): readonly number[];
-  /** Resolves soon after the condition holds. Rejects when the process ends before that. */
+  /** Resolves soon after the condition holds. Rejects if the process ends before that. */
   until(condition: () => boolean): Promise<unknown>;
-  /** Resolves with the first log entry, past or to come, that fits. */
+  /** Resolves with the first matching log entry, past or future. */
   untilLogged(fits: (entry: Readonly<Record<string, unknown>>) => boolean): Promise<Record<string, unknown>>;
-  /** Where its operators sign in, once they may. */
+  /** The operators' sign-in address, once it is known. */
   adminUrl(): Promise<string>;
   kill(signal: NodeJS.Signals): void;
   readonly exited: Promise<Exit>;
   /** Sends SIGTERM, and resolves when the process has ended. */
   stop(): Promise<Exit>;
-  /** Ends every process of it at once, as kill -9 does. Resolves when they are gone. */
+  /** Kills all of its processes with SIGKILL. Resolves when they have ended. */
   end(): Promise<Exit>;
 }
 
-/** What has been started and still runs. */
+/** Gateways that were started and still run. */
 const running = new Set<GatewayProcesses>();
 
 const lookMs = 5;
-/** Some wait for what takes minutes under load. */
+/** Some tests wait for what takes minutes under load. */
 const patienceMs = 300_000;
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
-/** Settings of whoever runs the tests must not reach the gateway under test. */
+/** The caller's own settings must not reach the gateway under test. */
 const cleared = { GATEWAY_CONFIG: '', HOST: '', PORT: '', WORKERS: '' };
 
 /**
- * Starts the gateway's command line; it is stopped with the test.
+ * Starts the gateway's command line. It is stopped with the test.
  * @returns when every worker listens
- * @throws Error with the output when it ends before that
+ * @throws Error with the output if it ends before that
  */
 export async function startProcesses(
   t: Pick<Test, 'teardown'>,
@@ -83,9 +83,9 @@ export async function startProcesses(
   });
   let exit: Exit | null = null;
   const killAll = (): void => {
-    // Workers and a simulator live on without their primary. Once they are gone, their numbers may be those of others.
+    // Workers and a simulator outlive their primary. Once they have ended, their pids may be those of others.
     const children = exit === null ? new Set([...childrenOf(child.pid ?? 0), ...workerPids()]) : [];
-    // The primary first: it would start others in the place of its workers.
+    // The primary first, since it would replace its workers.
     child.kill('SIGKILL');
     for (const pid of children) killProcess(pid);
   };
@@ -162,7 +162,7 @@ export async function endGateways(): Promise<void> {
   await Promise.all([...running].map((gateway) => gateway.end()));
 }
 
-/** Process ids of a process's children, from the system; none when it is gone. */
+/** Returns the pids of a process's children, from the system; none if it has ended. */
 export function childrenOf(pid: number): number[] {
   try {
     return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
@@ -175,7 +175,7 @@ export function childrenOf(pid: number): number[] {
   }
 }
 
-/** Looks whether a process lives; one that has ended and was not yet collected by its parent does not. */
+/** Whether a process lives. One that has ended and was not yet collected by its parent does not. */
 function isRunning(pid: number): boolean {
   try {
     return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
@@ -189,7 +189,7 @@ export function untilGone(pids: readonly number[]): Promise<boolean> {
   return eventually(() => !pids.some(isRunning), { what: `the end of ${pids}`, everyMs: 10 });
 }
 
-/** Ends a process at once, if it is there. */
+/** Kills a process if it exists. */
 export function killProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
@@ -198,12 +198,12 @@ export function killProcess(pid: number): void {
   }
 }
 
-/** Writes a config file: a JSON value, or text as it is. */
+/** Writes a config file: a JSON value, or a text as it is. */
 export function writeConfig(path: string, config: unknown): void {
   writeFileSync(path, typeof config === 'string' ? config : JSON.stringify(config));
 }
 
-/** A line of the log as its fields, or null for the other lines of the output. */
+/** Parses a line of the log, or returns null for another line of the output. */
 export function parseEntry(line: string): Record<string, unknown> | null {
   if (!line.startsWith('{')) return null;
   try {

@@ -12,21 +12,21 @@ import type { GatewayProcesses, ProcessOptions } from './gateway-processes.js';
 export { testConfig, testKey } from './gateway-config.js';
 export type { GatewayProcesses, ProcessOptions } from './gateway-processes.js';
 
-/** A gateway in the process of the test, with a config for tests. */
+/** A gateway in the process of the test, with a test config. */
 export interface GatewayOptions extends TestConfig {
-  /** How long each message about limits is on its way. */
+  /** Delay of each message about limits, in milliseconds. */
   readonly leaseDelayMs?: number;
-  /** Keys beside those of the config. */
+  /** Keys in addition to those of the config. */
   readonly managedKeys?: ManagedKeySet | undefined;
-  /** In which a video is kept or given up. */
+  /** Time limit for keeping a video. */
   readonly keepVideoMs?: number | undefined;
   /** How long calls wait for the store of conversations. */
   readonly storeWait?: StoreWait | undefined;
 }
 
 /**
- * What the models of the demo are served by: the simulator, which takes every protocol as it comes, or an upstream of
- * one protocol, which is the simulator again, called in that protocol alone.
+ * What serves the models of the demo: the simulator with all of its protocols, or an upstream of one protocol, which
+ * is the simulator as well, but is called only in that protocol.
  */
 export type ServedBy = Extract<UpstreamKind, 'simulator' | 'chat' | 'messages' | 'generateContent'>;
 
@@ -37,24 +37,24 @@ export interface DemoOptions {
   readonly adapt?: (config: ResolvedConfig) => ResolvedConfig;
 }
 
-/** A line of the log as its fields. */
+/** The fields of a log line. */
 export type LogLine = Readonly<Record<string, unknown>>;
 
 export interface RunningGateway {
   readonly gateway: Gateway;
-  /** What it runs with. */
+  /** The config that it runs with. */
   readonly snapshot: Snapshot;
   /** The primary's side of its limits. */
   readonly owner: PoolOwner;
   readonly port: number;
   /** `http://127.0.0.1:PORT`. */
   readonly url: string;
-  /** Every line that the gateway has logged; calls have `msg: 'request'`. */
+  /** Every line that the gateway has logged; those of calls have `msg: 'request'`. */
   readonly lines: readonly LogLine[];
-  /** Resolves with the first line, past or to come, for which `test` holds. */
+  /** Resolves with the first line, past or future, for which `test` holds. */
   line(test: (line: LogLine) => boolean): Promise<LogLine>;
   /**
-   * The lines of all calls that have ended, in the order of their ends, as soon as the one with this id is among
+   * Resolves with the lines of all ended calls, in the order of their ends, once the call with this id is among
    * them.
    */
   linesUntil(id: string): Promise<readonly LogLine[]>;
@@ -63,18 +63,18 @@ export interface RunningGateway {
 export interface DemoGateway extends RunningGateway {
   /** The upstream of every model. */
   readonly simulator: Simulator;
-  /** Unix seconds at which the models are said to have been created. */
+  /** Creation time of the models, in Unix seconds. */
   readonly created: number;
 }
 
 type Teardown = Pick<Test, 'teardown'>;
 
-/** In place of a test, where whoever starts a gateway ends it. */
+/** Replaces a test if the caller ends the gateway. */
 export const untilKilled: Teardown = { teardown: () => {} };
 
 /**
- * Starts a gateway on a free port of 127.0.0.1; it ends with the test. It runs in this process, or in processes of its
- * own where the options say how many `workers` it has.
+ * Starts a gateway on a free port of 127.0.0.1, which ends with the test. It runs in this process, or in separate
+ * processes if the options set `workers`.
  * @returns when it listens
  */
 export function startGateway(t: Teardown, options: ProcessOptions): Promise<GatewayProcesses>;
@@ -84,7 +84,7 @@ export async function startGateway(
   t: Teardown,
   options: ProcessOptions | DemoOptions | GatewayOptions,
 ): Promise<GatewayProcesses | RunningGateway> {
-  // Loaded where they are asked for: what only starts processes is not to load the gateway itself.
+  // Loaded on demand: a test that only starts processes must not load the gateway itself.
   if ('workers' in options) return (await import('./gateway-processes.js')).startProcesses(t, options);
   const { startDemoHere, startHere } = await import('./gateway-here.js');
   return 'demo' in options ? startDemoHere(t, options) : startHere(t, options);

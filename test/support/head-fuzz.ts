@@ -1,4 +1,4 @@
-/** Hostile characters in every part of a client's request, and what its upstream may get of it. */
+/** Hostile characters in every part of a client's request, and what its upstream may receive of them. */
 
 import type { Test } from 'tap';
 import { bytesOf, type Door, type DoorRequest, doors, doorsConfig, otherKey } from './doors.js';
@@ -10,7 +10,7 @@ import { jsonAnswer, type RawRequest, startRawUpstream } from './upstream.js';
 
 const isControl = (code: number) => code < 0x20 || code === 0x7f;
 
-/** Control characters but for the tab, and characters up to U+2FFF that become one when their upper byte is lost. */
+/** Control characters except the tab, and characters up to U+2FFF that become one if their upper byte is lost. */
 export const hostile: readonly string[] = Array.from({ length: 0x3000 }, (_, code) => code)
   .filter((code) => code !== 0x09 && isControl(code & 0xff) && (code < 0x20 || code === 0x7f || code > 0xff))
   .map((code) => String.fromCharCode(code));
@@ -20,12 +20,12 @@ export const halves: readonly string[] = Array.from({ length: 0x800 }, (_, at) =
   String.fromCharCode(0xd800 + at),
 );
 
-/** Headers of a client that an upstream gets as they came, or not at all. */
+/** Headers of a client that an upstream gets unchanged, or not at all. */
 const forwarded = [
   ...['accept', 'user-agent', 'traceparent', 'tracestate', 'baggage'],
   ...['x-title', 'session_id', 'x-codex-other', 'x-claude-code-session-id', 'x-goog-api-client'],
 ];
-/** Headers whose value an upstream gets because it means something there: one that cannot be written is refused. */
+/** Headers that upstreams interpret: a value that cannot be written is refused. */
 const meaningful = ['anthropic-version', 'vendorc-version', 'anthropic-beta', 'vendorc-beta', 'openai-beta'];
 const others = [
   'authorization',
@@ -68,12 +68,12 @@ function oneOf<T>(random: Integers, items: readonly T[]): T {
   return items[random(items.length)] as T;
 }
 
-/** A character that a lost upper byte turns into the one of `code`. */
+/** Returns a character that becomes that of `code` if its upper byte is lost. */
 function disguised(random: Integers, code: number): string {
   return String.fromCharCode((1 + random(0x2f)) * 256 + code);
 }
 
-/** Text around a value, which would begin another request, end a line, or only spoil it. */
+/** Texts around a value that would begin another request, end a line, or only damage it. */
 function shapeOf(random: Integers, value: string): Shape {
   const cr = disguised(random, 0x0d);
   const lf = disguised(random, 0x0a);
@@ -106,7 +106,7 @@ function shapeOf(random: Integers, value: string): Shape {
   }
 }
 
-/** What is sent in place of a door's request. */
+/** Makes the request that is sent in place of a door's. */
 function attackOn({ request }: Door, field: Field, random: Integers): { request: DoorRequest; shape: Shape } {
   const { path, query, headers, body } = request;
   if (field === 'path') {
@@ -124,7 +124,7 @@ function attackOn({ request }: Door, field: Field, random: Integers): { request:
   if (field === 'body') {
     const shape = shapeOf(random, '');
     const text = body ?? '';
-    // The name `stream` stays: without that member the call is another one, of another line.
+    // The name `stream` stays: without that member, the call would be another one, with another request line.
     const places = [...text.matchAll(/(?<=[a-z]{2})(?<!"stream)(?=[";])/g)].map(({ index }) => index);
     const at = places.length === 0 ? 0 : oneOf(random, places);
     return { request: { ...request, body: body && text.slice(0, at) + shape.text + text.slice(at) }, shape };
@@ -159,24 +159,24 @@ const lineOf = ({ head }: RawRequest): string => head.split('\r\n', 1)[0] as str
 
 const idOf = (head: string): string | undefined => /^x-request-id: (.*?)\r?$/m.exec(head)?.[1];
 
-/** The upstream names each request in its answer, which is therefore told from that of another. */
+/** The upstream names each request in its answer, so that answers can be told apart. */
 function answerTo({ head }: RawRequest): string {
   const error = { message: `refused ${idOf(head)}`, type: 'invalid_request_error', code: 'no' };
   return jsonAnswer(422, JSON.stringify({ type: 'error', message: error.message, error }));
 }
 
 interface HeadFuzz {
-  /** Requests of clients, and those of them that reached the upstream. */
+  /** Numbers of client requests, and of those that reached the upstream. */
   readonly sent: number;
   readonly arrived: number;
-  /** What should not have happened, each with what brought it about. */
+  /** What must not happen but did, each with its cause. */
   readonly faults: readonly string[];
 }
 
 /**
- * Sends attacks through every door, on one field after the other, and then an honest call of another key over the same
- * connections.
- * @param attacks on each door
+ * Sends attacks through every door, on one field after the other, each followed by an honest call of another key over
+ * the same connections.
+ * @param attacks number of attacks on each door
  */
 export async function fuzzHeads(t: Pick<Test, 'teardown'>, seed: number, attacks: number): Promise<HeadFuzz> {
   const random = integersOf(seed);
@@ -218,7 +218,7 @@ export async function fuzzHeads(t: Pick<Test, 'teardown'>, seed: number, attacks
   return { sent, arrived: upstream.requests.length, faults };
 }
 
-/** With a control character, or a name that is none, the server underneath may wait for more until it gives up. */
+/** After a control character or an invalid name, uWS may wait for more until its time limit. */
 function isNoHttp(field: Field, { text }: Shape): boolean {
   return field === 'header name' || Array.from(text).some((each) => isControl(each.charCodeAt(0)));
 }
@@ -245,13 +245,13 @@ function expectedOf([request, more]: readonly RawRequest[]): Expected | null {
     : { names: namesOf(request), line: lineOf(request) };
 }
 
-/** The answer tells of the very request that it was given to. */
+/** Whether the answer is for the very request that was sent. */
 function isOwn({ head, body }: RawAnswer): boolean {
   return body.includes(`refused ${idOf(head)}`);
 }
 
 const refusals = [400, 401, 404, 405, 413, 415, 426, 431, 500, 501, 505];
-/** Nothing but printable ASCII and tabs between the ends of lines. */
+/** Whether there is nothing but printable ASCII and tabs between line ends. */
 const cleanHead = /^[\t\x20-\x7e]+(?:\r\n[\t\x20-\x7e]+)*$/;
 
 function faultsOf(field: Field, expected: Expected, { answer, arrived }: Heard): string[] {
@@ -260,7 +260,7 @@ function faultsOf(field: Field, expected: Expected, { answer, arrived }: Heard):
   if (arrived.length > 1)
     return [`${arrived.length} requests: ${arrived.map(({ head }) => head).join(' | ')}`];
   if (request === undefined) {
-    // What is no HTTP at all is closed, or answered, by the server underneath.
+    // What is not HTTP is closed, or answered, by uWS itself.
     return status === 0 || refusals.includes(status)
       ? []
       : [`nothing arrived, and the answer is ${status} ${body}`];
@@ -278,13 +278,13 @@ function faultsOf(field: Field, expected: Expected, { answer, arrived }: Heard):
   return found;
 }
 
-/** Where what is in it can be written after all, an upstream may be sent the header: as its vendor names it. */
+/** If its value can be written after all, an upstream may receive the header under its vendor's name. */
 function passedOnAs(field: Field): string[] {
   if (meaningful.includes(field)) return [field.replace('vendorc', 'anthropic')];
   return forwarded.includes(field) || field === 'idempotency-key' ? [field] : [];
 }
 
-/** The query of a WebSocket is its client's; of everything else the upstream's line is the gateway's. */
+/** The query of a WebSocket is the client's. All other request lines are the gateway's own. */
 function isExpectedLine(field: Field, line: string, expected: string): boolean {
   if (field !== 'query' || !expected.startsWith('GET ')) return line === expected;
   const start = expected.slice(0, expected.lastIndexOf(' '));

@@ -8,8 +8,8 @@ import { findPool, poolSteps } from '../../src/limits/pools.js';
 import { atOnce } from '../../src/wire/steps.js';
 
 /**
- * The limits of gateways in this process, owned as the primary owns those of its workers.
- * @param delayMs how long each message is on its way
+ * The limits of gateways in this process, owned as a primary owns those of its workers.
+ * @param delayMs delay of each message
  */
 export function ownLimits(t: Pick<Test, 'teardown'>, config: ResolvedConfig, delayMs = 0) {
   const pools = atOnce(poolSteps(config));
@@ -20,10 +20,10 @@ export function ownLimits(t: Pick<Test, 'teardown'>, config: ResolvedConfig, del
   let count = 0;
   return {
     owner,
-    /** Has a gateway made that takes part in the limits. */
+    /** Makes a gateway that takes part in the limits. */
     join(make: (sendLease: GatewayOptions['sendLease']) => Gateway): Gateway {
       const id = ++count;
-      // Messages between processes come later, and in order.
+      // Messages between processes arrive later, and in order.
       const gateway = make((message) => void setTimeout(() => owner.receive(id, message), delayMs));
       const send = (message: OwnerMessage) => void setTimeout(() => gateway.receiveLease(message), delayMs);
       atOnce(owner.joinSteps(id, send));

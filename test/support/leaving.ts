@@ -1,6 +1,8 @@
 import type { ResolvedConfig } from '../../src/config/resolve.js';
 
-/** The config with upstreams that are cancelled as soon as a client leaves: reading on for it takes up to ten seconds. */
+/**
+ * Makes a config whose upstreams are cancelled as soon as a client leaves. Reading on would take up to ten seconds.
+ */
 export function cancellingOnLeave(config: ResolvedConfig): ResolvedConfig {
   return {
     ...config,

@@ -10,7 +10,7 @@ import { type RunningGateway, startGateway } from './gateway.js';
 import { temporaryFolder } from './temporary-folder.js';
 import { type RawUpstream, startRawUpstream } from './upstream.js';
 
-/** The calls in a store's ledger that stand in its pages: all but those of PostgreSQL. */
+/** Returns the calls in the pages of a store's ledger: all except those of PostgreSQL. */
 export async function readLedger(store: Pick<WholeStore, 'readLines'>): Promise<readonly LedgerRecord[]> {
   const range = { from: 0, until: Date.now() + 86_400_000 };
   const { lines } = await store.readLines(usageLedger, range, 1000, null);
@@ -18,13 +18,13 @@ export async function readLedger(store: Pick<WholeStore, 'readLines'>): Promise<
 }
 
 interface OpenLedger {
-  /** Of a config. */
+  /** Part of a config. */
   readonly store: Extract<StoreSettings, { readonly kind: 'embedded' }>;
-  /** The calls of it, or those that are wanted, as soon as there are so many. */
+  /** Resolves with its calls, or the wanted ones, once there are this many. */
   lines(count: number, isWanted?: (record: LedgerRecord) => boolean): Promise<readonly LedgerRecord[]>;
 }
 
-/** An embedded store for a gateway, of which the test reads the ledger. */
+/** An embedded store for a gateway, whose ledger the test reads. */
 export function openLedger(t: Test, path: string = temporaryFolder(t)): OpenLedger {
   const store = { kind: 'embedded', path, taskDays: 7 } as const;
   const reader = createStore(store);
@@ -40,15 +40,15 @@ export function openLedger(t: Test, path: string = temporaryFolder(t)): OpenLedg
 }
 
 interface LedgerStage extends Pick<OpenLedger, 'lines'> {
-  /** It answers as it is told, whatever its kind. */
+  /** The upstream of all kinds, which answers as the test says. */
   readonly upstream: RawUpstream;
   readonly gateway: RunningGateway;
 }
 
 /**
- * A gateway with a ledger and an upstream of each kind.
+ * Starts a gateway with a ledger and an upstream of each kind.
  * @param model makes the model of each protocol that an upstream may be called in
- * @param more other models of `chat`, and what else is in the config
+ * @param more further `chat` models, and further parts of the config
  */
 export async function startLedger(
   t: Test,

@@ -1,10 +1,10 @@
-/** A series of a family, as the text format of Prometheus says it. */
+/** A series of a family, in Prometheus' text format. */
 export interface MetricSeries {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }
 
-/** All series of a family in the text of `/metrics`. */
+/** Returns all series of a family in the text of `/metrics`. */
 export function seriesOf(text: string, family: string): readonly MetricSeries[] {
   const found: MetricSeries[] = [];
   for (const line of text.split('\n')) {
@@ -15,7 +15,7 @@ export function seriesOf(text: string, family: string): readonly MetricSeries[] 
   return found;
 }
 
-/** The sum of a family's values for which all of these labels hold. */
+/** Returns the sum of a family's values with all of these labels. */
 export function sumOf(text: string, family: string, labels: Readonly<Record<string, string>> = {}): number {
   let sum = 0;
   for (const series of seriesOf(text, family)) {

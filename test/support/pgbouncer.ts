@@ -8,7 +8,7 @@ import { freePort } from './free-port.js';
 import { temporaryFolder } from './temporary-folder.js';
 
 const program = '/usr/sbin/pgbouncer';
-/** `nobody`: it refuses to run as root. */
+/** The user `nobody`, since it refuses to run as root. */
 const unprivileged = 65_534;
 const runAs = process.getuid?.() === 0 ? { uid: unprivileged, gid: unprivileged } : {};
 

@@ -11,50 +11,50 @@ import { eventually } from './eventually.js';
 import { freePort } from './free-port.js';
 
 interface PostgresOptions {
-  /** More settings for the server, as `name=value`. */
+  /** Further settings of the server, as `name=value`. */
   readonly settings?: readonly string[];
-  /** The only user has a password, without which nobody gets in. */
+  /** Password of the only user, which every connection then needs. */
   readonly password?: string;
 }
 
-/** A PostgreSQL server of the tests, on 127.0.0.1. Its user and its database are `postgres`. */
+/** A PostgreSQL server of the tests, on 127.0.0.1. Its user and its database are named `postgres`. */
 export interface PostgresServer {
   readonly port: number;
   /** `postgres://postgres@127.0.0.1:PORT/postgres` */
   readonly url: string;
-  /** Runs a statement of SQL. @returns the lines that `psql` writes, columns with `|` between them */
+  /** Runs an SQL statement. @returns the lines that `psql` writes, with `|` between columns */
   query(sql: string): string;
-  /** @returns what `pg_dump` writes of a schema */
+  /** @returns the output of `pg_dump` for a schema */
   dump(schema: string): string;
-  /** Puts a schema back to what a dump of it says, at once and under whoever uses it. */
+  /** Restores a schema from its dump while others use it. */
   restore(schema: string, dump: string): void;
-  /** Processor time that all of its processes have taken so far. */
+  /** Processor time of all of its processes so far, in seconds. */
   cpuSeconds(): number;
-  /** All of its processes: to be stopped and continued. */
+  /** Pids of all of its processes, for stopping and continuing them. */
   signal(signal: NodeJS.Signals): void;
-  /** Lets no file of it grow beyond so many bytes from now on, as if the disk were full; null for no bound. */
+  /** Limits the size of its files from now on, as if the disk were full; null for no limit. */
   limitFiles(bytes: number | null): void;
-  /** Ends it as a crash does. */
+  /** Ends it like a crash. */
   crash(): Promise<void>;
-  /** Starts it again on the same port after a crash. */
+  /** Restarts it on the same port after a crash. */
   restart(): Promise<void>;
   /** Ends it, and removes its files. */
   stop(): Promise<void>;
 }
 
-/** Why tests of PostgreSQL are skipped where `startPostgres` gives null. */
+/** Why tests of PostgreSQL are skipped if `startPostgres` returns null. */
 export const noPostgres = 'there is no PostgreSQL (Debian: apt-get install postgresql)';
 
-/** `nobody`: the server refuses to run as root. */
+/** The user `nobody`, since the server refuses to run as root. */
 const unprivileged = 65_534;
 const runAs = process.getuid?.() === 0 ? { uid: unprivileged, gid: unprivileged } : {};
 const mostTries = 5;
 const installed = '/usr/lib/postgresql';
 
-/** A cluster that was never started; servers start from copies of it. */
+/** A cluster that was never started. Servers start from copies of it. */
 let template: string | null = null;
 
-/** Where the programs of the newest version are; null where there are none. */
+/** Folder with the programs of the newest version; null without any. */
 function programs(): string | null {
   const versions = existsSync(installed) ? readdirSync(installed).map(Number).filter(Number.isFinite) : [];
   const newest = versions.sort((a, b) => b - a)[0];
@@ -62,8 +62,8 @@ function programs(): string | null {
 }
 
 /**
- * Starts a server on a free port in a folder of its own.
- * @returns when it serves; null where there is no such program
+ * Starts a server on a free port in its own folder.
+ * @returns when it serves; null if the programs are missing
  */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer | null> {
   const bin = programs();
@@ -71,7 +71,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   const folder = ownFolder();
   execFileSync('cp', ['-r', makeTemplate(bin), join(folder, 'data')], { ...runAs, cwd: folder });
   for (let tries = 1; ; tries += 1) {
-    // Somebody may take the port before the server does.
+    // Another process may take the port first.
     const port = await freePort();
     try {
       const place = { bin, folder, port, options };
@@ -88,8 +88,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
 }
 
 /**
- * Starts a standby that ends with the test: a copy of a server, which takes on what that one goes on to write.
- * @param port where the server is reached, now and then
+ * Starts a standby that ends with the test: a copy of a server, to which it replicates.
+ * @param port of the server, now and later
  */
 export async function standbyFor(t: Pick<Test, 'teardown'>, port: number): Promise<PostgresServer> {
   const bin = programs();
@@ -193,7 +193,7 @@ function createServerHandle(first: ChildProcess, place: Place): PostgresServer {
     cpuSeconds: () => [child.pid, ...childrenOf(child.pid)].reduce((sum: number, pid) => sum + cpuOf(pid), 0),
     signal: (signal) => void signalAll(child, signal),
     limitFiles(bytes) {
-      // Whoever it starts from now on has the bound of the first one.
+      // Its later child processes inherit the limit of the first one.
       for (const pid of [child.pid, ...childrenOf(child.pid)]) {
         try {
           execFileSync('prlimit', ['--pid', `${pid}`, `--fsize=${bytes ?? 'unlimited'}:`], {
@@ -207,7 +207,7 @@ function createServerHandle(first: ChildProcess, place: Place): PostgresServer {
     },
     crash,
     async restart() {
-      // Processes of the one before may take a moment to notice its end.
+      // Processes of the previous server may take a moment to notice its end.
       for (let tries = 1; ; tries += 1) {
         try {
           child = await launch(place);
@@ -225,7 +225,7 @@ function createServerHandle(first: ChildProcess, place: Place): PostgresServer {
   };
 }
 
-/** To the server's first process, and all that it has started. @returns the ids of the latter */
+/** Sends a signal to the server's first process and its children. @returns the ids of the children */
 function signalAll(child: ChildProcess, signal: NodeJS.Signals): readonly number[] {
   const children = childrenOf(child.pid);
   child.kill(signal);
@@ -233,13 +233,13 @@ function signalAll(child: ChildProcess, signal: NodeJS.Signals): readonly number
     try {
       process.kill(each, signal);
     } catch {
-      // It has ended meanwhile.
+      // It has ended in the meantime.
     }
   }
   return children;
 }
 
-/** Of a process, and of those of its children that have ended, in seconds: Linux counts hundredths. */
+/** Returns the seconds of a process and of its ended children; Linux counts hundredths. */
 function cpuOf(pid: number | undefined): number {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
@@ -252,7 +252,7 @@ function cpuOf(pid: number | undefined): number {
 
 function isAlive(pid: number): boolean {
   try {
-    // One that has ended and that nobody has waited for has no command any more.
+    // A process that has ended and was not collected has no command any more.
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== '';
   } catch {
     return false;
@@ -271,9 +271,9 @@ function childrenOf(pid: number | undefined): number[] {
   }
 }
 
-/** @throws Error with its output when it ends instead of serving */
+/** @throws Error with its output if it ends instead of serving */
 async function launch({ bin, folder, port, options }: Place): Promise<ChildProcess> {
-  // Only a crash of the machine would need what reaches the disk.
+  // Only a crash of the machine needs data on the disk.
   const own = ['fsync=off', 'full_page_writes=off', `unix_socket_directories=${folder}`];
   const settings = [...own, 'max_connections=200', 'shared_buffers=32MB', ...(options.settings ?? [])];
   const args = ['-D', join(folder, 'data'), '-p', `${port}`, '-h', '127.0.0.1'];

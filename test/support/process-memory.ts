@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 
 const sampleMs = 100;
 
-/** Resident memory of a process now, in MB (proc_pid_status(5)). */
+/** Returns the resident memory of a process, in MB (proc_pid_status(5)). */
 export function residentMb(pid: number): number {
   return statusMb(pid, 'VmRSS');
 }
 
-/** The most memory that a process ever had resident, in MB. */
+/** Returns the peak resident memory of a process, in MB. */
 export function peakResidentMb(pid: number): number {
   return statusMb(pid, 'VmHWM');
 }
@@ -18,13 +18,13 @@ function statusMb(pid: number, field: string): number {
 }
 
 interface MemoryWatch {
-  /** What was seen, in MB, every 100 ms. */
+  /** Samples in MB, every 100 ms. */
   readonly samples: readonly number[];
   /** Ends the watch. */
   stop(): readonly number[];
 }
 
-/** Watches the resident memory of a process for as long as that runs. */
+/** Samples the resident memory of a process as long as it runs. */
 export function watchMemory(pid: number): MemoryWatch {
   const samples = [residentMb(pid)];
   const timer = setInterval(() => {
@@ -43,12 +43,12 @@ export function watchMemory(pid: number): MemoryWatch {
   };
 }
 
-/** The middle one of some numbers; NaN of none. */
+/** Returns the median; NaN for no numbers. */
 export function median(numbers: readonly number[]): number {
   return quantile(numbers, 0.5);
 }
 
-/** The number below which that part of all numbers lies; NaN of none. */
+/** Returns the quantile; NaN for no numbers. */
 export function quantile(numbers: readonly number[], part: number): number {
   const sorted = numbers.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;

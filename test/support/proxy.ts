@@ -12,7 +12,7 @@ interface TunnelRequest {
   readonly target: string;
   readonly socket: Socket;
   /**
-   * Connects to the target's port on this host, whatever its name, and passes everything on both ways behind this answer.
+   * Connects to the target's port on this host, whatever its name, and relays both directions after this answer.
    * @returns the connection to the target
    */
   open(answer?: string): Socket;
@@ -20,25 +20,24 @@ interface TunnelRequest {
 
 export interface TestProxy {
   readonly port: number;
-  /** `http://127.0.0.1:PORT`, or `https://`. @param user and password, as they stand in a URL */
+  /** `http://127.0.0.1:PORT`, or `https://`. @param user user and password, as they are written in a URL */
   url(user?: string): string;
   /** What it does with each request from now on. */
   answer: (request: TunnelRequest, index: number) => void;
   /** Requests so far. */
   readonly requests: readonly TunnelRequest[];
-  /** Resolves with the request of that number (from 0). */
+  /** Resolves with the request of this number (from 0). */
   request(index: number): Promise<TunnelRequest>;
-  /** Resolves when it listens no more, and nothing is open. */
+  /** Resolves when it no longer listens, and nothing is open. */
   close(): Promise<void>;
 }
 
 export const tunnelOpened = 'HTTP/1.1 200 Connection established\r\n\r\n';
 
 /**
- * A proxy that opens tunnels, and does with each request what the test says: opens it unless that says otherwise. It
- * ends with the test.
- * @param tls speaks TLS to its clients
- * @param host where it listens
+ * A proxy that opens tunnels, or does with each request what the test says. It ends with the test.
+ * @param tls its clients use TLS
+ * @param host address on which it listens
  */
 export async function startProxy(
   t: Pick<Test, 'teardown'>,

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { testKey } from './gateway.js';
 
-/** An answer as it came over the wire, with its chunked coding taken off. */
+/** An answer as received, without its chunked coding. */
 export interface RawAnswer {
   readonly status: number;
   /** Status line and headers. */
@@ -10,7 +10,7 @@ export interface RawAnswer {
   readonly body: string;
 }
 
-/** The text of a chat request with a body, as a client would send it. */
+/** Returns the text of a chat request with a body, as a client sends it. */
 export function chatRequest(body: string | Buffer, headers = ''): Buffer {
   return Buffer.concat([
     Buffer.from(
@@ -30,7 +30,7 @@ export async function open(port: number, bytes: string | Buffer): Promise<Socket
   return socket;
 }
 
-/** Sends bytes on a connection of their own and reads one answer. */
+/** Sends bytes on a new connection and reads one answer. */
 export async function exchange(port: number, bytes: string | Buffer): Promise<RawAnswer> {
   const socket = await open(port, bytes);
   const answer = await readAnswer(socket);
@@ -38,7 +38,7 @@ export async function exchange(port: number, bytes: string | Buffer): Promise<Ra
   return answer;
 }
 
-/** Reads one answer, or what came of it before the connection ended. */
+/** Reads one answer, or what arrived of it before the connection ended. */
 export function readAnswer(socket: Socket): Promise<RawAnswer> {
   return new Promise((resolve) => {
     let received = Buffer.alloc(0);

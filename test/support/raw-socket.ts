@@ -4,17 +4,17 @@ import { eventually } from './eventually.js';
 import { testKey } from './gateway.js';
 
 export interface FrameShape {
-  /** 1 unless given: text. */
+  /** Default: 1, text. */
   readonly opcode?: number;
   readonly fin?: boolean;
-  /** What the head says of the payload's length; what it has unless given. */
+  /** Payload length in the frame's head. Default: the actual length. */
   readonly announced?: number | bigint;
   readonly masked?: boolean;
-  /** Added to the first byte: bits that are reserved. */
+  /** Reserved bits, added to the first byte. */
   readonly reserved?: number;
 }
 
-/** A client's frame (RFC 6455 section 5.2), right or wrong. The mask is all zeros, which is one. */
+/** Makes a client's frame (RFC 6455 section 5.2), valid or not. Its mask is all zeros. */
 export function frame(payload: string | Buffer, shape: FrameShape = {}): Buffer {
   const body = Buffer.from(payload);
   const { opcode = 1, fin = true, announced = body.length, masked = true, reserved = 0 } = shape;
@@ -39,15 +39,15 @@ interface HeardFrame {
   readonly payload: Buffer;
 }
 
-/** A WebSocket whose client's side is written by hand. */
+/** A WebSocket whose client side is written by hand. */
 export interface RawSocket {
   readonly socket: Socket;
-  /** What the gateway has sent, as far as it was read. */
+  /** Bytes that the gateway has sent and that were read. */
   readonly heard: readonly HeardFrame[];
-  /** Resolves with the code of the gateway's close frame as soon as the connection has ended; 1006 for none. */
+  /** Resolves with the code of the gateway's close frame once the connection has ended; 1006 for none. */
   readonly closed: Promise<number>;
   send(...frames: readonly Buffer[]): void;
-  /** Resolves when so many frames have come. */
+  /** Resolves when this many frames have arrived. */
   until(frames: number): Promise<unknown>;
 }
 
@@ -57,8 +57,8 @@ interface RawSocketOptions {
 }
 
 /**
- * Opens one.
- * @throws Error with the answer's status line where the upgrade is refused
+ * Opens a WebSocket.
+ * @throws Error with the answer's status line if the upgrade is refused
  */
 export async function openRaw(port: number, options: RawSocketOptions = {}): Promise<RawSocket> {
   const { path = '/v1/realtime?model=m', key = testKey } = options;

@@ -2,11 +2,11 @@ import type { Test } from 'tap';
 import { Arrivals } from './arrivals.js';
 import { openClient, type SessionClient, type SessionOptions } from './realtime.js';
 
-/** A server event, as loose as a test wants it. */
-// biome-ignore lint/suspicious/noExplicitAny: tests look into events of every shape
+/** A server event, loosely typed for tests. */
+// biome-ignore lint/suspicious/noExplicitAny: tests read events of every shape
 export type Event = Record<string, any>;
 
-/** The server events of a session, in their order. */
+/** The server events of a session, in order. */
 export class EventLog {
   readonly #arrivals = new Arrivals<Event>();
   #asked = 0;
@@ -19,19 +19,19 @@ export class EventLog {
     this.#arrivals.add(event);
   }
 
-  /** The next event of a type that has not been asked for; those before it are passed over. */
+  /** Resolves with the next event of a type after the last one that was requested, and skips those before it. */
   async next(type: string): Promise<Event> {
     const event = await this.#arrivals.first((event, index) => index >= this.#asked && event.type === type);
     this.#asked = this.events.indexOf(event) + 1;
     return event;
   }
 
-  /** The events of one type. */
+  /** Returns the events of one type. */
   all(type: string): readonly Event[] {
     return this.events.filter((event) => event.type === type);
   }
 
-  /** Types in their order from the first event of one type on, runs of one type once. */
+  /** Returns the types in order from the first event of one type on, with runs of one type once. */
   typesFrom(first: string): readonly string[] {
     const types = this.events
       .slice(this.events.findIndex(({ type }) => type === first))
@@ -40,7 +40,7 @@ export class EventLog {
   }
 }
 
-/** A client that speaks the protocol by hand. */
+/** A client that writes the protocol by hand. */
 export interface EventClient extends Pick<SessionClient, 'socket' | 'closed'> {
   readonly log: EventLog;
   send(...events: readonly object[]): void;
@@ -50,7 +50,7 @@ export interface EventClient extends Pick<SessionClient, 'socket' | 'closed'> {
 export async function openEvents(t: Test, port: number, options: SessionOptions = {}): Promise<EventClient> {
   const { socket, closed, received } = await openClient(t, port, options);
   const log = new EventLog();
-  // What came before this line is in `received`, and what comes after it here.
+  // Earlier messages are in `received`, and later ones arrive here.
   for (const message of received) log.push(JSON.parse(message.toString()) as Event);
   socket.on('message', (data: Buffer) => log.push(JSON.parse(data.toString()) as Event));
   return {
@@ -65,18 +65,18 @@ export async function openEvents(t: Test, port: number, options: SessionOptions 
 
 export const respond = { type: 'response.create' };
 
-/** A user's text as an event. */
+/** Makes the event with a user's text. */
 export function says(text: string): object {
   const item = { type: 'message', role: 'user', content: [{ type: 'input_text', text }] };
   return { type: 'conversation.item.create', item };
 }
 
-/** Settings of a session, in one of the two forms of the protocol. */
+/** Makes the settings of a session, in one of the two forms of the protocol. */
 export function updates(isBeta: boolean, settings: object): object {
   return { type: 'session.update', session: isBeta ? settings : { type: 'realtime', ...settings } };
 }
 
-/** Has the model write instead of speak. */
+/** Makes the model write instead of speak. */
 export function writes(isBeta: boolean, more: object = {}): object {
   return updates(isBeta, {
     ...(isBeta ? { modalities: ['text'] } : { output_modalities: ['text'] }),
@@ -84,7 +84,7 @@ export function writes(isBeta: boolean, more: object = {}): object {
   });
 }
 
-/** The order of a whole turn; what stands before and after the content is the same for all of them. */
+/** The order of a whole turn. What comes before and after the content is the same for all kinds. */
 export function turnTypes(isBeta: boolean, content: readonly string[]): readonly string[] {
   const [added, done] = isBeta
     ? [['conversation.item.created'], []]

@@ -21,14 +21,17 @@ interface RealtimeUpstream {
   /** For `baseUrl`: ends in `/v1`. */
   readonly url: string;
   readonly arrivals: readonly Arrival[];
-  /** Resolves with the session of that number (from 0) as soon as it is open. */
+  /** Resolves with the session of this number (from 0) once it is open. */
   arrival(index: number): Promise<Arrival>;
 }
 
-/** What an upstream does with a request for a WebSocket, in place of accepting it. */
+/** What an upstream does with a request for a WebSocket instead of accepting it. */
 type OnUpgrade = (request: IncomingMessage, socket: Duplex) => boolean;
 
-/** An upstream of WebSockets that does with each session what the test says. It ends with the test. @param tls serves TLS */
+/**
+ * Starts an upstream for WebSockets that does with each session what the test says. It ends with the test.
+ * @param tls serves TLS
+ */
 export async function startRealtimeUpstream(
   t: Test,
   onSession: (arrival: Arrival) => void = () => {},
@@ -75,13 +78,13 @@ export interface SessionOptions {
   readonly protocols?: readonly string[];
 }
 
-/** A client's socket that keeps what comes. */
+/** A client's socket that keeps what it receives. */
 export interface SessionClient {
   readonly socket: WebSocket;
   /** Messages, as text or bytes, in order. */
   readonly received: (string | Buffer)[];
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
-  /** Resolves when so many messages have come. */
+  /** Resolves when this many messages have arrived. */
   until(messages: number): Promise<unknown>;
 }
 
@@ -89,7 +92,7 @@ const bearer = { authorization: `Bearer ${testKey}` };
 
 /**
  * Opens a session.
- * @throws `Refused` when it is answered over HTTP
+ * @throws `Refused` if it is answered over HTTP
  */
 export async function openClient(
   t: Test,
@@ -140,7 +143,7 @@ export class Refused extends Error {
   }
 }
 
-/** @returns the HTTP answer that a request for a session gets */
+/** @returns the HTTP answer to a request for a session */
 export async function refusalOf(t: Test, port: number, options: SessionOptions = {}): Promise<Refused> {
   try {
     await openClient(t, port, options);
@@ -151,7 +154,7 @@ export async function refusalOf(t: Test, port: number, options: SessionOptions =
   throw new Error('the session was opened');
 }
 
-/** The request for a session, for a client that speaks for itself. */
+/** Returns the request for a session, for a client that is written by hand. */
 export function upgradeRequest(query = 'model=m'): string {
   return (
     `GET /v1/realtime?${query} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${testKey}\r\nconnection: upgrade\r\n` +

@@ -9,7 +9,7 @@ import { eventually } from './eventually.js';
 import { freePort } from './free-port.js';
 
 interface RedisOptions {
-  /** More arguments for the server. */
+  /** Further arguments of the server. */
   readonly args?: readonly string[];
 }
 
@@ -18,24 +18,24 @@ interface RedisServer {
   readonly port: number;
   /** `redis://127.0.0.1:PORT` */
   readonly url: string;
-  /** Sends one command without spaces in its arguments; the reply's first line, and all lines of a bulk. */
+  /** Sends one command without spaces in its arguments. @returns the reply's first line, and all lines of a bulk */
   command(...words: string[]): Promise<string>;
   /** Ends it, and removes its files. */
   stop(): Promise<void>;
 }
 
-/** Why tests of Redis are skipped where `startRedis` gives null. */
+/** Why tests of Redis are skipped if `startRedis` returns null. */
 export const noRedis = 'there is no redis-server (Debian: apt-get install redis-server)';
 
 const mostTries = 5;
 
 /**
- * Starts a redis-server on a free port in a folder of its own.
- * @returns when it serves; null where there is no such program
+ * Starts a redis-server on a free port in its own folder.
+ * @returns when it serves; null if the program is missing
  */
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer | null> {
   for (let tries = 1; ; tries += 1) {
-    // Somebody may take the port before the server does.
+    // Another process may take the port first.
     const port = await freePort();
     const folder = mkdtempSync(join(tmpdir(), 'redis-'));
     try {
@@ -52,7 +52,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
 
 /**
  * Starts a cluster of three servers without replicas.
- * @returns when every node knows all slots; null where there is no redis-server
+ * @returns when every node knows all slots; null if redis-server is missing
  */
 export async function startRedisCluster(): Promise<readonly RedisServer[] | null> {
   const nodes: RedisServer[] = [];
@@ -101,7 +101,7 @@ function createServerHandle(
   };
 }
 
-/** @throws Error with its output when it ends instead of serving */
+/** @throws Error with its output if it ends instead of serving */
 async function launch(port: number, folder: string, options: RedisOptions): Promise<ChildProcess | null> {
   const place = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder];
   const child = spawn(
@@ -136,7 +136,7 @@ async function ask(port: number, words: readonly string[]): Promise<string> {
   return reply;
 }
 
-/** Sends one command on a connection of its own, and reads until the server closes it. */
+/** Sends one command on a new connection, and reads until the server closes it. */
 async function send(port: number, words: readonly string[]): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   socket.end(`${words.join(' ')}\r\nQUIT\r\n`);

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { Test } from 'tap';
 
-/** A way to a port of this host that can be cut. */
+/** A relay to a port of this host that can be interrupted. */
 export interface Relay {
   readonly port: number;
-  /** From now on nothing passes, in neither direction, and nobody is told: as when a cable is pulled. */
+  /** From now on nothing passes in either direction, without notice, like a pulled cable. */
   cut(): void;
-  /** Connections that were cut end, and new ones pass. */
+  /** Ends the interrupted connections, and relays new ones. */
   mend(): void;
 }
 

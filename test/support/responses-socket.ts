@@ -21,7 +21,7 @@ interface Raw {
 
 const last = new Set(['response.completed', 'response.incomplete', 'response.failed', 'error']);
 
-/** Opens a socket over which responses are made; it ends with its test. */
+/** Opens a WebSocket for responses, which ends with its test. */
 export async function connect(t: Test, url: string, headers: Record<string, string> = bearer): Promise<Raw> {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/v1/responses`, { headers });
   t.teardown(() => socket.terminate());
@@ -51,5 +51,5 @@ export async function connect(t: Test, url: string, headers: Record<string, stri
 }
 
 export const bearer = { authorization: 'Bearer sk-demo', 'openai-beta': 'responses_websockets=2026-02-06' };
-/** The message that asks for a response. */
+/** Returns the message that creates a response. */
 export const create = (fields: object) => ({ type: 'response.create', model: 'sim-text', ...fields });

@@ -6,27 +6,27 @@ import { eventually } from './eventually.js';
 import { killProcess, parseEntry } from './gateway-processes.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
-/** Ready to go on after a start on a machine that others keep busy. */
+/** Time limit for a start on a busy machine. */
 const patienceMs = 120_000;
 
-/** A gateway whose primary process is started again whenever it ends, as a service manager does. */
+/** A gateway whose primary process is restarted whenever it ends, as by a service manager. */
 interface RestartedGateway {
   /** Log entries of all primaries and their workers so far. */
   readonly entries: readonly Readonly<Record<string, unknown>>[];
-  /** Of the primary at this moment. */
+  /** Pid of the current primary. */
   pid(): number;
-  /** Process ids of all workers that ever served. */
+  /** Pids of all workers so far. */
   workers(): readonly number[];
-  /** Resolves when so many primaries have come to listen. @returns the entry of the last */
+  /** Resolves when this many primaries have listened. @returns the entry of the last */
   listening(count: number): Promise<Readonly<Record<string, unknown>>>;
-  /** Ends the primary as an operator does, and starts none in its place. @returns its exit code */
+  /** Ends the primary like an operator, without a restart. @returns its exit code */
   stop(): Promise<number | null>;
 }
 
 /**
- * Starts the command line again and again.
- * @param args after `start`; a port has to be among them, so that each start takes the same
- * @param env beside that of this process
+ * Starts the command line repeatedly.
+ * @param args after `start`, including a port, so that each start uses the same
+ * @param env in addition to that of this process
  */
 export function startRestarted(
   t: Pick<Test, 'teardown'>,
@@ -47,7 +47,7 @@ export function startRestarted(
     });
     if (primary.stdout !== null)
       createInterface({ input: primary.stdout }).on('line', (line) => entries.push(parseEntry(line) ?? {}));
-    // Not with the end of its output, which its workers share.
+    // Not at the end of its output, which its workers share.
     primary.once('exit', (code) => (isOver ? onEnd(code) : start()));
   };
   start();

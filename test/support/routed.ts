@@ -10,7 +10,7 @@ import {
   startRawUpstream,
 } from './upstream.js';
 
-/** An upstream's error, with more header lines, CRLF behind each. */
+/** Makes an upstream's error with further header lines, each followed by CRLF. */
 export const errorAnswer = (status: number, headers = ''): string =>
   jsonAnswer(status, `{"error":{"message":"from the upstream","code":"own_${status}"}}`, headers);
 
@@ -19,7 +19,7 @@ export const goodAnswer: string = jsonAnswer(200, completion);
 export interface Routed {
   readonly gateway: RunningGateway;
   readonly upstreams: readonly RawUpstream[];
-  /** Asks for a chat completion. */
+  /** Makes a chat call. */
   ask(
     headers?: Record<string, string>,
     more?: object,
@@ -29,9 +29,9 @@ export interface Routed {
     readonly shouldRetry: string | null;
     readonly body: string;
   }>;
-  /** Requests that each upstream has got. */
+  /** Numbers of requests that each upstream has received. */
   counts(): number[];
-  /** The key of each request that an upstream has got. */
+  /** The key of each request that an upstream has received. */
   keys(upstream: number): (string | undefined)[];
   /** The values of a family of counters, by their labels. */
   counted(family: string): Record<string, number>;
@@ -67,7 +67,7 @@ export async function startRouted(
   };
 }
 
-/** The bearer key of a request. */
+/** Returns the bearer key of a request. */
 export function keyOf({ head }: RawRequest): string | undefined {
   return /^authorization: Bearer (.*)$/im.exec(head)?.[1];
 }

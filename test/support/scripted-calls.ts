@@ -1,7 +1,7 @@
 import type { TextProtocolName } from '../../src/conversation/request.js';
 import { type Answer, chunk, jsonAnswer, lastChunk, streamHead } from './upstream.js';
 
-/** What a model says: it calls a tool that takes a city, or speaks. */
+/** What a model answers: a call of a tool with a city, or a text. */
 export type Said = { readonly call: string; readonly city: string } | { readonly text: string };
 
 type Answering = Exclude<TextProtocolName, 'messages'>;
@@ -94,7 +94,10 @@ function chatCall(said: { readonly call: string; readonly city: string }, index:
   return { id: `call_${index}`, type: 'function', function: fn };
 }
 
-/** An upstream whose model says one thing after the other, each as it is asked: in events, or whole. */
+/**
+ * Starts an upstream whose model gives these answers one after the other, each as an event stream or whole, as
+ * requested.
+ */
 export function scriptedModel(protocol: Answering, script: readonly Said[]): Answer {
   return ({ head, body }, index) => {
     const { whole, events } = writers[protocol](script[index] ?? { text: 'nothing more' }, index);

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 
 /**
- * What all random cases of a run are drawn from. It is told by the process that chooses it, and `SEED=NUMBER` in the
- * environment draws the same cases again.
+ * The seed of all random cases of a run. The process that chooses it prints it, and `SEED=NUMBER` in the environment
+ * repeats the same cases.
  */
 export const seed = chosen();
 
 fc.configureGlobal({ ...fc.readConfigureGlobal(), seed });
 
-/** The one that draws from the seed: tests take it from here. */
+/** The generator of this seed, from which tests draw. */
 export { fc };
 
 function chosen(): number {
@@ -18,13 +18,13 @@ function chosen(): number {
     return Number(given);
   }
   const own = Math.floor(Math.random() * 2 ** 31);
-  // The processes that this one starts draw from the same.
+  // Child processes use the same seed.
   process.env.SEED = `${own}`;
   process.stderr.write(`SEED=${own}\n`);
   return own;
 }
 
-/** Numbers in [0, 1) that look random and are the same for the same seed (mulberry32). */
+/** Returns pseudo-random numbers in [0, 1), the same for the same seed (mulberry32). */
 export function randomOf(from: number): () => number {
   let state = from | 0;
   return () => {
@@ -35,7 +35,7 @@ export function randomOf(from: number): () => number {
   };
 }
 
-/** Whole numbers from 0 to below what is asked. */
+/** Returns whole numbers from 0 to below a bound. */
 export type Integers = (below: number) => number;
 
 export function integersOf(from: number): Integers {
@@ -43,5 +43,5 @@ export function integersOf(from: number): Integers {
   return (below) => Math.floor(random() * below);
 }
 
-/** Numbers in [0, 1) of this run's seed. */
+/** Pseudo-random numbers in [0, 1) of this run's seed. */
 export const random = randomOf(seed);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 
-/** A folder that is gone when the test has ended. */
+/** Creates a folder that is removed after the test. */
 export function temporaryFolder(t: Pick<Test, 'teardown'>): string {
   const path = mkdtempSync(join(tmpdir(), 'gateway-'));
   t.teardown(() => rmSync(path, { recursive: true, force: true }));

@@ -7,7 +7,7 @@ import { type Answer, completion, type RawUpstream, startRawUpstream } from './u
 
 export { textProtocols };
 
-/** What an upstream answers that is called in each of the text protocols. */
+/** Answers of an upstream in each of the text protocols. */
 export const wholeAnswers: Readonly<Record<string, string>> = {
   chat: completion,
   responses: JSON.stringify({ id: 'resp_1', object: 'response', status: 'completed', output: [] }),
@@ -32,20 +32,20 @@ export interface TranslatedStage extends RunningGateway {
 }
 
 export interface StagePlan {
-  /** `chat` unless given. */
+  /** Default: `chat`. */
   readonly kind?: string;
   readonly answer: Answer;
-  /** Merged over the model's target. */
+  /** Merged into the model's target. */
   readonly target?: Record<string, unknown>;
-  /** Merged over the upstream. */
+  /** Merged into the upstream. */
   readonly upstream?: Record<string, unknown>;
-  /** Merged over the config. */
+  /** Merged into the config. */
   readonly config?: Record<string, unknown>;
   /** How long calls wait for the store of conversations. */
   readonly storeWait?: StoreWait;
 }
 
-/** A gateway whose model `m` is offered in all text protocols and served by a raw upstream of a kind. */
+/** Starts a gateway whose model `m` is offered in all text protocols and served by a raw upstream of one kind. */
 export async function startTranslated(t: Test, plan: StagePlan): Promise<TranslatedStage> {
   const upstream = await startRawUpstream(t, plan.answer);
   const gateway = await startGateway(t, {
@@ -60,7 +60,7 @@ export async function startTranslated(t: Test, plan: StagePlan): Promise<Transla
   return { ...gateway, upstream };
 }
 
-/** The bytes of a request with a body and a key, as any of the text protocols takes them. */
+/** Returns the bytes of a request with a body and a key, for any of the text protocols. */
 export function postBytes(path: string, body: object, headers = ''): string {
   const text = JSON.stringify(body);
   return (

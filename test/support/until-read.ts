@@ -3,11 +3,11 @@ import type { Socket } from 'node:net';
 import { eventually } from './eventually.js';
 
 /**
- * Waits until the process at the other end of a connection within this host has read everything that was written here:
- * what follows does not come together with it, and a reset takes nothing of it away.
+ * Waits until the process at the other end of a connection within this host has read everything that was written
+ * here. What follows then arrives separately, and a reset discards nothing of it.
  */
 export function untilRead({ localPort = 0, remotePort = 0 }: Socket): Promise<unknown> {
-  // `number: address:port address:port state sent:waiting …` as seen from there (proc_net_tcp(5)).
+  // The fields `number: address:port address:port state sent:waiting …`, from the other end (proc_net_tcp(5)).
   const hex = (port: number): string => port.toString(16).toUpperCase().padStart(4, '0');
   const ends = `[0-9A-F]{8}:${hex(remotePort)} [0-9A-F]{8}:${hex(localPort)}`;
   const unread = new RegExp(`: ${ends} [0-9A-F]{2} [0-9A-F]{8}:(?!00000000)`);

@@ -10,7 +10,7 @@ export interface FormPiece {
 
 export const boundary = 'limit-of-parts';
 
-/** @returns the bytes of a form with the boundary above, or another */
+/** Returns the bytes of a form with the boundary above, or another. */
 export function formOf(pieces: readonly FormPiece[], limit = boundary): Buffer {
   const bytes: Buffer[] = [];
   for (const { name, value, filename } of pieces) {
@@ -23,7 +23,7 @@ export function formOf(pieces: readonly FormPiece[], limit = boundary): Buffer {
 
 export const model: FormPiece = { name: 'model', value: 'm' };
 
-/** A file of so many bytes that differ from place to place. */
+/** Returns a file of this many bytes, which differ by position. */
 export function fileOf(bytes: number): FormPiece {
   const value = Buffer.alloc(bytes, '0123456789\r\n--limit-of-');
   for (let at = 0; at + 4 <= bytes; at += 4096) value.writeUInt32BE(at, at);
@@ -31,16 +31,16 @@ export function fileOf(bytes: number): FormPiece {
 }
 
 interface UploadHead {
-  /** Bytes of the body; chunked without it. */
+  /** Bytes of the body; without it, the body is chunked. */
   readonly length?: number;
   readonly path?: string;
   readonly contentType?: string;
   readonly key?: string;
-  /** More lines, CRLF after each. */
+  /** Further lines, each followed by CRLF. */
   readonly lines?: string;
 }
 
-/** @returns the head of a request with a form, down to its empty line */
+/** Returns the head of a request with a form, including its empty line. */
 export function uploadHead(options: UploadHead = {}): string {
   const { length, path = '/v1/audio/transcriptions', lines = '', key = testKey } = options;
   const type = options.contentType ?? `multipart/form-data; boundary=${boundary}`;
@@ -51,17 +51,17 @@ export function uploadHead(options: UploadHead = {}): string {
   );
 }
 
-/** A whole request with a form of known length. */
+/** Returns a whole request with a form of known length. */
 export function uploadRequest(form: Buffer, options: UploadHead = {}): Buffer {
   return Buffer.concat([Buffer.from(uploadHead({ ...options, length: form.length })), form]);
 }
 
-/** Bytes as one chunk of a chunked body. */
+/** Returns bytes as one chunk of a chunked body. */
 export function chunkOf(bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
 }
 
-/** A whole request with a form that is cut into chunks at these offsets. */
+/** Returns a whole request with a form that is split into chunks at these offsets. */
 export function chunkedRequest(form: Buffer, cuts: readonly number[], options: UploadHead = {}): Buffer {
   const bytes: Buffer[] = [Buffer.from(uploadHead(options))];
   let from = 0;

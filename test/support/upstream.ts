@@ -8,28 +8,28 @@ import { eventually } from './eventually.js';
 
 const localhost = '127.0.0.1';
 
-/** A request as an upstream receives it, byte for byte, from its head on. */
+/** A request as an upstream receives it, byte for byte, once its head has arrived. */
 export interface RawRequest {
   /** Request line and headers, without the empty line. */
   readonly head: string;
   readonly socket: Socket;
-  /** The body as far as it has come, without its framing. */
+  /** The part of the body that has arrived, without its framing. */
   readonly body: Buffer;
-  /** Bytes of it. */
+  /** Number of its bytes. */
   readonly received: number;
-  /** All of it has come. */
+  /** The whole body has arrived. */
   readonly isWhole: boolean;
-  /** Resolves when so many bytes of the body have come. */
+  /** Resolves when this many bytes of the body have arrived. */
   until(bytes: number): Promise<unknown>;
-  /** Resolves with the body when all of it has come. */
+  /** Resolves with the body when all of it has arrived. */
   whole(): Promise<Buffer>;
   /** Resolves when the connection has ended. */
   readonly closed: Promise<void>;
 }
 
 /**
- * What an upstream does with a request that has come whole: the bytes that it answers, or a function that gives them
- * or does something else.
+ * What an upstream does with a whole request: the bytes that it answers, or a function that returns them or does
+ * something else.
  */
 export type Answer = string | Buffer | ((request: RawRequest, index: number) => unknown);
 
@@ -39,38 +39,38 @@ export interface RawUpstream {
   /** For `baseUrl`: ends in `/v1`. */
   readonly url: string;
   readonly port: number;
-  /** Requests whose head has come. */
+  /** Requests whose head has arrived. */
   readonly arrivals: readonly RawRequest[];
-  /** Requests that have come whole. */
+  /** Requests that have arrived completely. */
   readonly requests: readonly RawRequest[];
-  /** Sockets that are open now. */
+  /** Open sockets. */
   readonly sockets: ReadonlySet<Socket>;
-  /** Resolves with the request of that number (from 0) as soon as its head is there. */
+  /** Resolves with the request of this number (from 0) once its head has arrived. */
   arrival(index: number): Promise<RawRequest>;
-  /** Resolves with the request of that number (from 0) once it has come whole. */
+  /** Resolves with the request of this number (from 0) once it has arrived completely. */
   request(index: number): Promise<RawRequest>;
-  /** What speaks TLS, or null. */
+  /** The server behind TLS, or null. */
   readonly secure: SecureServer | null;
   /** Closes its connections and its port before the test ends. */
   close(): Promise<void>;
 }
 
 interface RawUpstreamOptions {
-  /** When the head of a request has come: the socket may be paused, answered or destroyed. */
+  /** Called when the head of a request has arrived: the socket may be paused, answered or destroyed. */
   readonly onHead?: (request: RawRequest, index: number) => void;
-  /** 127.0.0.1 unless given; `ownAddress` where it is closed while somebody still comes to it. */
+  /** Default: 127.0.0.1. `ownAddress` if the upstream is closed while it is still called. */
   readonly host?: string;
-  /** Any free one unless given. */
+  /** Default: any free one. */
   readonly port?: number;
   /** Serves TLS. */
   readonly tls?: TlsOptions;
-  /** Sees every connection of TCP first. @returns true when it keeps the connection, which then reads no request */
+  /** Called first with every TCP connection. @returns true to keep the connection, which then reads no request */
   readonly onConnection?: (socket: Socket) => boolean;
 }
 
 /**
- * An upstream that does with each request what the test says, once it has come whole. It reads requests of a known
- * length or chunked, one after the other. It ends with the test.
+ * An upstream that does with each whole request what the test says. It reads successive requests, of a known length
+ * or chunked. It ends with the test.
  */
 export async function startRawUpstream(
   t: Pick<Test, 'teardown'>,
@@ -148,7 +148,7 @@ export function untilCut(upstream: RawUpstream | undefined): Promise<boolean> {
   return eventually(() => (upstream?.sockets.size ?? 0) === 0);
 }
 
-/** Requests that have come whole, without those by which the gateway looks of its own accord how a task stands. */
+/** Returns the whole requests, without those by which the gateway polls tasks on its own. */
 export function postsTo({ requests }: Pick<RawUpstream, 'requests'>): readonly RawRequest[] {
   return requests.filter(({ head }) => head.startsWith('POST'));
 }
@@ -185,7 +185,7 @@ class Incoming implements RawRequest {
     return this.body;
   }
 
-  /** @returns what is not of the body, or cannot be taken yet */
+  /** @returns the bytes after the body, or those that cannot be read yet */
   take(data: Buffer): Buffer {
     if (this.#length === null) return this.#unchunk(data);
     const left = this.#length - this.received;
@@ -215,14 +215,14 @@ class Incoming implements RawRequest {
   }
 }
 
-/** A server of Node's own HTTP, for what is not about bytes. */
+/** An HTTP server of Node's, for tests that are not about bytes. */
 interface HttpUpstream {
   /** `http://127.0.0.1:PORT`. */
   readonly origin: string;
   readonly port: number;
 }
 
-/** Starts one. It ends with the test. */
+/** Starts an HTTP server of Node's, which ends with the test. */
 export async function startHttpUpstream(
   t: Pick<Test, 'teardown'>,
   onRequest: RequestListener,
@@ -242,7 +242,7 @@ async function listen(server: Server, port = 0, host = localhost): Promise<numbe
   return (server.address() as AddressInfo).port;
 }
 
-/** A whole JSON answer. */
+/** Returns a whole JSON answer. */
 export function jsonAnswer(status: number, body: string, headers = ''): string {
   return (
     `HTTP/1.1 ${status} X\r\ncontent-type: application/json\r\n${headers}` +
@@ -254,7 +254,7 @@ export function jsonAnswer(status: number, body: string, headers = ''): string {
 export const streamHead =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n';
 
-/** One HTTP chunk. */
+/** Returns one HTTP chunk. */
 export function chunk(text: string): string {
   return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 }
@@ -271,7 +271,7 @@ export const completion = JSON.stringify({
   usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
 });
 
-/** An event with one chat chunk. */
+/** Returns an event with one chat chunk. */
 export function chatEvent(delta: object, finish: string | null = null): string {
   return `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
 }

@@ -9,7 +9,7 @@ import { tasksGateway } from './tasks/gateway.js';
 const token = 'a-token-of-operators';
 const askAgainMs = 50;
 
-/** USD for a million tokens, or for a second or a call. */
+/** USD for a million tokens, a second or a call. */
 export const prices = {
   talk: { input: 1.25, output: 10, cached: 0.125 },
   vectors: { input: 0.02 },
@@ -18,7 +18,7 @@ export const prices = {
   films: { perSecond: 0.1, perCall: 0.01 },
 } as const;
 
-/** A line of `GET /usage/lines`: the time is a text. */
+/** A line of `GET /usage/lines`, with its time as text. */
 export type UsageLine = Omit<LedgerRecord, 'at'> & { readonly at: string };
 
 export type ReportRow = Readonly<Record<TotalName | 'mediaSeconds' | 'costUsd', number>> & {
@@ -39,26 +39,26 @@ export interface UsageReportAnswer {
 export interface UsageGateway {
   readonly gateway: GatewayProcesses;
   readonly adminUrl: string;
-  /** Asks the operators' listener. */
+  /** Sends a request to the operators' listener. */
   admin(path: string): Promise<Response>;
-  /** Posts a JSON body as a client with the key of the load. */
+  /** Posts a JSON body as a client with the load's key. */
   post(path: string, body: unknown, signal?: AbortSignal): Promise<Response>;
   lines(query?: string): Promise<readonly UsageLine[]>;
-  /** Waits until these requests, by their ids, have lines. @returns their lines, in the order of the ids */
+  /** Waits until the requests with these ids have lines. @returns their lines, in the order of the ids */
   linesOf(...ids: readonly (string | null)[]): Promise<readonly UsageLine[]>;
   report(query?: string): Promise<UsageReportAnswer>;
 }
 
 export interface UsageGatewayOptions {
-  /** Base URL of the upstream as an SDK takes it, with `/v1`. */
+  /** Base URL of the upstream for an SDK, with `/v1`. */
   readonly upstreamUrl: string;
   readonly store: Readonly<Record<string, unknown>>;
   readonly workers?: number;
-  /** Merged over the config. */
+  /** Merged into the config. */
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
-/** Starts a gateway of the command line with a price for each model; it is killed with the test. */
+/** Starts a gateway by its command line, with a price for each model. It is killed with the test. */
 export async function startUsageGateway(
   t: Pick<Test, 'teardown'>,
   options: UsageGatewayOptions,
@@ -125,7 +125,7 @@ export async function startUsageGateway(
   };
 }
 
-/** A chat body for the model `talk`. */
+/** Makes a chat body for the model `talk`. */
 export function chatBody(text: string, more: Readonly<Record<string, unknown>> = {}): object {
   return { model: 'talk', messages: [{ role: 'user', content: text }], ...more };
 }

@@ -5,18 +5,18 @@ import type { Units } from './tariffs.js';
 /** An answer of a vendor: its whole form, and the events of its stream. */
 interface VendorAnswer {
   readonly whole: object;
-  /** Before the text. */
+  /** Events before the text. */
   readonly head: readonly string[];
   /** One for each piece of the text. */
   readonly texts: readonly string[];
-  /** After it; the usage is among them. */
+  /** Events after the text, including the usage. */
   readonly tail: readonly string[];
 }
 
 /** @param tellsUsage whether the request asked a chat stream for its usage */
 type Writer = (plan: TextPlan, tellsUsage: boolean) => VendorAnswer;
 
-/** What vendors answer to a plan, each in its own form. */
+/** The answers of each vendor to a plan. */
 export const vendorAnswers: Readonly<Record<TextProtocolName, Writer>> = {
   chat: chatAnswer,
   responses: responsesAnswer,
@@ -30,7 +30,7 @@ interface NamedEvent {
   readonly [member: string]: unknown;
 }
 
-/** Tokens of output that a stream of messages tells in its first event. */
+/** Output tokens that a stream of messages reports in its first event. */
 export const outputAtStart = 1;
 
 const args = '{"city":"Rome"}';
@@ -272,7 +272,7 @@ function generateContentAnswer({ units, reasoning, tool, pieces }: TextPlan): Ve
   };
 }
 
-/** The member in which an answer names how it was served. @param usual the word of the standard tier */
+/** The member in which an answer reports its service tier. @param usual the word of the standard tier */
 function tierOf({ tier }: Units, name: string, usual: string, isKnown = true): object {
   return { [name]: tier === 'standard' || !isKnown ? usual : tier };
 }

@@ -8,14 +8,14 @@ import { mediaKinds, mediaTable } from './media.js';
 import type { CallPlan, OtherPlan, TextPlan } from './plan.js';
 import { realtimeTariff, textTariff, videoTariff } from './tariffs.js';
 
-/** Long enough that only a target that says nothing is hedged, however busy the machine is. */
+/** Long enough that only a silent target is hedged, however busy the machine is. */
 const hedgeMs = 8000;
 
-/** What the vendor's bill is multiplied by for the clients of one key. */
+/** Factor on the vendor's bill for the clients of one key. */
 const resoldFactor = 2;
 const resoldKey = 'sk-resold';
 
-/** What the client of a call is charged for each dollar that the vendor bills. */
+/** Returns what the client of a call is charged for each dollar that the vendor bills. */
 export function factorOf(number: number): number {
   return isResold(number) ? resoldFactor : 1;
 }
@@ -24,7 +24,7 @@ function isResold(number: number): boolean {
   return number % 3 === 0;
 }
 
-/** A config in which the vendor at `origin` serves a model of each of its protocols, everything with a price. */
+/** Makes a config in which the vendor at `origin` serves a model of each of its protocols, each with a price. */
 export function pricedConfig(
   origin: string,
   store: Readonly<Record<string, unknown>>,
@@ -91,16 +91,16 @@ export function pricedConfig(
   };
 }
 
-/** What came of a call at the client. */
+/** The result of a call at the client. */
 export interface CallEnd {
   readonly number: number;
-  /** HTTP status; 0 where the client left before one came, or the connection broke. */
+  /** HTTP status; 0 if the client left before the head arrived, or the connection broke. */
   readonly status: number;
-  /** Null where no head came. */
+  /** Null if no head arrived. */
   readonly requestId: string | null;
   /** The client left. */
   readonly hasLeft: boolean;
-  /** Of the video task that was made: what puts its charge right has its id. */
+  /** Id of the created video task, which a correction of its charge has as well. */
   readonly taskId?: string | undefined;
 }
 
@@ -121,7 +121,7 @@ const schema = {
   additionalProperties: false,
 };
 
-/** Path and body of the call, as the client's protocol words it. */
+/** Returns path and body of the call in the client's protocol. */
 const requests: Readonly<
   Record<TextProtocolName, (plan: TextPlan, text: string) => [path: string, body: object]>
 > = {
@@ -137,7 +137,7 @@ const requests: Readonly<
     '/v1/responses',
     {
       ...shared(plan),
-      // What is kept is never sent to a second target.
+      // A stored response is never sent to a second target.
       store: false,
       input,
       ...(plan.tool ? { tools: [{ type: 'function', ...tool, parameters: schema, strict: false }] } : {}),
@@ -210,18 +210,20 @@ async function makeTextCall(baseUrl: string, plan: TextPlan): Promise<CallEnd> {
     requestId = answer.headers.get('x-request-id');
     await readUntil(answer, awaitedText(plan), leaving);
   } catch {
-    // It has left, or the connection broke: the ledger has to know either way.
+    // The client has left, or the connection broke. The ledger has to record either.
   }
   return { number, status, requestId, hasLeft: leaving.signal.aborted };
 }
 
-/** The piece of the text that a client still hears which leaves within the answer; null for any other. */
+/**
+ * Returns the piece of the text that a client still awaits before it leaves within the answer; null for any other.
+ */
 function awaitedText({ leave, pieces }: TextPlan): string | null {
   if (leave === 'within the answer') return pieces[0] ?? null;
   return leave === 'after the text' ? (pieces.at(-1) ?? null) : null;
 }
 
-/** Reads to the end, or leaves once the last of the awaited text has come. */
+/** Reads to the end, or leaves after the last piece of the awaited text. */
 async function readUntil(answer: Response, awaited: string | null, leaving: AbortController): Promise<void> {
   if (awaited === null) {
     await answer.text();
@@ -230,7 +232,7 @@ async function readUntil(answer: Response, awaited: string | null, leaving: Abor
   const decoder = new TextDecoder();
   const mark = JSON.stringify(awaited).slice(1, -1);
   let seen = '';
-  // To read on after leaving, up to the error, never ends with some versions of fetch where the answer's end has come.
+  // Some versions of fetch never end a read after the abort if the answer's end has arrived.
   const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
   while (!seen.includes(mark)) {
     const { done, value } = await reader.read();
@@ -261,7 +263,7 @@ async function makeOtherCall(baseUrl: string, plan: OtherPlan): Promise<CallEnd>
     const { id } = parseObject(await answer.text()) ?? {};
     if (kind === 'video' && typeof id === 'string') taskId = id;
   } catch {
-    // It has left, or the connection broke.
+    // The client has left, or the connection broke.
   }
   return { number, status, requestId, hasLeft: leaving.signal.aborted, taskId };
 }

@@ -2,7 +2,7 @@ import type { LedgerRecord } from '../../../src/usage/ledger-record.js';
 import type { CallEnd } from './calls.js';
 import type { BillLine } from './upstream.js';
 
-/** A line of the ledger as far as money goes. */
+/** The part of a ledger line that concerns money. */
 export type Charged = Pick<
   LedgerRecord,
   | 'requestId'
@@ -19,38 +19,41 @@ export type Charged = Pick<
   | 'paidNanoUsd'
 >;
 
-/** What both sides say of one request. */
+/** What both sides report for one request. */
 export interface Difference {
   readonly requestId: string;
   readonly bills: readonly BillLine[];
   readonly lines: readonly Charged[];
-  /** What is charged beyond the bill with its factor, or, below zero, short of it. */
+  /** What is charged above the bill with its factor; negative if less is charged. */
   readonly offNanoUsd: number;
-  /** The same of what the ledger says that the vendor is owed. */
+  /** The same for what the ledger says that the vendor is owed. */
   readonly offPaidNanoUsd: number;
-  /** Lines that are of a call, and not of an attempt or a correction. */
+  /** Lines of calls, not of attempts or corrections. */
   readonly calls: number;
 }
 
 interface Comparison {
-  /** Calls whose bill and lines say the same to the unit. */
+  /** Calls whose bill and lines agree exactly. */
   readonly exact: number;
-  /** Calls whose lines are marked as not exact and are near enough. */
+  /** Calls whose lines are marked as inexact and are close enough. */
   readonly near: number;
   /** Requests whose bill and lines differ. */
   readonly different: readonly Difference[];
-  /** Requests of which there is more than one line of a call, however near the bill they come. */
+  /** Requests with more than one line of a call, however close they are to the bill. */
   readonly doubled: readonly string[];
-  /** What clients are to be charged, and what they are. */
+  /** What clients should be charged, and what they are charged. */
   readonly billedNanoUsd: number;
   readonly chargedNanoUsd: number;
 }
 
-/** How far a line that is marked as an estimate may be from the bill: a share of it, and what the ends of texts come to. */
+/**
+ * How far a line that is marked as an estimate may be from the bill: a share of it, and a margin for the ends of
+ * texts.
+ */
 const nearShare = 0.2;
 const nearNanoUsd = 100_000;
 
-/** Holds a vendor's bill against the ledger, request by request. @param ends what clients saw of their calls */
+/** Compares a vendor's bill with the ledger, request by request. @param ends what clients saw of their calls */
 export function compare(
   bill: readonly BillLine[],
   ledger: readonly Charged[],
@@ -78,7 +81,7 @@ export function compare(
     chargedNanoUsd += paid;
     const marked = lines.filter(isMarked);
     const calls = lines.filter(isCall).length;
-    // A target that never answered may have billed what it was sent, or not.
+    // A target that never answered may or may not have billed what it was sent.
     const unheard = sum(marked.filter(({ outcome }) => outcome === 'attempt').map(paidFor));
     const isNear = (off: number, beside = 0): boolean =>
       Math.abs(off) <= owed * nearShare + nearNanoUsd + beside;
@@ -91,7 +94,9 @@ export function compare(
   return { exact, near, different, doubled, billedNanoUsd, chargedNanoUsd };
 }
 
-/** What a vendor is owed for a line. Of an attempt that has failed nobody knows; it is no number for any other that was asked. */
+/**
+ * Returns what a vendor is owed for a line. It is unknown for a failed attempt, and NaN for any other that was sent.
+ */
 function paidFor({ outcome, target, paidNanoUsd }: Charged): number {
   return paidNanoUsd ?? (outcome === 'attempt' || target === null ? 0 : Number.NaN);
 }
@@ -100,7 +105,7 @@ function isMarked({ tokensKnown }: Charged): boolean {
   return tokensKnown === 'partial' || tokensKnown === 'estimated';
 }
 
-/** Others are the attempts of a call, and what is put right of a video. */
+/** Other lines are attempts of a call, and corrections of videos. */
 function isCall({ outcome }: Charged): boolean {
   return outcome !== 'attempt' && outcome !== 'correction';
 }

@@ -1,25 +1,25 @@
 import type { Difference } from './compare.js';
 import type { TimedEnd } from './run.js';
 
-/** Processes that were killed with `kill -9`, and with them lines that were not written yet. */
+/** Processes that were killed with `kill -9`, together with lines that were not written yet. */
 export interface LossyKill {
-  /** By `performance.now`. */
+  /** Time of `performance.now()`. */
   readonly at: number;
   /** Number of the gateway whose processes they were. */
   readonly host: number;
-  /** When the store had gone whose return lines may still have waited for, by the same clock; absent where it was there. */
+  /** Since when the store was gone for which lines may have waited, by the same clock; absent if it was available. */
   readonly storeGoneAt?: number | undefined;
 }
 
 /**
- * What the manual says that a kill may take, beside calls under way: those that ended within so long before it, and all that
- * waited for a store that did not answer.
+ * What a kill may lose according to the manual, in addition to calls under way: calls that ended shortly before it,
+ * and everything that waited for an unavailable store.
  */
 const lostMs = 1000;
 
 /**
- * The kill that explains a difference: lines are missing of a call that was under way on the victim's host, or had ended
- * there just before. No kill explains what is charged beyond the bill.
+ * Returns the kill that explains a difference: lines are missing of a call that was under way on the killed host, or
+ * had ended there shortly before. No kill explains a charge above the bill.
  */
 export function takenBy<Kill extends LossyKill>(
   { requestId, bills, offNanoUsd, offPaidNanoUsd, calls }: Difference,
@@ -32,7 +32,7 @@ export function takenBy<Kill extends LossyKill>(
   const own = ends.filter((end) => end.number === number && (end.requestId ?? requestId) === requestId);
   const lastBilled = Math.max(...bills.map(({ at }) => at));
   return kills.find(({ at, host, storeGoneAt = at }) =>
-    // What a client has left is read on after its end.
+    // The gateway continues to read an answer that its client has left.
     own.some(
       (end) => end.host === host && end.from < at && Math.max(end.until, lastBilled) > storeGoneAt - lostMs,
     ),

@@ -1,13 +1,13 @@
 import type { Integers } from '../seed.js';
 import type { Tariff, Units } from './tariffs.js';
 
-/** A call as far as what is asked and answered depends on it. */
+/** The properties of a call that determine its request and answer. */
 interface Asked {
   readonly number: number;
   readonly units: Units;
 }
 
-/** A kind of calls that are neither texts nor videos nor sessions: one model of a gateway and of the vendor. */
+/** A kind of call other than texts, videos and sessions: one model of a gateway and of the vendor. */
 interface MediaEndpoint {
   readonly protocol: string;
   readonly tariff: Tariff;
@@ -39,10 +39,10 @@ export type MediaKind = (typeof mediaKinds)[number];
 
 const json = 'application/json';
 const sse = 'text/event-stream';
-/** Tokens of input alone. */
+/** Only input tokens. */
 const input: Tariff = { rates: { fresh: 20 }, price: { input: 0.02 } };
 
-/** By image, of the first that fits. */
+/** Price for each image, by the first entry that matches. */
 const bySize: Tariff = {
   rates: { units: 40_000_000 },
   variants: {
@@ -79,7 +79,7 @@ const ofSound: Tariff = {
 };
 const bySecond: Tariff = { rates: { seconds: 6_000_000 }, price: { perSecond: 0.006 } };
 
-/** Bytes of sound for a second. */
+/** Bytes of audio for a second. */
 const byteRate = 1000;
 const waveHeaderBytes = 44;
 
@@ -166,7 +166,7 @@ export const mediaTable: Readonly<Record<MediaKind, MediaEndpoint>> = {
         results: [{ flagged: false, categories: {}, category_scores: {} }],
       }),
   },
-  // The gateway counts for an upstream of chat: nobody bills it.
+  // The gateway counts the tokens for a chat upstream, so nobody bills it.
   counts: {
     protocol: 'messages',
     tariff: ofText,
@@ -316,7 +316,7 @@ function imageSettings(model: MediaKind, { units }: Asked): Readonly<Record<stri
   return { model, n: units.units, size, quality };
 }
 
-/** Half of the answers tell what was made. */
+/** Half of the answers report what was made. */
 function imagesAnswer({ number, units }: Asked): ReturnType<MediaEndpoint['answer']> {
   const [size = '', quality = ''] = units.variant.split(' ');
   const data = Array.from({ length: units.units }, () => ({ b64_json: 'AAAA' }));
@@ -395,7 +395,7 @@ function ofEvents(events: readonly object[]): ReturnType<MediaEndpoint['answer']
   return { type: sse, body: events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('') };
 }
 
-/** A WAV of so many seconds. */
+/** Makes a WAV of this many seconds. */
 function waveOf(seconds: number): Buffer<ArrayBuffer> {
   const sound = Buffer.alloc(waveHeaderBytes + seconds * byteRate);
   sound.write('RIFF', 0, 'latin1');

@@ -5,33 +5,33 @@ import { type MediaKind, mediaKinds, mediaTable } from './media.js';
 import { noUnits, type Units } from './tariffs.js';
 
 /**
- * What the first target of a call does in place of an answer. One that breaks off, or falls silent, has told its usage
- * before, and bills that.
+ * What the first target of a call does in place of an answer. One that breaks off or falls silent has reported its
+ * usage before, and bills it.
  */
 type Failure = 'status 500' | 'status 429' | 'hangs up' | 'silence' | 'breaks off' | 'falls silent';
 
-/** When a client leaves: before the answer's head, after so many pieces of its text, or after the last one of them. */
+/** When a client leaves: before the answer's head, after a number of pieces of its text, or after the last piece. */
 type Leave = 'never' | 'before the answer' | 'within the answer' | 'after the text';
 
-/** A call of text: how it is asked and what its upstream does. */
+/** A text call: the request, and what its upstream does. */
 export interface TextPlan {
   readonly kind: 'text';
   readonly number: number;
-  /** The client's. */
+  /** Protocol of the client. */
   readonly protocol: TextProtocolName;
-  /** The upstream's. */
+  /** Protocol of the upstream. */
   readonly upstream: TextProtocolName;
   readonly stream: boolean;
-  /** The model answers with the call of a tool, too. */
+  /** The model also calls a tool. */
   readonly tool: boolean;
   readonly failure: Failure | null;
   readonly leave: Leave;
   readonly units: Units;
-  /** Of the output. */
+  /** Tokens of the output. */
   readonly reasoning: number;
-  /** What the answer says, in pieces. */
+  /** The text of the answer, in pieces. */
   readonly pieces: readonly string[];
-  /** Its upstream tells no usage: the vendor bills the texts. */
+  /** The upstream reports no usage: the vendor bills the texts. */
   readonly isUntold: boolean;
 }
 
@@ -40,7 +40,7 @@ export interface OtherPlan {
   readonly kind: OtherKind;
   readonly number: number;
   readonly failure: 'refused' | 'fails later' | null;
-  /** Of a video or a session: its client leaves before the answer. */
+  /** The client of a video or a session leaves before the answer. */
   readonly leaves: boolean;
   readonly units: Units;
 }
@@ -54,7 +54,7 @@ const others: readonly OtherKind[] = [...mediaKinds, 'video', 'video', 'realtime
 const latin = 'some words that a model would say to a user, ';
 const han = '你好，世界。今天的天气很好，';
 
-/** The call of that number, drawn by lot. */
+/** Draws the call of a number at random. */
 export function drawCall(number: number, below: Integers): CallPlan {
   return below(4) === 0 ? drawOther(number, below) : drawText(number, below);
 }
@@ -63,11 +63,11 @@ function drawText(number: number, below: Integers): TextPlan {
   const stream = below(2) === 0;
   const pieces = drawPieces(below);
   const reasoning = below(3) === 0 ? 1 + below(200) : 0;
-  // A client that leaves meets a target that does not fail: one cause of a difference a call.
+  // A client that leaves has a target that does not fail, so that each call has one possible cause of a difference.
   const leave = below(8) === 0 ? oneOf(leaves, below) : 'never';
   const protocol = oneOf(textProtocols, below);
   const upstream = oneOf(textProtocols, below);
-  // Passed on as it comes, its first event is part of the answer, and no other target is asked.
+  // In an untouched stream, its first event is part of the answer, and no other target is tried.
   const tellsFirst = stream && upstream === 'messages' && protocol !== 'messages';
   const fails = leave === 'never' && below(tellsFirst ? 3 : 10) === 0;
   const failure = fails ? drawFailure(below, tellsFirst) : null;
@@ -87,7 +87,7 @@ function drawText(number: number, below: Integers): TextPlan {
       cached: below(3) === 0 ? 1 + below(5000) : 0,
       cacheWritten: below(4) === 0 ? 1 + below(3000) : 0,
       output: tokensOf(pieces.join('')) + reasoning,
-      // Who leaves before these are told is charged by an estimate that cannot know of them.
+      // A client that leaves before these were reported is charged by an estimate, which cannot know them.
       ...(leave === 'never' ? drawExtras(below) : {}),
     },
     reasoning,
@@ -105,7 +105,7 @@ function drawExtras(below: Integers): Partial<Units> {
 }
 
 /**
- * Silence takes seconds to be found out, so it is rare.
+ * Detecting silence takes seconds, so it is rare.
  * @param tellsFirst the answer begins with its usage
  */
 function drawFailure(below: Integers, tellsFirst: boolean): Failure {
@@ -157,7 +157,7 @@ function drawPieces(below: Integers): readonly string[] {
   return Array.from({ length: 2 + below(12) }, () => script.slice(0, 4 + below(script.length - 4)));
 }
 
-/** What a text counts: a token for four letters, and one for each sign of a script of East Asia. */
+/** Returns the tokens of a text: one for four letters, and one for each character of an East Asian script. */
 export function tokensOf(text: string): number {
   let quarters = 0;
   for (const sign of text) quarters += (sign.codePointAt(0) ?? 0) >= 0x2e80 ? 4 : 1;

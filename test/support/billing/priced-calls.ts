@@ -1,10 +1,10 @@
 import type { Test } from 'tap';
 import { testKey } from '../gateway.js';
 
-/** A call of each protocol of texts, whose model has the name of its upstream's kind. */
+/** A call of each text protocol. Its model has the name of its upstream's kind. */
 export interface PricedCall {
   readonly name: string;
-  /** Of the upstream. */
+  /** Kind of the upstream. */
   readonly kind: 'chat' | 'messages' | 'generateContent' | 'responses';
   /** MODEL in it stands for the model's name. */
   readonly path: string;
@@ -22,7 +22,7 @@ export function streamed<Ask extends { readonly body: object }>(ask: Ask): Ask {
   return { ...ask, body: { ...ask.body, stream: true } };
 }
 
-/** Makes a call, which is to be answered well. @returns the id of its request */
+/** Makes a call, which must succeed. @returns its request id */
 export async function callPriced(
   t: Test,
   url: string,

@@ -3,21 +3,21 @@ import type { UsageLine } from '../usage-gateway.js';
 import { type CallEnd, makeCall } from './calls.js';
 import type { CallPlan } from './plan.js';
 
-/** The token of the operators of all gateways whose bill is held against their ledger. */
+/** The operators' token of all gateways whose ledger is compared with the bill. */
 export const operatorsToken = 'a-token-of-operators';
 
 const clients = 16;
-/** A host whose processes were killed is there again within some seconds. */
+/** A host whose processes were killed is back within some seconds. */
 const askAgainMs = 200;
 const mostAttempts = 150;
 
-/** A gateway as its clients and operators see it. */
+/** A gateway as its clients and operators use it. */
 export interface BilledGateway {
   readonly baseUrl: string;
   adminUrl(): Promise<string>;
 }
 
-/** A call with where and when its client made it and when it was over, by `performance.now`. */
+/** A call, the gateway that it was made at, and its start and end by `performance.now()`. */
 export interface TimedEnd extends CallEnd {
   /** Number of the gateway. */
   readonly host: number;
@@ -26,8 +26,8 @@ export interface TimedEnd extends CallEnd {
 }
 
 /**
- * Makes the calls of all plans, in turn at each gateway. One that reaches nobody is made again.
- * @param onEnd hears of each call that is over
+ * Makes the calls of all plans, at each gateway in turn. A call that cannot connect is repeated.
+ * @param onEnd called with each call that has ended
  */
 export async function makeCalls(
   gateways: readonly Pick<BilledGateway, 'baseUrl'>[],
@@ -56,7 +56,7 @@ export async function makeCalls(
   return ends;
 }
 
-/** All lines of the ledger, as its operators read them. */
+/** Reads all lines of the ledger through the operators' API. */
 export async function readLines(gateway: BilledGateway): Promise<readonly UsageLine[]> {
   const url = `${await gateway.adminUrl()}/usage/lines`;
   const answer = await fetch(url, { headers: { authorization: `Bearer ${operatorsToken}` } });

@@ -2,13 +2,13 @@ import type { ServiceTier } from '../../../src/conversation/usage.js';
 
 /** What a vendor charges for, as units of one call. */
 export interface Units {
-  /** Tokens of text in the input that were in no cache. */
+  /** Text tokens of the input that were in no cache. */
   readonly fresh: number;
   readonly cached: number;
-  /** For five minutes, and for an hour. */
+  /** Cache writes for five minutes, and for an hour. */
   readonly cacheWritten: number;
   readonly cacheWrittenHour: number;
-  /** Tokens of text in the output, those of reasoning among them. */
+  /** Text tokens of the output, including those of reasoning. */
   readonly output: number;
   readonly audioInput: number;
   readonly cachedAudio: number;
@@ -18,10 +18,10 @@ export interface Units {
   readonly searches: number;
   /** Images, or videos. */
   readonly units: number;
-  /** Of video or sound. */
+  /** Seconds of video or audio. */
   readonly seconds: number;
   readonly tier: ServiceTier | 'standard';
-  /** Size and quality of its images, or size of its video; empty for what has none. */
+  /** Size and quality of its images, or size of its video; empty without any. */
   readonly variant: string;
 }
 
@@ -47,13 +47,13 @@ export const noUnits: Units = {
   variant: '',
 };
 
-/** What a vendor charges for one model, and the same as the config of a gateway says it, in dollars. */
+/** What a vendor charges for one model, and the same as a price in a gateway's config, in dollars. */
 export interface Tariff {
   readonly rates: Rates;
   /** Rates of calls with more input than this. */
   readonly above?: readonly [tokens: number, rates: Rates];
   readonly priority?: Rates;
-  /** Factors on all. */
+  /** Factors on all rates. */
   readonly factors?: Readonly<Partial<Record<ServiceTier, number>>>;
   readonly variants?: Readonly<Record<string, Rates>>;
   readonly price: object;
@@ -114,7 +114,7 @@ export const realtimeTariff: Tariff = {
   price: { input: 4, cached: 0.4, output: 16, audioInput: 32, cachedAudio: 3, audioOutput: 64 },
 };
 
-/** What units come to, in whole nano-dollars: rounded once. @param factor of whoever is charged */
+/** Returns the cost of units in whole nano-dollars, rounded once. @param factor of the key that is charged */
 export function nanoUsdOf(tariff: Tariff, units: Units, factor = 1): number {
   const input = units.fresh + units.cached + units.cacheWritten + units.cacheWrittenHour;
   const [from = 0, more = {}] = tariff.above ?? [];

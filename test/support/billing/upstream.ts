@@ -20,39 +20,42 @@ import {
   videoTariff,
 } from './tariffs.js';
 
-/** What a vendor writes on its bill for one request. */
+/** A vendor's bill for one request. */
 export interface BillLine {
-  /** Of the plan. */
+  /** Number of the plan. */
   readonly number: number;
   readonly requestId: string;
-  /** When it was written, by `performance.now`. */
+  /** When it was written, by `performance.now()`. */
   readonly at: number;
   readonly units: Units;
   readonly nanoUsd: number;
-  /** What the client of the request is to be charged for it. */
+  /** What the client of the request should be charged. */
   readonly chargeNanoUsd: number;
   readonly end: BillEnd;
 }
 
-/** Of an answer: it broke off because nobody read it any more, so that its usage was never told, or by the vendor's fault. */
+/**
+ * How an answer broke off: nobody read it any more, so that its usage was never reported, or by the vendor's fault.
+ */
 type BillEnd = 'whole' | 'cut' | 'failed';
 
 export interface BillingUpstream {
-  /** Without a path. */
+  /** Origin, without a path. */
   readonly origin: string;
   readonly bill: readonly BillLine[];
-  /** Requests that it serves now. */
+  /** Number of requests in progress. */
   readonly open: number;
 }
 
-/** Between the pieces of a stream, so that clients leave within it. */
+/** Pause between the pieces of a stream, so that clients can leave within it. */
 const pieceMs = 5;
 const silenceMs = 12_000;
 
 /**
- * A vendor of every kind that does what the plan of a call says, and keeps its own bill: what is whole counts as it
- * tells, what nobody reads any more counts as far as it was written, and what fails counts where its usage was told before. A text of the request names the plan by
- * `call NUMBER.`. Its base URLs are `/first` and `/second`; plans fail at the first one.
+ * A vendor of every kind that does what the plan of a call says, and keeps its own bill: a whole answer is billed as
+ * it reports, an answer that nobody reads any more as far as it was written, and a failed one if its usage was
+ * reported before. A text of the request names the plan as `call NUMBER.`. The base URLs are `/first` and `/second`;
+ * plans fail at the first one.
  */
 export async function startBillingUpstream(
   t: Pick<Test, 'teardown'>,
@@ -147,7 +150,7 @@ async function serveText(service: TextService): Promise<void> {
   const isStream = asked.stream === true || path.includes(':streamGenerateContent');
   const units = plan.isUntold ? ofTexts(plan, body) : billed(plan, protocol);
   if (!isStream) {
-    // A model that has been asked works to the end, whether somebody waits or not.
+    // A model that has been called finishes its work, whether or not anybody waits.
     await pause(pieceMs);
     note(units, response.destroyed ? 'cut' : 'whole');
     sendJson(response, 200, answer.whole);
@@ -169,12 +172,12 @@ async function serveText(service: TextService): Promise<void> {
   response.end(answer.tail.join(''));
 }
 
-/** What a protocol has no word for is input like any other. */
+/** Kinds of tokens that a protocol does not have count as ordinary input. */
 function billed({ units }: TextPlan, protocol: TextProtocolName): Units {
   return protocol === 'messages' ? units : { ...units, cacheWritten: 0, cacheWrittenHour: 0 };
 }
 
-/** What a vendor counts that tells nobody: the words of request and answer. */
+/** What a vendor counts without reporting it: the texts of request and answer. */
 function ofTexts({ pieces }: TextPlan, body: string): Units {
   const prompt = /call \d+\.[^"]*/.exec(body)?.[0] ?? '';
   return { ...noUnits, fresh: tokensOf(prompt), output: tokensOf(pieces.join('')) };

@@ -1,12 +1,12 @@
-/** Bytes of a stream's end that are kept, to see how it ended. */
+/** Bytes that are kept of a stream's end, to see how it ended. */
 const tailBytes = 64;
 const doneEvent = 'data: [DONE]\n\n';
 
 type Framing = 'length' | 'chunked' | 'none';
 
 /**
- * Reads one HTTP/1.1 answer as it comes, at any split (RFC 9112 sections 6 and 7.1). It keeps the head, the body of
- * an answer with a content-length, and of a chunked one only the end: streams of any size go through it.
+ * Reads one HTTP/1.1 answer incrementally, at any split (RFC 9112 sections 6 and 7.1). It keeps the head, the body of
+ * an answer with a content-length, and only the end of a chunked one, so that a stream may have any size.
  */
 export class AnswerReader {
   status = 0;
@@ -16,16 +16,16 @@ export class AnswerReader {
   bytes = 0;
   framing: Framing = 'none';
   done = false;
-  /** Why this is no HTTP answer, or null. */
+  /** Why this is not an HTTP answer, or null. */
   fault: string | null = null;
   #state: 'head' | 'body' | 'size' | 'chunk' | 'chunkEnd' | 'trailer' = 'head';
   #line = '';
-  /** Bytes of the body or the chunk that are still to come. */
+  /** Bytes of the body or the chunk that are still missing. */
   #left = 0;
   #kept: Buffer[] = [];
   #tail = '';
 
-  /** @returns false once nothing more is wanted: the answer is complete, or it is at fault. */
+  /** @returns false once nothing more is needed: the answer is complete or invalid */
   push(data: Buffer): boolean {
     let at = 0;
     while (at < data.length && this.fault === null && !this.done) {
@@ -36,7 +36,7 @@ export class AnswerReader {
     return this.fault === null && !this.done;
   }
 
-  /** True for an event stream that was ended as a chat stream ends. */
+  /** True for an event stream that has the ending of a chat stream. */
   get endsWithDone(): boolean {
     return this.done && this.#tail.endsWith(doneEvent);
   }

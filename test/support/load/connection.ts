@@ -1,31 +1,31 @@
 import { connect as connectSocket } from 'node:net';
 import { AnswerReader } from './answer-reader.js';
 
-/** An answer that does not come within this time is not coming. */
+/** An answer that takes longer than this counts as missing. */
 const silenceMs = 30_000;
-/** The part of a request id that every answer of one worker shares. */
+/** The part of a request id that all answers of one worker share. */
 const workerPartOfId = 22;
 
 /** A complete answer. */
 export interface Answer {
   readonly status: number;
   readonly chunked: boolean;
-  /** A stream whose last event is the one that ends chat streams. */
+  /** A stream with the last event of chat streams. */
   readonly endsWithDone: boolean;
   readonly bytes: number;
   /** Body of an answer that is not chunked. */
   readonly text: string;
-  /** What tells the workers apart, from the request id. */
+  /** The part of the request id that identifies the worker. */
   readonly worker: string;
 }
 
-/** One keep-alive connection: a request at a time. */
+/** A keep-alive connection with one request at a time. */
 export interface ClientConnection {
-  /** False once either side has ended it; then it takes no more requests. */
+  /** False once either side has ended it. It then takes no more requests. */
   readonly usable: boolean;
   /**
    * Sends a request and waits for its answer.
-   * @throws Error when the connection ends, or is silent for too long, before the answer is complete
+   * @throws Error if the connection ends, or is silent for too long, before the answer is complete
    */
   ask(request: Buffer): Promise<Answer>;
   close(): void;
@@ -39,7 +39,7 @@ interface Asked {
 
 /**
  * Opens a connection to 127.0.0.1.
- * @throws the system's error when it is not accepted
+ * @throws the system's error if it is not accepted
  */
 export function openConnection(port: number): Promise<ClientConnection> {
   return new Promise((onOpen, onRefused) => {

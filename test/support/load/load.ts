@@ -8,49 +8,49 @@ const connectAgainMs = 20;
 interface LoadOptions {
   readonly port: number;
   readonly connections: number;
-  /** Sent in turn on every connection, each once the answer to the one before is complete. */
+  /** Sent in turn on every connection, each after the complete answer to the last. */
   readonly requests: readonly Buffer[];
-  /** What counts as the answer; a whole answer with status 200 unless given. */
+  /** Whether an answer is as expected. Default: a whole answer with status 200. */
   readonly accept?: (answer: Answer) => boolean;
-  /** Longest wait between an answer and the next request; each wait is somewhere below it. */
+  /** Longest pause between an answer and the next request; each pause is random below it. */
   readonly pauseMs?: number;
-  /** A connection that is not accepted: try again, or take it for the end of the server. */
+  /** What to do if a connection is not accepted: retry, or treat it as the end of the server. */
   readonly whenRefused?: 'retry' | 'stop';
 }
 
 export interface LoadFailure {
-  /** By `clock`. */
+  /** Time by `clock`. */
   readonly at: number;
   readonly reason: string;
-  /** The worker that had answered on this connection before, or null for a connection's first request. */
+  /** The worker that had answered on this connection before, or null for its first request. */
   readonly worker: string | null;
 }
 
-/** Keep-alive clients at work. */
+/** Running keep-alive clients. */
 export interface Load {
   readonly answers: number;
-  /** Requests that were sent and did not get the answer that they should. */
+  /** Requests that were sent and not answered as expected. */
   readonly failures: readonly LoadFailure[];
   /** Connections that were not accepted. */
   readonly refused: number;
-  /** By `clock`, for each worker: when its last answer came. */
+  /** Time of each worker's last answer, by `clock`. */
   readonly lastAnswerOf: ReadonlyMap<string, number>;
-  /** The worker that answered last on each connection. */
+  /** The worker of the last answer on each connection. */
   workers(): (string | null)[];
   /** Resolves when every client has ended, by `stop` or because it was refused. */
   readonly finished: Promise<void>;
-  /** Lets every client get the answer that it waits for, and ends it. */
+  /** Ends every client after its current answer. */
   stop(): Promise<void>;
 }
 
-/** True for a complete answer with status 200; a stream must have its own ending too. */
+/** Whether an answer is complete with status 200; a stream must also have its own ending. */
 export function isWhole(answer: Answer): boolean {
   return answer.status === 200 && (!answer.chunked || answer.endsWithDone);
 }
 
 /**
- * Starts clients that send one request after the other. Like any client they open another connection when theirs was
- * closed between two requests; that is no failure.
+ * Starts clients that send one request after the other. Like any client, they open another connection if theirs was
+ * closed between two requests, which does not count as a failure.
  */
 export function startLoad(options: LoadOptions): Load {
   const accept = options.accept ?? isWhole;
@@ -126,7 +126,7 @@ export function startLoad(options: LoadOptions): Load {
   };
 }
 
-/** Reasons of failures with their counts, for a message. */
+/** Lists the reasons of failures with their counts, for a message. */
 export function describeFailures(failures: readonly LoadFailure[]): string {
   const counts = new Map<string, number>();
   for (const { reason } of failures) counts.set(reason, (counts.get(reason) ?? 0) + 1);

@@ -1,22 +1,22 @@
 export const loadKey = 'sk-load';
-/** `model-gateway key hash sk-load`, without loading the gateway here. */
+/** Output of `model-gateway key hash sk-load`, without loading the gateway here. */
 export const loadKeyHash = 'sha256:b0c5ce5656022339074d03bcddd6241e1659c198dc9e4dbd70059a17abe61f15';
 
-/** What the load upstream is asked to do; it reads it from the request's `user`. */
+/** What the load upstream does; it reads this from the request's `user`. */
 type LoadBehaviour =
-  /** A completion of about 1 KB, at once or after a while. */
+  /** A completion of about 1 KB, immediately or after a delay. */
   | { readonly does: 'complete'; readonly afterMs?: number }
-  /** An event every so often, then the end; or a cut connection in place of the end. */
+  /** An event at an interval, then the end, or a broken connection in its place. */
   | { readonly does: 'stream'; readonly events: number; readonly everyMs: number; readonly cut?: boolean }
-  /** Events as fast as they are taken. */
+  /** Events as fast as they are read. */
   | { readonly does: 'flood'; readonly megabytes: number }
-  /** A completion once so many requests are there, or ten seconds after the first of them. */
+  /** A completion once this many requests have arrived, or ten seconds after the first of them. */
   | { readonly does: 'gate'; readonly requests: number }
   /** An error with status 500. */
   | { readonly does: 'fail' };
 
 interface RequestOptions {
-  /** By which the upstream's reports name the request. */
+  /** Name of the request in the upstream's reports. */
   readonly name?: string;
   /** Characters of the prompt. */
   readonly promptLength?: number;
@@ -26,7 +26,7 @@ interface RequestOptions {
   readonly body?: string;
 }
 
-/** The bytes of a chat request that has the load upstream answer in this way. */
+/** Returns the bytes of a chat request to which the load upstream answers in this way. */
 export function loadRequest(behaviour: LoadBehaviour, options: RequestOptions = {}): Buffer {
   const { does, ...settings } = behaviour;
   const user = new URLSearchParams({ does, name: options.name ?? '' });
@@ -45,7 +45,7 @@ export function loadRequest(behaviour: LoadBehaviour, options: RequestOptions = 
   );
 }
 
-/** A request for the list of models. */
+/** Returns the bytes of a request for the list of models. */
 export const modelsRequest: Buffer = Buffer.from(
   `GET /v1/models HTTP/1.1\r\nhost: load\r\nauthorization: Bearer ${loadKey}\r\n\r\n`,
 );

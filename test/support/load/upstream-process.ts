@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { type Cancelled, clock, type Mood, type UpstreamOrder, type UpstreamReport } from './upstream.js';
 
-/** Runs as its own process, started by `startLoadUpstream`: answers chat requests as their `user` orders. */
+/** Runs as a separate process, started by `startLoadUpstream`: answers chat requests as their `user` says. */
 
 const gateMs = 10_000;
 const listenAgainMs = 50;
@@ -26,11 +26,11 @@ const errorAnswer = jsonAnswer(
   '{"error":{"message":"as ordered","type":"server_error"}}',
 );
 
-/** The request that a connection carries now. */
+/** The current request of a connection. */
 interface Running {
   readonly socket: Socket;
   readonly name: string;
-  /** Stops what would go on writing. */
+  /** Stops further writing. */
   stop: () => void;
 }
 
@@ -90,7 +90,7 @@ function begin(socket: Socket, body: Buffer): void {
   }
 }
 
-/** The order stands in `user`; not every protocol has that, so what was translated has it in the prompt. */
+/** The order is in `user`. Not every protocol has that member, so a translated request has it in the prompt. */
 function orderIn(body: string): string {
   return (/"user":"([^"]*)"/.exec(body) ?? /"content":"order ([^" ]*)/.exec(body))?.[1] ?? '';
 }
@@ -197,6 +197,6 @@ const listen = (): void => {
     report({ type: 'listening', port: (server.address() as AddressInfo).port });
   });
 };
-// A port that was free a moment ago may be that of somebody's own end of a connection now.
+// A port that was free a moment ago may now be another process's end of a connection.
 server.on('error', () => setTimeout(listen, listenAgainMs));
 listen();

@@ -3,42 +3,42 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { seenWithin } from '../eventually.js';
 
-/** A request that its client, here the gateway, gave up before the answer was complete. */
+/** A request that the gateway, its client, cancelled before the answer was complete. */
 export interface Cancelled {
   readonly name: string;
-  /** By `clock`. */
+  /** Time by `clock`. */
   readonly at: number;
 }
 
 interface UpstreamState {
-  /** Requests whose answer is not complete, and whose connection still stands. */
+  /** Requests whose answer is not complete, and whose connection is open. */
   readonly open: number;
-  /** Of them, those that have a name. */
+  /** The named ones among them. */
   readonly openNamed: number;
   readonly requests: number;
   readonly cancelled: readonly Cancelled[];
 }
 
-/** How an upstream does: it follows its orders, it answers everything with status 500, or it answers nothing. */
+/** How an upstream behaves: it follows its orders, answers everything with status 500, or answers nothing. */
 export type Mood = 'well' | 'failing' | 'silent';
 
-/** What the upstream's process is told: it answers `state` alone. */
+/** Messages to the upstream's process; only `state` is answered. */
 export type UpstreamOrder = 'state' | Mood;
 
-/** What the upstream's process says: its port once, then its state whenever it is asked. */
+/** Messages of the upstream's process: its port once, then its state whenever it is requested. */
 export type UpstreamReport =
   | { readonly type: 'listening'; readonly port: number }
   | { readonly type: 'state'; readonly state: UpstreamState };
 
-/** An upstream in a process of its own, whose answers are ordered by `loadRequest`. */
+/** An upstream in a separate process, whose answers `loadRequest` determines. */
 export interface LoadUpstream {
   /** For `baseUrl`. */
   readonly url: string;
   readonly port: number;
   state(): Promise<UpstreamState>;
-  /** From now on it does so; what it has been asked before is not touched. */
+  /** Changes its behaviour, except for requests that it has received already. */
   become(mood: Mood): void;
-  /** Asks for the state until it fits. Gives up, with the last one, after `withinMs`. */
+  /** Requests the state until it matches. Resolves with the last one after `withinMs`. */
   stateWhen(fits: (state: UpstreamState) => boolean, withinMs: number): Promise<UpstreamState>;
   stop(): void;
 }
@@ -51,8 +51,8 @@ export function clock(): number {
 }
 
 /**
- * Starts the upstream; it ends with `stop`, which kills it, and with this process.
- * @param port any free one unless given; one that is taken is waited for
+ * Starts the upstream. It ends with this process, or with `stop`, which kills it.
+ * @param port default: any free one. Waits for a port that is in use
  */
 export async function startLoadUpstream(port = 0): Promise<LoadUpstream> {
   const child = fork(fileURLToPath(new URL('./upstream-process.js', import.meta.url)), [`${port}`], {

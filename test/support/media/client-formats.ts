@@ -1,22 +1,22 @@
 import type { VideoFormat } from '../../../src/video/task.js';
 import { type Asking, ask, type Heard } from './gateway.js';
 
-/** How a task stands, read from whichever format. */
+/** The state of a task, read from any format. */
 export interface Standing {
   readonly state: 'queued' | 'in_progress' | 'completed' | 'failed' | 'missing';
   readonly heard: Heard;
 }
 
-/** One of the formats in which clients make tasks and ask for them. */
+/** One of the formats in which clients create and poll tasks. */
 export interface ClientFormat {
   readonly format: VideoFormat;
-  /** Makes a task of a prompt. */
+  /** Returns the request that creates a task of a prompt. */
   create(
     gateway: Gateway,
     asked: { readonly model: string; readonly prompt: string },
     more?: Asking,
   ): Promise<Heard>;
-  /** Id of a created task. */
+  /** Returns the id of a created task. */
   idOf(heard: Heard): string;
   show(gateway: Gateway, id: string, more?: Asking): Promise<Standing>;
 }
@@ -53,7 +53,7 @@ function textOf(heard: Heard, value: unknown): string {
   return value;
 }
 
-/** The chat family's own format. */
+/** The format of OpenAI's video API. */
 export const compat: ClientFormat = {
   format: 'compat',
   create: (gateway, asked, more = {}) => ask(gateway, 'POST', '/v1/videos', { body: asked, ...more }),
@@ -64,7 +64,7 @@ export const compat: ClientFormat = {
   },
 };
 
-/** The format of no vendor. */
+/** The format without a vendor. */
 export const generic: ClientFormat = {
   format: 'generic',
   create: (gateway, asked, more = {}) =>
@@ -76,7 +76,7 @@ export const generic: ClientFormat = {
   },
 };
 
-/** @param path as the client writes it: `/vendork/v1/videos/text2video` and the like */
+/** @param path as the client writes it, such as `/vendork/v1/videos/text2video` */
 export function vendorkAt(path: string): ClientFormat {
   return {
     format: 'vendork',
@@ -92,12 +92,12 @@ export function vendorkAt(path: string): ClientFormat {
 
 export const vendork = vendorkAt('/vendork/v1/videos/text2video');
 
-/** The path of one of the vendor's actions. @param prefix `/vendorj/` and the like */
+/** Returns the path of one of the vendor's actions. @param prefix such as `/vendorj/` */
 export function actionPath(action: string, prefix = '/vendorj/'): string {
   return `${prefix}?Action=${action}&Version=2022-08-31`;
 }
 
-/** @param prefix `/vendorj/` and the like */
+/** @param prefix such as `/vendorj/` */
 export function vendorjAt(prefix: string): ClientFormat {
   return {
     format: 'vendorj',
@@ -112,7 +112,7 @@ export function vendorjAt(prefix: string): ClientFormat {
         body: { req_key: 'any', task_id: id },
         ...more,
       });
-      // A task that failed is done, and the code tells it.
+      // A failed task is done, and its code says that it has failed.
       const failed = heard.json.code !== 10_000 && member(heard.json.data, 'status') === 'done';
       return standing(heard, failed ? 'failed' : member(heard.json.data, 'status'));
     },

@@ -10,13 +10,16 @@ export const strangerKey = 'sk-stranger';
 export interface MediaOptions {
   readonly upstreams: Record<string, Record<string, unknown>>;
   readonly models: Record<string, Record<string, unknown>>;
-  /** More of the config. */
+  /** Further parts of the config. */
   readonly config?: Record<string, unknown>;
-  /** Folder of the store, for gateways that share one; else it has one of its own. */
+  /** Folder of the store, for gateways that share one. Default: one of its own. */
   readonly storePath?: string;
 }
 
-/** The config of a gateway with keys of two groups and an embedded store on disk, which ends with the test. */
+/**
+ * Makes the config of a gateway with keys of two groups and an embedded store on disk, which is removed after the
+ * test.
+ */
 export function mediaConfig(t: Pick<Test, 'teardown'>, options: MediaOptions): Record<string, unknown> {
   return {
     store: { kind: 'embedded', path: options.storePath ?? temporaryFolder(t) },
@@ -42,15 +45,15 @@ export interface Heard {
   readonly headers: Headers;
   readonly bytes: Buffer;
   readonly text: string;
-  /** The body where it is a JSON object, else an empty one. */
+  /** The body if it is a JSON object, else empty. */
   readonly json: Readonly<Record<string, unknown>>;
 }
 
 export interface Asking {
-  /** JSON, a form, or bytes as they are. */
+  /** JSON, a form, or bytes. */
   readonly body?: object | FormData | Buffer;
   readonly headers?: Record<string, string>;
-  /** `testKey` unless given; null for none. */
+  /** Default: `testKey`; null for none. */
   readonly key?: string | null;
   readonly signal?: AbortSignal;
 }
@@ -90,17 +93,17 @@ async function heard(answer: Response): Promise<Heard> {
   };
 }
 
-/** One field of a form; a repeated name is a repeated field. */
+/** One field of a form. A repeated name is a repeated field. */
 export type Field = readonly [name: string, value: string | File];
 
-/** A form of these fields, in order. */
+/** Makes a form of these fields, in order. */
 export function formOf(fields: readonly Field[]): FormData {
   const form = new FormData();
   for (const [name, value] of fields) form.append(name, value);
   return form;
 }
 
-/** A file for a form. */
+/** Makes a file for a form. */
 export function file(name: string, type: string, bytes: Buffer): File {
   return new File([new Uint8Array(bytes)], name, { type });
 }

@@ -4,10 +4,10 @@ import { type RunningGateway, startGateway } from '../gateway.js';
 import { simulate } from '../simulator.js';
 import { type MediaOptions, mediaConfig } from './gateway.js';
 
-/** How upstreams take requests for images; each is a model of its own, named after it. */
+/** How upstreams take requests for images. Each has its own model, with the same name. */
 export const styles = ['openai', 'dashscope'] as const;
 
-/** A gateway with a model for each style of upstreams, both of them the simulator. */
+/** Starts a gateway with a model for each style of upstream, all of them the simulator. */
 export async function startImages(
   t: Test,
   options: Partial<MediaOptions> = {},
@@ -29,7 +29,7 @@ export async function startImages(
   return { gateway, simulator };
 }
 
-/** A body of the form that has messages in `input`. */
+/** Makes a body of the form that has messages in `input`. */
 export function inputBody(
   model: string,
   content: readonly object[],
@@ -42,11 +42,11 @@ export function inputBody(
   };
 }
 
-/** The size of a PNG. @throws Error for bytes that are none */
+/** Returns the size of a PNG. @throws Error if it is none */
 export function pngSize(bytes: Buffer): { readonly width: number; readonly height: number } {
   if (bytes.toString('latin1', 0, 8) !== '\x89PNG\r\n\x1a\n') throw new Error('no PNG');
   return { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
 }
 
-/** The begin of a PNG, which is enough to be taken for one. */
+/** The first bytes of a PNG, by which it is recognised. */
 export const png = Buffer.from('\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR and so on', 'latin1');

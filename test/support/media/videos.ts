@@ -7,7 +7,7 @@ import { simulate } from '../simulator.js';
 import type { ClientFormat, Standing } from './client-formats.js';
 import { type MediaOptions, mediaConfig } from './gateway.js';
 
-/** The formats in which the gateway asks upstreams; each is a model of its own, named after it. */
+/** The formats in which the gateway calls upstreams. Each has its own model, with the same name. */
 export const wires = ['compat', 'vendork', 'vendorj', 'generic'] as const;
 
 interface VideoStage {
@@ -15,7 +15,7 @@ interface VideoStage {
   readonly simulator: Simulator;
 }
 
-/** A gateway with a model for each format of upstreams, all of them the simulator, without waiting. */
+/** Starts a gateway with a model for each upstream format, all of them the simulator without delays. */
 export async function startVideos(
   t: Test,
   options: Partial<MediaOptions> & { readonly pace?: SimulatorOptions['videoPace'] } = {},
@@ -25,7 +25,7 @@ export async function startVideos(
   return { gateway, simulator };
 }
 
-/** Upstreams and models of such a gateway. */
+/** Returns the upstreams and models of such a gateway. */
 export function simulated({ port }: { readonly port: number }): Pick<MediaOptions, 'upstreams' | 'models'> {
   const origin = `http://127.0.0.1:${port}`;
   const targets = (upstream: string) => ({
@@ -43,12 +43,14 @@ export function simulated({ port }: { readonly port: number }): Pick<MediaOption
   };
 }
 
-/** Has the gateways of this process ask no upstream of their own accord how tasks stand: only clients have them do so. */
+/**
+ * Keeps the gateways of this process from polling upstreams on their own: only requests of clients make them poll.
+ */
 export function onlyClientsAsk(t: Test): void {
   t.intercept(UpstreamWatch.prototype, 'tick', { value: async () => {} });
 }
 
-/** Makes a task and gives its id. */
+/** Creates a task. @returns its id */
 export async function make(
   clientFormat: ClientFormat,
   gateway: RunningGateway,
@@ -58,7 +60,7 @@ export async function make(
   return clientFormat.idOf(await clientFormat.create(gateway, { model, prompt }));
 }
 
-/** Asks for a task until it has ended. */
+/** Polls a task until it has ended. */
 export function ended(clientFormat: ClientFormat, gateway: RunningGateway, id: string): Promise<Standing> {
   return eventually(() => clientFormat.show(gateway, id), {
     fits: ({ state }) => state === 'completed' || state === 'failed',

@@ -3,7 +3,7 @@ import * as anthropic1 from 'anthropic1';
 import type { DemoGateway } from '../gateway.js';
 import { sdksOfRun } from './versions.js';
 
-/** What the SDK's versions have in common; the types are those of one of them. */
+/** The common part of the SDK's versions, with the types of one of them. */
 export type Client = anthropic0.Anthropic;
 type ApiError = InstanceType<typeof anthropic0.APIError>;
 export type Message = anthropic0.Anthropic.Message;
@@ -12,7 +12,7 @@ export type StreamEvent = anthropic0.Anthropic.RawMessageStreamEvent;
 type SdkModule = typeof anthropic0;
 
 export interface Sdk {
-  /** `anthropic 0` and the like, for the names of tests. */
+  /** Such as `anthropic 0`, for the names of tests. */
   readonly name: string;
   /** Error classes and the client class. */
   readonly module: SdkModule;
@@ -27,14 +27,14 @@ export const sdks: readonly Sdk[] = sdksOfRun<Sdk>([
 ]);
 
 interface ClientOptions {
-  /** `sk-demo` unless given. */
+  /** Default: `sk-demo`. */
   readonly apiKey?: string;
-  /** 0 unless given. */
+  /** Default: 0. */
   readonly maxRetries?: number;
   readonly fetch?: typeof fetch;
 }
 
-/** A client as a user would make it, that calls the gateway. */
+/** Creates a client of the gateway, as a user would. */
 export function createClient(
   { module: { Anthropic } }: Sdk,
   gateway: Pick<DemoGateway, 'url'>,
@@ -45,7 +45,7 @@ export function createClient(
 
 /**
  * Waits for the error that a call must raise.
- * @throws Error when the call succeeds, or raises something that is not of the SDK.
+ * @throws Error if the call succeeds, or raises something other than an error of the SDK
  */
 export async function raised(sdk: Sdk, call: PromiseLike<unknown>): Promise<ApiError> {
   try {
@@ -57,7 +57,7 @@ export async function raised(sdk: Sdk, call: PromiseLike<unknown>): Promise<ApiE
   throw new Error('the call raised no error');
 }
 
-/** The texts of a message, joined. */
+/** Returns the joined texts of a message. */
 export function textOf({
   content,
 }: {

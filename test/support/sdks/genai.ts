@@ -4,7 +4,7 @@ import * as genai3 from 'genai3';
 import type { DemoGateway } from '../gateway.js';
 import { sdksOfRun } from './versions.js';
 
-/** What the SDK's versions have in common; the types are those of one of them. */
+/** The common part of the SDK's versions, with the types of one of them. */
 export type Client = genai2.GoogleGenAI;
 type ApiError = InstanceType<typeof genai2.ApiError>;
 export type Response = genai2.GenerateContentResponse;
@@ -12,11 +12,11 @@ export type Part = genai2.Part;
 type SdkModule = typeof genai2;
 
 export interface Sdk {
-  /** `genai 1` and the like, for the names of tests. */
+  /** Such as `genai 1`, for the names of tests. */
   readonly name: string;
   /** Error classes and the client class. */
   readonly module: SdkModule;
-  /** An error inside a stream raises; version 1 hands it on as an empty chunk. */
+  /** An error inside a stream raises; version 1 returns it as an empty chunk. */
   readonly raisesMidStream: boolean;
 }
 
@@ -27,7 +27,7 @@ export const sdks: readonly Sdk[] = sdksOfRun<Sdk>([
   { name: 'genai 3', module: genai3 as unknown as SdkModule, raisesMidStream: true },
 ]);
 
-/** A client as a user would make it, that calls the gateway. */
+/** Creates a client of the gateway, as a user would. */
 export function createClient(
   { module: { GoogleGenAI } }: Sdk,
   gateway: Pick<DemoGateway, 'url'>,
@@ -38,7 +38,7 @@ export function createClient(
 
 /**
  * Waits for the error that a call must raise.
- * @throws Error when the call succeeds, or raises something that is not of the SDK.
+ * @throws Error if the call succeeds, or raises something other than an error of the SDK
  */
 export async function raised(sdk: Sdk, call: PromiseLike<unknown>): Promise<ApiError> {
   try {
@@ -50,13 +50,13 @@ export async function raised(sdk: Sdk, call: PromiseLike<unknown>): Promise<ApiE
   throw new Error('the call raised no error');
 }
 
-/** The error object of the body: the SDK gives the whole body as its message. */
+/** Returns the error object of the body, since the SDK's message is the whole body. */
 export function bodyOf(error: ApiError): { code?: number; message?: string; status?: string } {
   const body = JSON.parse(error.message) as { error?: object };
   return body.error ?? {};
 }
 
-/** The text of every part of an answer's first candidate that is not a thought. */
+/** Returns the texts of an answer's first candidate, without thoughts. */
 export function textOf(responses: readonly Response[]): string {
   return responses
     .flatMap((response) => response.candidates?.[0]?.content?.parts ?? [])

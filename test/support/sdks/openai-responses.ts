@@ -18,14 +18,14 @@ const textFormats: Readonly<Record<string, MakeTextFormat>> = {
   'openai 7': parser7.makeParseableTextFormat as unknown as MakeTextFormat,
 };
 
-/** What makes a format that `responses.parse` reads with the given function. */
+/** Makes a format that `responses.parse` reads with the given function. */
 export function textFormatOf(sdk: Sdk): MakeTextFormat {
   const make = textFormats[sdk.name];
   if (make === undefined) throw new Error(`${sdk.name} has no parser`);
   return make;
 }
 
-/** Asks for a compaction: version 4 has no method for it. */
+/** Creates a compaction: version 4 has no method for it. */
 export function compact(client: Client, body: { model: string; input: InputItem[] }): Promise<Compacted> {
   const { responses } = client as { responses: Partial<Client['responses']> };
   return responses.compact === undefined
@@ -33,7 +33,7 @@ export function compact(client: Client, body: { model: string; input: InputItem[
     : client.responses.compact(body);
 }
 
-/** Asks for the number of tokens of an input: version 4 has no method for it. */
+/** Counts the tokens of an input: version 4 has no method for it. */
 export function countInput(client: Client, body: { model: string; input: string }): Promise<InputTokens> {
   const { responses } = client as { responses: Partial<Client['responses']> };
   return responses.inputTokens === undefined
@@ -41,28 +41,28 @@ export function countInput(client: Client, body: { model: string; input: string 
     : client.responses.inputTokens.count(body);
 }
 
-/** What of an answer's output a client sends back as the next input. */
+/** Returns the part of an answer's output that a client sends back as the next input. */
 export function inputOf(output: Responses['output'] | Compacted['output']): InputItem[] {
   return output as InputItem[];
 }
 
-/** The texts of an answer, joined: the stream helper of version 4 gives no `output_text`. */
+/** Returns the joined texts of an answer: the stream helper of version 4 has no `output_text`. */
 export function textOf({ output }: Responses): string {
   const parts = output.flatMap((item) => (item.type === 'message' ? item.content : []));
   return parts.map((part) => (part.type === 'output_text' ? part.text : '')).join('');
 }
 
-/** The calls of functions in an answer. */
+/** Returns the function calls in an answer. */
 export function callsOf(response: Responses): readonly OpenAI.Responses.ResponseFunctionToolCall[] {
   return response.output.flatMap((item) => (item.type === 'function_call' ? [item] : []));
 }
 
-/** Items that answer every call of an answer. */
+/** Makes items that answer every call of an answer. */
 export function resultsOf(response: Responses, output: string): InputItem[] {
   return callsOf(response).map((call) => ({ type: 'function_call_output', call_id: call.call_id, output }));
 }
 
-/** A function tool with one parameter. */
+/** Makes a function tool with one parameter. */
 export function functionTool(name: string): FunctionTool {
   return {
     type: 'function',

@@ -7,7 +7,7 @@ import * as parser7 from 'openai7/lib/parser';
 import type { DemoGateway } from '../gateway.js';
 import { sdksOfRun } from './versions.js';
 
-/** What the SDK's versions have in common; the types are those of one of them. */
+/** The common part of the SDK's versions, with the types of one of them. */
 export type Client = openai6.OpenAI;
 type ApiError = InstanceType<typeof openai6.APIError>;
 export type Chunk = openai6.OpenAI.ChatCompletionChunk;
@@ -15,7 +15,7 @@ type SdkModule = typeof openai6;
 type MakeParseable = typeof parser6.makeParseableResponseFormat;
 
 export interface Sdk {
-  /** `openai 6` and the like, for the names of tests. */
+  /** Such as `openai 6`, for the names of tests. */
   readonly name: string;
   /** Error classes and the client class. */
   readonly module: SdkModule;
@@ -42,14 +42,14 @@ export const sdks: readonly Sdk[] = sdksOfRun<Sdk>([
 ]);
 
 interface ClientOptions {
-  /** `sk-demo` unless given. */
+  /** Default: `sk-demo`. */
   readonly apiKey?: string;
-  /** 0 unless given. */
+  /** Default: 0. */
   readonly maxRetries?: number;
   readonly fetch?: typeof fetch;
 }
 
-/** A client as a user would make it, that calls the gateway. */
+/** Creates a client of the gateway, as a user would. */
 export function createClient(
   { module: { OpenAI } }: Sdk,
   gateway: Pick<DemoGateway, 'url'>,
@@ -58,7 +58,7 @@ export function createClient(
   return new OpenAI({ apiKey: 'sk-demo', maxRetries: 0, baseURL: `${gateway.url}/v1`, ...options });
 }
 
-/** Where the client has `parse`, `stream` and `runTools`: version 4 keeps them under `beta`. */
+/** Returns the object with `parse`, `stream` and `runTools`: version 4 has them under `beta`. */
 export function helpers(client: Client): Client['chat']['completions'] {
   const { beta } = client as unknown as { beta?: { chat?: Client['chat'] } };
   return beta?.chat?.completions ?? client.chat.completions;
@@ -66,7 +66,7 @@ export function helpers(client: Client): Client['chat']['completions'] {
 
 /**
  * Waits for the error that a call must raise.
- * @throws Error when the call succeeds, or raises something that is not of the SDK.
+ * @throws Error if the call succeeds, or raises something other than an error of the SDK
  */
 export async function raised(sdk: Sdk, call: PromiseLike<unknown>): Promise<ApiError> {
   try {
@@ -78,7 +78,7 @@ export async function raised(sdk: Sdk, call: PromiseLike<unknown>): Promise<ApiE
   throw new Error('the call raised no error');
 }
 
-/** The request id of an error: version 4 has another name for it. */
+/** Returns the request id of an error, whose name differs in version 4. */
 export function requestIdOf(error: ApiError): string {
   return error.requestID ?? (error as { request_id?: string }).request_id ?? '';
 }

@@ -1,9 +1,9 @@
 import type { Test } from 'tap';
 
 /**
- * Lets waits of exactly `ms` milliseconds in this process end at once, until the test has ended: those of an SDK that
- * was told when to try again.
- * @returns how many there have been
+ * Makes waits of exactly `ms` milliseconds in this process end at once until the end of the test, such as an SDK's
+ * wait before a retry.
+ * @returns a function that returns their number
  */
 export function skipWaits(t: Test, ms: number): () => number {
   let count = 0;

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../../../src/wire/json.js';
 
 export interface AskedTool {
   readonly name: string;
-  /** It takes free text in place of JSON. */
+  /** It takes free text instead of JSON. */
   readonly custom: boolean;
   /** The namespace that a responses client put it in. */
   readonly namespace: string | undefined;
@@ -15,13 +15,13 @@ export interface AskedTurn {
   readonly role: 'user' | 'model';
   readonly texts: string[];
   images: number;
-  /** Ids of calls of tools. */
+  /** Ids of tool calls. */
   readonly calls: string[];
-  /** What tools gave. */
+  /** Tool results. */
   readonly results: string[];
 }
 
-/** A request that kept its vendor's rules, apart from how its protocol words it. */
+/** A request that follows its vendor's rules, independent of its protocol. */
 export interface Asked {
   readonly wire: TextProtocolName;
   readonly model: string;
@@ -30,17 +30,17 @@ export interface Asked {
   /** The name of the tool that must be called, true where it may be any, false where none must. */
   readonly forced: string | boolean;
   readonly turns: readonly AskedTurn[];
-  /** Whether it switched reasoning on, which some models do of themselves. */
+  /** Whether it enabled reasoning, which some models do by default. */
   readonly thinks: boolean;
-  /** Whether the words of the reasoning are shown. */
+  /** Whether the text of the reasoning is shown. */
   readonly shows: boolean;
-  /** The schema that the answer must fit, or undefined. */
+  /** The schema that the answer must match, or undefined. */
   readonly schema: unknown;
-  /** A chat stream was asked to tell its usage, and responses to give their reasoning in encrypted form. */
+  /** A chat stream was asked for its usage, or responses for encrypted reasoning. */
   readonly includes: boolean;
 }
 
-/** What a vendor says to a request that breaks its rules: 400 and these words, or another status and its code. */
+/** A vendor's error for a request that breaks its rules: 400 with this message, or another status and code. */
 export class BrokenRule extends Error {
   constructor(
     message: string,
@@ -62,58 +62,58 @@ export function onlyMembers(value: JsonObject, known: string, path: string): voi
   for (const name of Object.keys(value)) rule(names.includes(name), `${path}${name}: unknown member`);
 }
 
-/** @throws BrokenRule for what is no array of objects */
+/** @throws BrokenRule for anything but an array of objects */
 export function objectsOf(value: unknown, path: string): readonly JsonObject[] {
   rule(Array.isArray(value), `${path}: not an array`);
   for (const each of value) rule(isObject(each), `${path}: an element is not an object`);
   return value as JsonObject[];
 }
 
-/** @throws BrokenRule for what is no object */
+/** @throws BrokenRule for anything but an object */
 export function objectOf(value: unknown, path: string): JsonObject {
   rule(isObject(value), `${path}: not an object`);
   return value;
 }
 
-/** @throws BrokenRule for what is no text, or an empty or too long one */
+/** @throws BrokenRule for anything but a string, and for one that is empty or too long */
 export function textOf(value: unknown, path: string, most = Number.POSITIVE_INFINITY): string {
   rule(typeof value === 'string' && value !== '', `${path}: not a text with characters`);
   rule(value.length <= most, `${path}: longer than ${most} characters`);
   return value;
 }
 
-/** @throws BrokenRule for a value that is given and none of these words */
+/** @throws BrokenRule for a given value that is none of these words */
 export function oneOf(value: unknown, words: string, path: string): void {
   if (value === undefined || value === null) return;
   rule(typeof value === 'string' && words.split(' ').includes(value), `${path}: not one of ${words}`);
 }
 
-/** @returns a turn without content */
+/** Returns a turn without content. */
 export function newTurn(role: AskedTurn['role']): AskedTurn {
   return { role, texts: [], images: 0, calls: [], results: [] };
 }
 
-/** Names of tools come once and are of these characters. @throws BrokenRule */
+/** Checks that names of tools are unique and consist of allowed characters. @throws BrokenRule */
 export function checkNames(names: readonly string[], pattern: RegExp, path: string): void {
   for (const name of names) rule(pattern.test(name), `${path}: '${name}' does not match ${pattern}`);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   rule(twice === undefined, `${path}: '${twice}' is declared twice`);
 }
 
-/** What the vendors' messages name that refuse a schema's root (their issues are named in `schema-rules.ts`). */
+/** Keywords that vendors' errors about a schema's root name (their issues are listed in `schema-rules.ts`). */
 const refusedRoots = {
   openai: 'oneOf anyOf allOf enum const not',
   anthropic: 'oneOf allOf anyOf',
   google: 'oneOf allOf anyOf',
 };
-/** Words of JSON Schema that neither of the two vendors with strict tools takes in one. */
+/** JSON Schema keywords that neither of the two vendors with strict tools accepts in one. */
 const composition =
   'oneOf allOf not if then else dependentRequired dependentSchemas patternProperties uniqueItems';
 const boundaries =
   'minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength maxItems';
 
 /**
- * The schema of a function as each vendor wants it: an object, whose root is no choice.
+ * Checks the schema of a function by each vendor's rules: an object, whose root is not a choice.
  * @throws BrokenRule
  */
 export function checkSchema(schema: unknown, vendor: keyof typeof refusedRoots, path: string): JsonObject {
@@ -125,7 +125,7 @@ export function checkSchema(schema: unknown, vendor: keyof typeof refusedRoots, 
 }
 
 /**
- * The schema of a strict function of OpenAI's, where every member is required and none may be added.
+ * Checks the schema of a strict function of OpenAI's: every member is required, and none may be added.
  * @throws BrokenRule
  */
 export function checkOpenAiStrict(schema: JsonObject, path: string): void {
@@ -140,7 +140,7 @@ export function checkOpenAiStrict(schema: JsonObject, path: string): void {
 }
 
 /**
- * The schemas of the strict tools of a request to Anthropic
+ * Checks the schemas of the strict tools of a request to Anthropic
  * (https://platform.claude.com/docs/en/build-with-claude/structured-outputs, "JSON Schema limitations").
  * @throws BrokenRule
  */
@@ -165,7 +165,7 @@ export function checkAnthropicStrict(schemas: readonly JsonObject[], path: strin
 }
 
 /**
- * The schema of an answer of Anthropic's, which takes `allOf` in it.
+ * Checks the schema of an answer of Anthropic's, which may contain `allOf`.
  * @throws BrokenRule
  */
 export function checkAnthropicAnswer(schema: unknown, path: string): void {
@@ -177,7 +177,7 @@ export function checkAnthropicAnswer(schema: unknown, path: string): void {
 }
 
 /**
- * The schema of an answer of OpenAI's that is strict.
+ * Checks the schema of a strict answer of OpenAI's.
  * @throws BrokenRule
  */
 export function checkOpenAiAnswer(schema: unknown, path: string): void {
@@ -198,7 +198,7 @@ function namesIn({ properties, required }: JsonObject): { all: string[]; require
   };
 }
 
-/** A schema and those within it. */
+/** Returns a schema and those within it. */
 function schemasIn(schema: unknown): JsonObject[] {
   if (Array.isArray(schema)) return schema.flatMap(schemasIn);
   if (!isObject(schema)) return [];
@@ -210,7 +210,7 @@ function schemasIn(schema: unknown): JsonObject[] {
   return [schema, ...inner];
 }
 
-/** @throws BrokenRule for an object in it that is open */
+/** @throws BrokenRule for an open object in it */
 function checkClosed(schema: unknown, path: string): void {
   for (const each of schemasIn(schema))
     if (each.type === 'object')

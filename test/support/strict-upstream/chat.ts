@@ -48,8 +48,8 @@ const membersOfRole: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads a chat request by the rules of https://platform.openai.com/docs/api-reference/chat/create, and wants reasoning
- * back with the calls that came with it, as https://api-docs.deepseek.com/guides/thinking_mode says.
+ * Reads a chat request by the rules of https://platform.openai.com/docs/api-reference/chat/create. Also demands
+ * reasoning back with the calls that came with it, like https://api-docs.deepseek.com/guides/thinking_mode.
  * @throws BrokenRule
  */
 export function readChat(body: JsonObject, memory: Memory): Asked {
@@ -98,7 +98,7 @@ function checkSettings(body: JsonObject): void {
     );
 }
 
-/** @throws BrokenRule for what OpenAI does not take as metadata */
+/** @throws BrokenRule for metadata that OpenAI does not accept */
 export function checkMetadata(value: unknown): void {
   const pairs = Object.entries(value === null ? {} : objectOf(value, 'metadata'));
   rule(pairs.length <= 16, 'metadata: more than 16 pairs');
@@ -212,7 +212,7 @@ function readContent(message: JsonObject, role: string, path: string, turn: Aske
   }
 }
 
-/** @throws BrokenRule for what is no URL of an image */
+/** @throws BrokenRule for anything but the URL of an image */
 export function checkDataUrl(url: unknown, path: string): void {
   rule(
     /^(?:https?:\/\/|data:image\/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+=*$)/.test(textOf(url, path)),
@@ -242,7 +242,7 @@ interface Spoken {
   readonly message: JsonObject;
   readonly turn: AskedTurn;
   readonly path: string;
-  /** It belongs to the turn under way, whose reasoning must not be lost. */
+  /** Whether it belongs to the current turn, whose reasoning must not be lost. */
   readonly isCurrent: boolean;
 }
 
@@ -255,7 +255,7 @@ function checkReasoning({ message, turn, path, isCurrent }: Spoken, memory: Memo
     rule([...memory.reasons.values()].includes(String(given)), `${path}reasoning_content: never given out`);
 }
 
-/** Writes an answer as a chat upstream does that tells its reasoning, which models of OpenAI's do not. */
+/** Writes an answer like a chat upstream that reports its reasoning, which OpenAI's models do not. */
 export function writeChat(reply: Reply, asked: Asked, memory: Memory): Written {
   const id = `chatcmpl-${++memory.count}`;
   const head = { id, created: 1, model: asked.model, system_fingerprint: 'fp_1', service_tier: 'default' };

@@ -4,14 +4,14 @@ import { continued, itemsOf } from './kept.js';
 import { type Memory, sign } from './memory.js';
 import { readResponses } from './responses.js';
 
-/** What a compaction takes: `ResponseCompactParams` of the vendor's SDK. */
+/** Members of a compaction: `ResponseCompactParams` of the vendor's SDK. */
 const members =
   'model input image instructions previous_response_id prompt_cache_key prompt_cache_options prompt_cache_retention ' +
   'service_tier';
 
 /**
- * @returns the answer to a request that compacts a conversation, with what the user said and the rest sealed, or null for any
- * other
+ * @returns the answer to a request that compacts a conversation, with the user's texts and the rest sealed; null for
+ * any other request
  * @throws BrokenRule
  */
 export function compactionOf(path: string, sent: JsonObject, memory: Memory): object | null {

@@ -2,11 +2,14 @@ import { isObject, type JsonObject } from '../../../src/wire/json.js';
 import { BrokenRule, rule } from './asked.js';
 import type { Memory } from './memory.js';
 
-/* What vendors keep between requests: responses by their ids, and threads of messages. */
+/* State that vendors keep between requests: responses by their ids, and threads of messages. */
 
 const responsePath = /^\/v1\/responses\/([^/?]+)(\/input_items)?(?:\?.*)?$/;
 
-/** A request whose input has all that was said before it. @throws BrokenRule for a response or message that is not known */
+/**
+ * Returns a request whose input contains the whole conversation.
+ * @throws BrokenRule for an unknown response or message
+ */
 export function continued(body: JsonObject, memory: Memory): JsonObject {
   if (isObject(body.thread)) return goneOn(body, body.thread, memory);
   const { previous_response_id: id, input } = body;
@@ -17,7 +20,7 @@ export function continued(body: JsonObject, memory: Memory): JsonObject {
   return { ...body, input: [...told, ...items] };
 }
 
-/** @throws BrokenRule for what a request repeats that its thread has */
+/** @throws BrokenRule for what a request repeats of its thread */
 function goneOn(body: JsonObject, thread: JsonObject, memory: Memory): JsonObject {
   if (thread.type === 'create') return body;
   rule(thread.type === 'continue', 'thread.type');
@@ -28,7 +31,7 @@ function goneOn(body: JsonObject, thread: JsonObject, memory: Memory): JsonObjec
   return { ...begun, ...body, messages: [messages, body.messages].flat() };
 }
 
-/** Keeps a request, which has all that was said before it, with its answer. */
+/** Keeps a request, which contains the whole conversation, with its answer. */
 export function keep(body: JsonObject, answer: object, memory: Memory): void {
   const { id, output, content } = answer as JsonObject;
   if (typeof id !== 'string') return;
@@ -43,7 +46,10 @@ export function keep(body: JsonObject, answer: object, memory: Memory): void {
   memory.responses.set(id, { answer, input });
 }
 
-/** @returns the answer to a request for a response by its id, or null for any other. @throws BrokenRule for an id that is not known */
+/**
+ * @returns the answer to a request for a response by its id, or null for any other request.
+ * @throws BrokenRule for an unknown id
+ */
 export function answerById(method: string, path: string, memory: Memory): object | null {
   const [, id = '', list] = responsePath.exec(path) ?? [];
   if (id === '' || method === 'POST') return null;
@@ -63,7 +69,7 @@ export function answerById(method: string, path: string, memory: Memory): object
   return { object: 'list', data: data.toReversed(), ...ends, has_more: false };
 }
 
-/** The items of a responses request's input. */
+/** Returns the items of a responses request's input. */
 export function itemsOf(input: unknown): unknown {
   return typeof input === 'string' ? [{ role: 'user', content: input }] : input;
 }

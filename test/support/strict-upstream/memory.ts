@@ -1,26 +1,26 @@
 import type { JsonObject } from '../../../src/wire/json.js';
 
-/** What an upstream has given out, and wants back as it was. */
+/** What an upstream has issued, and expects back unchanged. */
 export interface Memory {
-  /** Signed reasoning: its words by its signature. */
+  /** Text of signed reasoning by its signature. */
   readonly signed: Map<string, string>;
-  /** Words of unsigned reasoning by the ids of the calls that came with it. */
+  /** Text of unsigned reasoning by the ids of the calls that came with it. */
   readonly reasons: Map<string, string>;
   /** Items of responses by their ids. */
   readonly items: Map<string, JsonObject>;
-  /** What was said until a response ended, with it, as items by the ids of responses. */
+  /** The whole conversation up to and including a response, as items by the ids of responses. */
   readonly told: Map<string, readonly JsonObject[]>;
   /** Responses by their ids, each with its input. */
   readonly responses: Map<string, { readonly answer: object; readonly input: readonly JsonObject[] }>;
-  /** Threads by the ids of their replies: what each began with and all of its messages. */
+  /** Threads by the ids of their replies: the beginning and all messages of each. */
   readonly threads: Map<string, JsonObject>;
   /** Cells whose first answer has failed. */
   readonly failed: Set<string>;
-  /** Counts what it has given an id. */
+  /** Counter for ids. */
   count: number;
 }
 
-/** @returns the memory of an upstream that has answered nothing */
+/** Returns the memory of an upstream that has answered nothing. */
 export function newMemory(): Memory {
   return {
     signed: new Map(),
@@ -34,7 +34,7 @@ export function newMemory(): Memory {
   };
 }
 
-/** @returns a signature that comes once, in standard base64 with the characters that other alphabets lack */
+/** Returns a unique signature, in standard base64 with the characters that other alphabets lack. */
 export function sign(memory: Memory, words: string): string {
   memory.count++;
   const bytes = Buffer.concat([Buffer.from([0xfb, 0xff, 0xbf]), Buffer.from(`signed ${memory.count}`)]);

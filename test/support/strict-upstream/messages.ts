@@ -74,7 +74,7 @@ export function readMessages(body: JsonObject, memory: Memory, betas: string): A
   };
 }
 
-/** @returns the type of the thinking that is asked for */
+/** @returns the type of the requested thinking */
 function checkSettings(body: JsonObject, isInterleaved: boolean): unknown {
   const most = body.max_tokens;
   rule(typeof most === 'number' && Number.isInteger(most) && most >= 1, 'max_tokens: none');
@@ -87,7 +87,8 @@ function checkSettings(body: JsonObject, isInterleaved: boolean): unknown {
   );
   if (thinking.type === 'enabled') {
     const budget = thinking.budget_tokens;
-    // Between calls of tools it may be more than one answer's limit (https://platform.claude.com/docs/en/build-with-claude/extended-thinking).
+    // With interleaved thinking it may exceed the limit of one answer
+    // (https://platform.claude.com/docs/en/build-with-claude/extended-thinking).
     const isBelow = typeof budget === 'number' && (isInterleaved || budget < most);
     rule(isBelow && budget >= 1024, 'thinking.budget_tokens');
   }
@@ -203,7 +204,7 @@ function readTurns(
   return turns;
 }
 
-/** A turn that is under way must begin with its thinking, and a prefill must not end in white space. */
+/** Checks that an unfinished turn begins with its thinking, and that a prefill does not end in white space. */
 function checkLast(messages: readonly JsonObject[], mustThink: boolean): void {
   const last = messages.findLast(({ role }) => role === 'assistant');
   const content = Array.isArray(last?.content) ? objectsOf(last.content, 'messages') : [];
@@ -264,7 +265,7 @@ function readBlock(block: JsonObject, role: string, path: string, memory: Memory
   }
 }
 
-/** Writes an answer as Anthropic does. */
+/** Writes an answer like Anthropic. */
 export function writeMessages(reply: Reply, asked: Asked, memory: Memory): Written {
   const words = asked.shows ? (reply.reasoning ?? '') : '';
   const calls = reply.calls ?? [];

@@ -36,7 +36,7 @@ const items: Readonly<Record<string, string>> = {
   additional_tools: 'type id role tools',
   compaction: 'type id encrypted_content',
 };
-/** What ids begin with, where an item has one that this vendor made. */
+/** Prefixes of the ids of items that this vendor made. */
 const prefixes: Readonly<Record<string, string>> = {
   message: 'msg',
   function_call: 'fc',
@@ -91,7 +91,7 @@ export function readResponses(body: JsonObject, memory: Memory): Asked {
   };
 }
 
-/** The item that a reference stands for. */
+/** Returns the item that a reference stands for. */
 function itemMeant(item: JsonObject, index: number, memory: Memory): JsonObject {
   if (item.type !== 'item_reference') return item;
   const kept = memory.items.get(textOf(item.id, `input[${index}].id`));
@@ -240,7 +240,7 @@ function checkReasoning(item: JsonObject, path: string, memory: Memory, isStored
   else rule(isStored && typeof item.id === 'string', `${path}: Item not found. It was not persisted`);
 }
 
-/** Writes an answer as OpenAI does. */
+/** Writes an answer like OpenAI. */
 export function writeResponses(reply: Reply, asked: Asked, memory: Memory): Written {
   const output: JsonObject[] = [];
   const next = (prefix: string): string => `${prefix}_${++memory.count}`;

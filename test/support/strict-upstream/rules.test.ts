@@ -9,14 +9,14 @@ import { readResponses } from './responses.js';
 const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
 const user = { role: 'user', content: 'Hi' };
 
-/** Bodies that a reader refuses, by the words that it has for it. */
+/** Bodies that a reader refuses, by its error message. */
 type Refused = Readonly<Record<string, JsonObject>>;
 
 const called = { id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } };
 const assistant = { role: 'assistant', content: null, tool_calls: [called] };
 const choice = { type: 'object', properties: {}, anyOf: [schema] };
 const shut = { ...schema, additionalProperties: false };
-/** Strict by what OpenAI wants and what Anthropic does. */
+/** Strict by the rules of both OpenAI and Anthropic. */
 const wrongly: Readonly<Record<'openai' | 'anthropic', Readonly<Record<string, JsonObject>>>> = {
   openai: {
     additionalProperties: schema,

@@ -3,7 +3,7 @@ import type { Asked } from './asked.js';
 import type { Memory } from './memory.js';
 import type { Reply, ReplyCall } from './reply.js';
 
-/** What clients are put through; a user says which by the word `cell:NAME` in a text. */
+/** The cases that clients go through. A user selects one by the word `cell:NAME` in a text. */
 const cells = [
   'text',
   'stream',
@@ -14,14 +14,14 @@ const cells = [
   'image',
   'cut',
   'limited',
-  // The first answer to a request with tools fails in that way; the next one does not.
+  // The first answer to a request with tools fails in that way; the next one succeeds.
   'cutonce',
   'limitedonce',
   'again',
 ] as const;
 type CellName = (typeof cells)[number];
 
-/** How many rounds of calls a cell has, and how many calls each. */
+/** Number of rounds of calls in a cell, and of calls in each. */
 const rounds: Partial<Record<CellName, readonly [rounds: number, calls: number]>> = {
   tool: [1, 1],
   tools: [1, 2],
@@ -30,10 +30,13 @@ const rounds: Partial<Record<CellName, readonly [rounds: number, calls: number]>
 };
 
 const cities = ['Rome', 'Oslo', 'Lima'];
-/** What it prints is not in it, so who can tell it has run it. Some agents refuse what a shell replaces. */
+/**
+ * Its output is not in the command, so only a client that has run it knows the output. Some agents refuse shell
+ * substitutions.
+ */
 const command = "printf 'light%s-%d' house 42";
 
-/** Arguments of the tools that agents run a shell with, by name. */
+/** Arguments of the tools with which agents run a shell, by name. */
 const shells: Readonly<Record<string, object | string>> = {
   exec: `const result = await tools.exec_command({ cmd: ${JSON.stringify(command)} }); text(result);`,
   exec_command: { cmd: command },
@@ -44,7 +47,7 @@ const shells: Readonly<Record<string, object | string>> = {
   apply_patch: { type: 'create_file', path: 'lighthouse', diff: '+42' },
 };
 
-/** What a scripted model says to a request, by what the last user asked for and how far it has come since. */
+/** Returns a scripted model's answer to a request, by the last user text and the progress since then. */
 export function replyTo(asked: Asked, memory: Memory): Reply {
   if (asked.schema !== undefined) return { text: JSON.stringify(fitting(asked.schema)) };
   const from = asked.turns.findLastIndex(
@@ -83,7 +86,7 @@ export function replyTo(asked: Asked, memory: Memory): Reply {
   };
 }
 
-/** A value that fits a schema, of whose types generateContent writes the names in capitals. */
+/** Returns a value for a schema, whose type names are in capitals in generateContent. */
 function fitting(schema: unknown): unknown {
   const lower = (name: string, value: unknown) =>
     name === 'type' && typeof value === 'string' ? value.toLowerCase() : value;
@@ -92,7 +95,7 @@ function fitting(schema: unknown): unknown {
 }
 
 function callOf({ tools }: Asked, city: string): ReplyCall | null {
-  // Agents that have a shell may call a tool of other arguments by the same name.
+  // Agents with a shell may have a tool of the same name with other arguments.
   const shellsFirst = tools.toSorted((one, other) => Number(isPatch(one)) - Number(isPatch(other)));
   for (const { name, custom, namespace } of shellsFirst) {
     if (name === 'get_weather') return { name, namespace, args: { city } };

@@ -38,8 +38,8 @@ const writers: Readonly<Record<TextProtocolName, Writer>> = {
 };
 
 /**
- * An upstream of all four protocols of texts that holds a request against its vendor's rules, answers what breaks one
- * as that vendor does, and follows the script of `script.ts` otherwise. It ends with the test.
+ * An upstream of all four text protocols that checks requests by their vendor's rules, refuses them like that vendor,
+ * and otherwise follows the script of `script.ts`. It ends with the test.
  */
 export async function startStrictUpstream(t: Pick<Test, 'teardown'>): Promise<StrictUpstream> {
   const memory = newMemory();
@@ -58,7 +58,7 @@ export async function startStrictUpstream(t: Pick<Test, 'teardown'>): Promise<St
         else serve(request, response, JSON.parse(body) as JsonObject, memory);
       } catch (fault) {
         const { message, status, code } = fault instanceof BrokenRule ? fault : new BrokenRule(String(fault));
-        // What is not found is no fault of a client's: it sends all of it next.
+        // A missing response is not a client's mistake: the client then sends the whole conversation.
         broken = status === 404 ? null : message;
         refuse(response, path, { status, message, code });
       }
@@ -119,7 +119,10 @@ function serve(request: IncomingMessage, response: ServerResponse, sent: JsonObj
   response.write(events.slice(0, until).join(''), () => response.destroy());
 }
 
-/** @returns the answer to a request that counts tokens, which keeps the rules of the one that it counts, or null for any other */
+/**
+ * @returns the answer to a request that counts tokens, which follows the rules of the counted request; null for any
+ * other request
+ */
 function countOf(path: string, sent: JsonObject, memory: Memory): object | null {
   if (/^\/v1beta\/models\/[^:]+:countTokens$/.test(path)) {
     readGenerateContent(isObject(sent.generateContentRequest) ? sent.generateContentRequest : sent, memory);
@@ -142,11 +145,11 @@ function answer(response: ServerResponse, body: object): void {
 interface Refused {
   readonly status: number;
   readonly message: string;
-  /** What a messages error has in its details. */
+  /** Details of a messages error. */
   readonly code?: string | undefined;
 }
 
-/** Errors as each vendor writes them. */
+/** Errors in each vendor's form. */
 function refuse(response: ServerResponse, path: string, { status, message, code }: Refused): void {
   const isLimited = status === 429;
   const lacks = path.startsWith('/v1/messages') ? 'not_found_error' : 'invalid_request_error';

@@ -10,7 +10,10 @@ export interface StrictStage extends RunningGateway {
   readonly upstream: StrictUpstream;
 }
 
-/** The kind of an upstream that is called in a protocol, the path of its base URL, and what its targets need beside that. */
+/**
+ * The kind of an upstream that is called in a protocol, the path of its base URL, and the further settings of its
+ * targets.
+ */
 const upstreams: Readonly<Record<TextProtocolName, readonly [kind: string, path: string, target: object]>> = {
   chat: ['chat', '/v1', {}],
   responses: ['chat', '/v1', { responses: 'only' }],
@@ -19,9 +22,9 @@ const upstreams: Readonly<Record<TextProtocolName, readonly [kind: string, path:
 };
 
 /**
- * A gateway, which keeps conversations, whose models are offered in all protocols of texts, and served by a strict upstream that is called in one.
- * Both end with the test.
- * @param models `m` unless given
+ * Starts a gateway that keeps conversations, with models that are offered in all text protocols and served by a
+ * strict upstream that is called in one. Both end with the test.
+ * @param models default: `m`
  */
 export async function startStrictStage(
   t: Pick<Test, 'teardown'>,

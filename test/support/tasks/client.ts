@@ -9,20 +9,20 @@ export interface TaskAnswer {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** One way to ask for something. */
+/** A request about a task. */
 export interface TaskRequest {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly body?: unknown;
 }
 
-/** How clients of each format make tasks and ask for them. */
+/** How clients of each format create and poll tasks. */
 interface TaskClientFormat {
   create(prompt: string): TaskRequest;
   show(id: string): TaskRequest;
-  /** @returns the id in the answer that made a task */
+  /** @returns the id in the answer to a creation */
   idIn(body: TaskAnswer['body']): unknown;
-  /** @returns the state in the gateway's own word, or what stands there */
+  /** @returns the state in the gateway's own word, or the unknown word itself */
   stateIn(body: TaskAnswer['body']): unknown;
 }
 
@@ -38,7 +38,7 @@ const vendorWords: ReadonlyMap<unknown, string> = new Map([
   ['done', 'completed'],
 ]);
 
-/** The size keeps what the simulator paints small. */
+/** A size that the simulator paints in a small file. */
 export const taskClientFormats: Readonly<Record<VideoFormat, TaskClientFormat>> = {
   compat: {
     create: (prompt) => ({
@@ -86,7 +86,7 @@ function wordOf(word: unknown): unknown {
   return vendorWords.get(word) ?? word;
 }
 
-/** Sends a request about tasks. @throws TypeError, as `fetch` does, when the connection breaks */
+/** Sends a request about tasks. @throws TypeError like `fetch` if the connection breaks */
 export async function askTask(
   baseUrl: string,
   request: TaskRequest,
@@ -108,7 +108,7 @@ export async function askTask(
 
 const askAgainMs = 100;
 
-/** Asks for a task until it has ended. @returns the last answer, of which the state is not more than what it says */
+/** Polls a task until it has ended. @returns the last answer */
 export function untilEnded(
   baseUrl: string,
   id: string,
@@ -123,7 +123,7 @@ export function untilEnded(
   });
 }
 
-/** Fetches the content of a task, whole. */
+/** Downloads the whole content of a task. */
 export async function contentOf(
   baseUrl: string,
   id: string,

@@ -2,27 +2,27 @@ import type { GatewayProcesses, ProcessOptions } from '../gateway.js';
 import { sharedSecret } from '../gateway-config.js';
 import { loadKeyHash } from '../load/request.js';
 
-/** `model-gateway key hash sk-other`: a key of another group than that of the load. */
+/** Output of `model-gateway key hash sk-other`: a key of another group than the load's. */
 export const otherKey = 'sk-other';
 const otherKeyHash = 'sha256:3dcad332ca200026cb05197382714c13fbe0737dee3d327981a235067882d2d3';
 
 interface TasksGatewayOptions {
-  /** Base URL of the upstream as an SDK takes it, with `/v1`. */
+  /** Base URL of the upstream for an SDK, with `/v1`. */
   readonly upstreamUrl: string;
-  /** That of the upstream that takes uploads, unless it is the same. */
+  /** That of the upstream for uploads. Default: the same. */
   readonly earsUrl?: string;
   /** `store` of the config. */
   readonly store: Readonly<Record<string, unknown>>;
   readonly workers?: number;
-  /** Merged over the config. */
+  /** Merged into the config. */
   readonly config?: Readonly<Record<string, unknown>>;
-  /** `warn` unless given: then the log has no line for each request. */
+  /** Default: `warn`, so that the log has no line for each request. */
   readonly logLevel?: string;
 }
 
 /**
- * A config in which an upstream serves the model `m` in video, `linked` in a video format that gives addresses of
- * its results, `talk` in chat and `ears` in audio.
+ * Makes a config in which an upstream serves the model `m` in video, `linked` in a video format whose results are
+ * URLs, `talk` in chat and `ears` in audio.
  */
 function tasksConfig(options: TasksGatewayOptions): Record<string, unknown> {
   const { upstreamUrl, earsUrl, store, config } = options;
@@ -49,7 +49,7 @@ function tasksConfig(options: TasksGatewayOptions): Record<string, unknown> {
   };
 }
 
-/** A gateway of the command line that makes video tasks. */
+/** Starts a gateway by its command line, for video tasks. */
 export function tasksGateway(options: TasksGatewayOptions): ProcessOptions {
   return {
     workers: options.workers ?? 1,
@@ -58,7 +58,7 @@ export function tasksGateway(options: TasksGatewayOptions): ProcessOptions {
   };
 }
 
-/** What workers had to say: the primary tells of a store that is gone, too, and of one that is slow for once. */
+/** Returns the warnings of workers. The primary also warns of a store that is gone, or slow once. */
 export function workerLogs(...gateways: readonly GatewayProcesses[]): string[] {
   return gateways.flatMap(({ logs }) => logs.filter((line) => !line.includes('"role":"primary"')));
 }

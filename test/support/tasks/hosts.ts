@@ -11,7 +11,7 @@ export const storeTimeoutMs = 1000;
 interface HostsStage {
   readonly postgres: PostgresServer;
   readonly simulator: Simulator;
-  /** Starts a gateway on both. */
+  /** Starts a gateway with both. */
   start(): Promise<GatewayProcesses>;
 }
 

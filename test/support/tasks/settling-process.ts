@@ -2,13 +2,13 @@ import type { StoreSettings } from '../../../src/config/types.js';
 import { createStore } from '../../../src/store/create.js';
 import { endTask, type Settling, settlingWith } from './settling.js';
 
-/** Runs as its own process: ends a task for each step of its settlement, and gets no further than to that step. */
+/** Runs as a separate process: ends a task for each step of its settlement, and stops before that step. */
 
 export const steps = ['claim', 'line', 'budget', 'clear'] as const;
 
 const forEver = new Promise<never>(() => {});
 
-/** @param onStep told when the step would begin */
+/** @param onStep called before a step */
 function stoppedAt(step: (typeof steps)[number], settling: Settling, onStep: () => void): Settling {
   const stop = (): Promise<never> => {
     onStep();

@@ -9,12 +9,12 @@ import { sampleTask } from '../../video/samples.js';
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** What each of the tasks was charged, and the budget that has paid, in nano-dollars. */
+/** What each of the tasks was charged, and the budget that paid for it, in nano-dollars. */
 export const charged = 200;
 export const pool = 'a-budget';
 const limit = 10_000;
 
-/** What it takes to settle a task, of a store. */
+/** What settling a task needs of a store. */
 export type Settling = Pick<Services, 'book' | 'budgets' | 'correct'>;
 
 export function settlingWith(store: WholeStore): Settling {
@@ -35,7 +35,7 @@ export function servicesOf(settling: Settling): Services {
   return { ...settling, running, reportFault: () => {} } as unknown as Services;
 }
 
-/** Makes a task that was paid for, and has it fail. */
+/** Creates a task that was paid for, and makes it fail. */
 export async function endTask(store: WholeStore, settling: Settling, id: string): Promise<void> {
   const now = Date.now();
   const charge = {

@@ -8,7 +8,7 @@ import type { Store } from '../../../src/store/store.js';
 import { postgresSettings } from '../../suites/store.js';
 import { startPostgres } from '../postgres.js';
 
-/** Makes a store of its own for a test, with which it ends; null where there is no server for it. */
+/** Creates a store for a test, which ends with it; null if its server is missing. */
 type OpenStore = (t: Test) => Promise<Store | null>;
 
 /** Every kind of store. */
@@ -34,16 +34,16 @@ export const openStores: Readonly<Record<Store['kind'], OpenStore>> = {
   },
 };
 
-/** A store whose calls of a number fail. */
+/** A store whose calls fail by their number. */
 interface FailingStore {
   readonly store: Store;
-  /** Calls that there have been. */
+  /** Number of calls so far. */
   calls(): number;
-  /** Lets the calls from this one on fail, until there are `end`: counted from 0, whatever they are. */
+  /** Makes calls fail from this number (from 0) until there are `end`, whatever they are. */
   fail(from: number, end: number, done: boolean): void;
 }
 
-/** A store that fails on demand: before it does what it was asked for, or when it has. */
+/** A store that fails on demand: before it does what was requested, or after. */
 export function failingStore(inner: Store, error: () => Error): FailingStore {
   let count = 0;
   let failing = { from: 0, end: 0, done: false };

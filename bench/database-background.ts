@@ -94,7 +94,7 @@ async function makeTasks(url: string): Promise<void> {
 
 /** Measures the CPU time of one sweep with everything that it calls, in milliseconds. */
 async function sweepMs(): Promise<number> {
-  const folder = mkdtempSync(join(tmpdir(), 'model-gateway-looks-'));
+  const folder = mkdtempSync(join(tmpdir(), 'model-gateway-sweep-'));
   for (let index = 0; index < videos; index += 1)
     writeFileSync(join(folder, `video_${index.toString(16).padStart(32, '0')}.mp4`), '.');
   const kept = { folder, days: 1, bytes: videos + 1, fileBytes: 1 };
