@@ -79,18 +79,18 @@ function halves(word: string): [string, string] {
 }
 
 /*
- * A prompt can begin with more than `[[fault:…]]`, in any order and number:
+ * A prompt can begin with further directives in addition to `[[fault:…]]`, in any order and number:
  *
- * | text                         | what it asks for                                                                   |
+ * | text                         | effect                                                                             |
  * |------------------------------|------------------------------------------------------------------------------------|
- * | `[[video:NAME=VALUE …]]`     | how a video task goes:                                                             |
- * |   `queued=MS`                | how long it waits                                                                  |
- * |   `running=MS`               | how long it takes after that                                                       |
- * |   `fail=WORD`                | that it fails when it would complete: `content_policy`, `input_policy`, any other  |
+ * | `[[video:NAME=VALUE …]]`     | course of a video task:                                                            |
+ * |   `queued=MS`                | duration of its queueing                                                           |
+ * |   `running=MS`               | duration of its work                                                               |
+ * |   `fail=WORD`                | fails when it would complete: `content_policy`, `input_policy`, or any other word  |
  * |   `bytes=N`                  | a video of N bytes of noise                                                        |
  * |   `http=N`                   | vendorj: the HTTP status of answers about the failed task                          |
- * | `[[poll:FAULT]]`             | faults of answers about the task, as the header has them; `times` counts per task  |
- * | `[[content:FAULT]]`          | faults where the bytes of the video or the image are asked for, likewise           |
+ * | `[[poll:FAULT]]`             | faults of answers about the task, in the header form; `times` counts for each task |
+ * | `[[content:FAULT]]`          | faults of downloads of the video or the image, likewise                            |
  */
 
 /** The directives of a prompt, and the prompt without them. */

@@ -70,45 +70,45 @@ function foreign(reply: Reply): Reply {
 }
 
 /*
- * Directives. A request asks for them at the start of its last user text, `[[fault:NAME=VALUE option=…]] text`, as
- * often as it likes, or in the header `x-simulator-fault: NAME=VALUE option=…; NAME …`. `after=N` counts events of a
- * stream; of a JSON answer every N above zero means half of the body. An unknown directive is answered 400.
- * The second part of the table is about what an answer says; `times` does not count there. Turns of a realtime session
- * have a table of their own, in `realtime/faults.ts`.
+ * Directives. They stand at the start of a request's last user text, any number of them, as `[[fault:NAME=VALUE option=…]]
+ * text`, or in the header `x-simulator-fault: NAME=VALUE option=…; NAME …`. `after=N` counts events of a stream; for a JSON
+ * answer, any N above zero means half of the body. An unknown directive is answered with 400.
+ * The second part of the table is about the content of answers, where `times` has no effect. Turns of a realtime session have
+ * their own table, in `realtime/faults.ts`.
  *
- * | directive                          | what the client gets                                                          |
- * |------------------------------------|-------------------------------------------------------------------------------|
- * | any fault, with `times=N`          | the fault for the first N requests that carry this very directive, then none  |
- * | `latency=MS`                       | the head MS milliseconds later instead of the usual time                      |
- * | `rate=N`                           | N tokens a second in streams; 0 for no pacing                                 |
- * | `status=N retry-after=S html`      | an error body of that status; `html` makes it a page as a proxy sends it      |
- * | `reset after=N`                    | RST; before the head without `after`                                          |
- * | `hang after=N`                     | silence until the client leaves; before the head without `after`              |
- * | `close after=N`                    | a well-framed end after N events (1), without `[DONE]`; JSON: half the body   |
- * | `truncate after=N`                 | FIN inside a chunk after N events (1)                                         |
- * | `silent=SECONDS after=N`           | a pause after N events (0), then the rest                                     |
- * | `error-event after=N`              | an error inside the 200 after N events (0), then the end; in a stream of      |
- * |                                    | responses `error-event=failed` gives `response.failed` instead of `error`     |
- * | `bad-head=status-line`             | a status line that is none; also `header`, `lengths` (two that differ), `huge`|
- * | `short-body`                       | `content-length` 100 too high, then FIN                                       |
- * | `until-close`                      | a body without framing that ends with the connection                          |
- * | `garbage=junk`                     | bytes behind the body; `garbage=response`: a whole answer nobody asked for    |
- * | `drop`                             | a whole answer that allows reuse, then FIN                                    |
- * | `stale`                            | a whole answer; the connection's next request is reset                        |
- * | `early-hints`                      | a 103 before the answer                                                       |
- * | `gzip`                             | the answer compressed, asked for or not                                       |
- * | `wrong-protocol`                   | an answer as the messages protocol has it; to messages: as chat has it        |
- * | `slow-bytes=MS`                    | every byte in a write of its own, MS (0) apart                                |
- * | `flood megabytes=N event-bytes=B`  | a stream of N MB (1) in events of B bytes (16384), unpaced; JSON: N MB of     |
- * |                                    | spaces before the body                                                        |
- * |------------------------------------|-------------------------------------------------------------------------------|
- * | `long=N`                           | a text answer filled up to N tokens                                           |
- * | `args-at-once`                     | the whole input of a call in one delta; responses: in the done event alone    |
- * | `interleave`                       | chat: the deltas of parallel calls take turns                                 |
- * | `zero-args`                        | calls with an empty input: `""`, no delta, or no `args`                       |
- * | `redacted`                         | messages: a redacted thinking block before the text                           |
- * | `refuse`                           | a refusal; generateContent: `refuse=prompt` blocks the prompt                 |
- * | `finish=WORD`                      | this very word for how the answer ended                                       |
+ * | directive                         | what the client gets                                                        |
+ * |-----------------------------------|-----------------------------------------------------------------------------|
+ * | any fault, with `times=N`         | the fault for the first N requests with exactly this directive, then none   |
+ * | `latency=MS`                      | the head after MS milliseconds instead of the usual delay                   |
+ * | `rate=N`                          | N tokens a second in streams; 0 for no pacing                               |
+ * | `status=N retry-after=S html`     | an error with this status; with `html` an HTML page, as from a proxy        |
+ * | `reset after=N`                   | RST; before the head without `after`                                        |
+ * | `hang after=N`                    | silence until the client disconnects; before the head without `after`       |
+ * | `close after=N`                   | a well-framed end after N events (1), without `[DONE]`; JSON: half the body |
+ * | `truncate after=N`                | FIN inside a chunk after N events (1)                                       |
+ * | `silent=SECONDS after=N`          | a pause after N events (0), then the rest                                   |
+ * | `error-event after=N`             | an error inside the 200 after N events (0), then the end; in a stream of    |
+ * |                                   | responses `error-event=failed` gives `response.failed` instead of `error`   |
+ * | `bad-head=status-line`            | an invalid status line; also `header`, `lengths` (two that differ), `huge`  |
+ * | `short-body`                      | `content-length` 100 too high, then FIN                                     |
+ * | `until-close`                     | a body without framing that ends with the connection                        |
+ * | `garbage=junk`                    | bytes after the body; `garbage=response`: another whole response            |
+ * | `drop`                            | a whole answer that allows reuse, then FIN                                  |
+ * | `stale`                           | a whole answer; the connection's next request is reset                      |
+ * | `early-hints`                     | a 103 before the answer                                                     |
+ * | `gzip`                            | the answer compressed, whatever the request accepts                         |
+ * | `wrong-protocol`                  | an answer of the messages protocol; for messages: one of chat               |
+ * | `slow-bytes=MS`                   | each byte in its own write, MS milliseconds (0) apart                       |
+ * | `flood megabytes=N event-bytes=B` | a stream of N MB (1) in events of B bytes (16384), unpaced; JSON: N MB of   |
+ * |                                   | spaces before the body                                                      |
+ * |-----------------------------------|-----------------------------------------------------------------------------|
+ * | `long=N`                          | a text answer extended to N tokens                                          |
+ * | `args-at-once`                    | the whole input of a call in one delta; responses: only in the done event   |
+ * | `interleave`                      | chat: the deltas of parallel calls are interleaved                          |
+ * | `zero-args`                       | calls with an empty input: `""`, no delta, or no `args`                     |
+ * | `redacted`                        | messages: a redacted thinking block before the text                         |
+ * | `refuse`                          | a refusal; generateContent: `refuse=prompt` blocks the prompt               |
+ * | `finish=WORD`                     | exactly this word as the finish reason                                      |
  */
 
 type Fault = (reply: Reply, directive: Directive) => Reply | Promise<Reply>;

@@ -11,32 +11,31 @@ import type { SocketLine } from '../sockets/line.js';
 import { failure, inProgress, responseObject, type Turn, turnEvents } from './turn.js';
 
 /*
- * Directives of a realtime turn, at the start of the last user text: `[[fault:NAME=VALUE option=…]] text`. They act
- * when the turn is asked for. `after=N` counts the server's events of the turn, the first being `response.created`;
- * without it they act at once, and `flood` and `big` behind the fourth, where deltas may come. A turn of fewer events
- * has them at its end. `times=N` is as in `faults/faults.ts`.
+ * Directives of a realtime turn, at the start of the last user text: `[[fault:NAME=VALUE option=…]] text`. They act when the
+ * turn is requested. `after=N` counts the server's events of the turn, of which `response.created` is the first. Without it
+ * they act immediately, and `flood` and `big` after the fourth event, where deltas may begin. In a turn with fewer events they
+ * act at its end. `times=N` is as in `faults/faults.ts`.
  *
- * | directive                          | what the client gets                                                           |
- * |------------------------------------|--------------------------------------------------------------------------------|
- * | `latency=MS`                       | the turn MS milliseconds later instead of the usual time                       |
- * | `rate=N`                           | N tokens a second; 0 for no pacing                                             |
- * | `close=CODE reason=WORD after=N`   | a close frame with this code (1000) and reason (none)                          |
- * | `reset after=N`                    | RST                                                                            |
- * | `truncate after=N`                 | FIN inside a frame                                                             |
- * | `hang after=N`                     | silence, whatever else is said; pings are answered                             |
- * | `silent=SECONDS after=N`           | a pause (1), then the rest                                                     |
- * | `error-event after=N`              | an `error` event and the turn's end without `response.done`;                   |
- * |                                    | `error-event=failed`: `response.done` of a failed response                     |
- * | `flood=MEGABYTES event-bytes=B binary after=N` | MEGABYTES (1) in text deltas, or binary messages, of B bytes (65536)  |
- * |                                    | each, unpaced, then the rest                                                   |
- * | `big=BYTES binary after=N`         | one text delta, or binary message, that has BYTES (1048576) bytes in all       |
- * | `echo after=N`                     | the turn, and from here on every message of the client as it came              |
- * | `long=N`, `args-at-once`,          | as in `faults/faults.ts`                                                              |
- * | `zero-args`, `refuse`              |                                                                                |
+ * | directive                                      | what the client gets                                                 |
+ * |------------------------------------------------|----------------------------------------------------------------------|
+ * | `latency=MS`                                   | the turn after MS milliseconds instead of the usual delay            |
+ * | `rate=N`                                       | N tokens a second; 0 for no pacing                                   |
+ * | `close=CODE reason=WORD after=N`               | a close frame with this code (1000) and reason (none)                |
+ * | `reset after=N`                                | RST                                                                  |
+ * | `truncate after=N`                             | FIN inside a frame                                                   |
+ * | `hang after=N`                                 | silence, whatever the client sends; pings are answered               |
+ * | `silent=SECONDS after=N`                       | a pause (1), then the rest                                           |
+ * | `error-event after=N`                          | an `error` event and the turn's end without `response.done`;         |
+ * |                                                | `error-event=failed`: `response.done` of a failed response           |
+ * | `flood=MEGABYTES event-bytes=B binary after=N` | MEGABYTES (1) of text deltas, or binary messages, of B bytes (65536) |
+ * |                                                | each, unpaced, then the rest                                         |
+ * | `big=BYTES binary after=N`                     | one text delta, or binary message, of BYTES (1048576) bytes in total |
+ * | `echo after=N`                                 | the turn, and then every message of the client unchanged             |
+ * | `long`, `args-at-once`, `zero-args`, `refuse`  | as in `faults/faults.ts`                                             |
  *
- * Before the upgrade the header `x-simulator-fault` has those of `faults/faults.ts`: `status=429 retry-after=1`, `reset`,
- * `hang`, `bad-head` and so on refuse it; `latency` and `rate` do not. As no gateway passes that header, models in the
- * query ask for the same: `refuse-STATUS`, `hang`, `reset`; and `echo` is a session that only echoes.
+ * Before the upgrade, the header `x-simulator-fault` has the directives of `faults/faults.ts`: `status=429 retry-after=1`,
+ * `reset`, `hang`, `bad-head` and so on refuse it; `latency` and `rate` do not. Gateways do not pass that header on, so model
+ * names in the query stand for some of them: `refuse-STATUS`, `hang`, `reset`, and `echo` for a session that only echoes.
  */
 
 /** The interface of a turn for its directives. */
