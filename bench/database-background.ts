@@ -11,7 +11,7 @@ import { newTask, submitted } from '../src/video/advance.js';
 import { TaskBook } from '../src/video/book.js';
 import { readCompatBody } from '../src/video/client-formats/compat.js';
 import { sweepKept } from '../src/video/content-folder.js';
-import { thisProcess } from '../src/video/recovery.js';
+import { submissionHere } from '../src/video/recovery.js';
 import { startProcesses } from '../test/support/gateway-processes.js';
 import { startPostgres } from '../test/support/postgres.js';
 
@@ -86,7 +86,7 @@ async function makeTasks(url: string): Promise<void> {
       now: Date.now() - age * 1000,
       ttlMs: 86_400_000,
     });
-    await book.open(task, thisProcess(id, 60_000), null);
+    await book.open(task, submissionHere(id, 60_000), null);
     await book.recordSubmission(submitted(task, { id: 'theirs', update: null }, Date.now()));
   }
   await own.close();

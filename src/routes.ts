@@ -102,7 +102,7 @@ export interface Route {
   readonly endpoint: Endpoint | null;
   readonly image: ImageOperation | null;
   /** How upstreams with separate image endpoints serve calls that ask for images; null if they cannot. */
-  readonly images: ImagesTranslation | null;
+  readonly imagesTranslation: ImagesTranslation | null;
   readonly video: VideoRoute | null;
   /**
    * Whether answers are streamed. `asked`: if the body requests it. `byQuery`: always, as events or as one JSON array depending
@@ -140,7 +140,7 @@ const plain = {
   form: null,
   endpoint: null,
   image: null,
-  images: null,
+  imagesTranslation: null,
   video: null,
   stream: 'never',
 } as const;
@@ -165,11 +165,11 @@ const surface: readonly Route[] = [
   ...['/v1beta/models', '/v1/models'].flatMap((models) => [
     callRoute(`${models}/{model}:generateContent`, generateContent, passedGenerateContentRequest, {
       ...googleStyle,
-      images: generateContentImages,
+      imagesTranslation: generateContentImages,
     }),
     callRoute(`${models}/{model}:streamGenerateContent`, generateContent, passedGenerateContentRequest, {
       ...googleStyle,
-      images: generateContentImages,
+      imagesTranslation: generateContentImages,
       stream: 'byQuery',
     }),
     callRoute(`${models}/{model}:countTokens`, googleCountTokens, googleCountTokensRequest, googleStyle),
@@ -396,7 +396,7 @@ function callRoute(
   path: string,
   endpoint: Endpoint,
   schema: CompiledSchema,
-  style: Partial<Pick<Route, 'errorFormat' | 'auth' | 'images' | 'stream'>> = {},
+  style: Partial<Pick<Route, 'errorFormat' | 'auth' | 'imagesTranslation' | 'stream'>> = {},
 ): Route {
   return {
     ...plain,

@@ -15,7 +15,7 @@ interface Interrupted {
  * The record of a submission by this process.
  * @param longestMs bound of its duration
  */
-export function thisProcess(taskId: string, longestMs: number): Submission {
+export function submissionHere(taskId: string, longestMs: number): Submission {
   const at = Date.now();
   return { taskId, host: processHost(), process: process.pid, at, until: at + longestMs };
 }
@@ -28,7 +28,7 @@ export function thisProcess(taskId: string, longestMs: number): Submission {
 export async function endInterrupted(book: TaskBook): Promise<readonly Interrupted[]> {
   const found: Interrupted[] = [];
   for (const submission of await book.unsettled()) {
-    if (!hasEnded(submission)) continue;
+    if (!wasInterrupted(submission)) continue;
     const booked = await book.find(submission.taskId);
     // The task is recorded before the call to the upstream. Without it no call was sent, or no upstream accepted it.
     let ended = false;
@@ -54,7 +54,7 @@ const interruption = {
     'Check there before you submit it again.',
 };
 
-function hasEnded({ host, process: pid, at, until }: Submission): boolean {
+function wasInterrupted({ host, process: pid, at, until }: Submission): boolean {
   if (Date.now() > until) return true;
   if (host !== processHost()) return false;
   // A restarted container reuses the process ids of the previous run.

@@ -7,7 +7,7 @@ import type { Store } from '../../src/store/store.js';
 import { storeUnavailable } from '../../src/store/unavailable.js';
 import { failedTask, submitted } from '../../src/video/advance.js';
 import { type BookedTask, type Submission, TaskBook } from '../../src/video/book.js';
-import { endInterrupted, thisProcess } from '../../src/video/recovery.js';
+import { endInterrupted, submissionHere } from '../../src/video/recovery.js';
 import type { VideoTask } from '../../src/video/task.js';
 import { unavailable } from '../suites/store.js';
 import { eventually } from '../support/eventually.js';
@@ -47,7 +47,7 @@ async function idsIn(store: Store): Promise<Record<string, string[]>> {
 const empty = { tasks: [], submissions: [], 'task-requests': [] };
 
 /** A process that has ended. */
-const dead = (taskId: string): Submission => ({ ...thisProcess(taskId, longMs), process: 2 ** 22 + 1 });
+const dead = (taskId: string): Submission => ({ ...submissionHere(taskId, longMs), process: 2 ** 22 + 1 });
 
 for (const [kind, open] of Object.entries(openStores)) {
   const storeTest = (name: string, body: (t: Test, store: Store) => Promise<void>): void =>
@@ -59,9 +59,9 @@ for (const [kind, open] of Object.entries(openStores)) {
 
   storeTest('a task is gone when its time is over, and swept', async (t, store) => {
     const book = new TaskBook(store);
-    await book.open(task('short'), thisProcess('short', longMs), null);
+    await book.open(task('short'), submissionHere('short', longMs), null);
     await book.recordSubmission(submitted(task('short'), { id: 'up', update: null }, Date.now()));
-    await book.open(task('long'), thisProcess('long', longMs), null);
+    await book.open(task('long'), submissionHere('long', longMs), null);
     t.equal((await book.find('short'))?.task.upstream.id, 'up');
     await expire(book, 'short');
     await eventually(async () => (await book.find('short')) === null);
@@ -72,7 +72,7 @@ for (const [kind, open] of Object.entries(openStores)) {
 
   storeTest('a change never brings a task back that has expired', async (t, store) => {
     const book = new TaskBook(store);
-    await book.open(task('short'), thisProcess('short', longMs), null);
+    await book.open(task('short'), submissionHere('short', longMs), null);
     const booked = await expire(book, 'short');
     await eventually(async () => (await book.find('short')) === null);
     t.equal(await book.update(booked, (current) => ({ ...current, progress: 50 })), null);
@@ -89,13 +89,13 @@ for (const [kind, open] of Object.entries(openStores)) {
           const book = new TaskBook(failing.store);
           failing.fail(step, step + 1, done);
           const name = `call ${step} fails${done ? ' after it was done' : ''}`;
-          await unavailable(t, book.open(task('a'), thisProcess('a', longMs), request));
+          await unavailable(t, book.open(task('a'), submissionHere('a', longMs), request));
           failing.fail(0, 0, done);
           await eventually(async () => JSON.stringify(await idsIn(store)) === JSON.stringify(empty), {
             everyMs: 5,
           });
           t.pass(name);
-          t.equal(await book.open(task('b'), thisProcess('b', longMs), request), null, name);
+          t.equal(await book.open(task('b'), submissionHere('b', longMs), request), null, name);
           await book.discard('b', request);
           t.strictSame(await idsIn(store), empty, name);
         }
@@ -106,7 +106,7 @@ for (const [kind, open] of Object.entries(openStores)) {
   storeTest('what cannot be forgotten is forgotten later', async (t, store) => {
     const failing = failingStore(store, () => storeUnavailable('as ordered'));
     const book = new TaskBook(failing.store);
-    await book.open(task('a'), thisProcess('a', longMs), request);
+    await book.open(task('a'), submissionHere('a', longMs), request);
     failing.fail(0, Number.POSITIVE_INFINITY, false);
     await book.discard('a', request);
     await book.catchUp();
@@ -121,11 +121,11 @@ for (const [kind, open] of Object.entries(openStores)) {
 
   storeTest('to forget a task leaves the request to the one that it made before', async (t, store) => {
     const book = new TaskBook(store);
-    await book.open(task('first'), thisProcess('first', longMs), request);
-    t.equal(await book.open(task('second'), thisProcess('second', longMs), request), 'first');
+    await book.open(task('first'), submissionHere('first', longMs), request);
+    t.equal(await book.open(task('second'), submissionHere('second', longMs), request), 'first');
     t.equal(await book.find('second'), null);
     await book.discard('second', request);
-    t.equal(await book.open(task('third'), thisProcess('third', longMs), request), 'first');
+    t.equal(await book.open(task('third'), submissionHere('third', longMs), request), 'first');
     t.strictSame(await idsIn(store), {
       tasks: ['first'],
       submissions: ['first'],
@@ -135,21 +135,21 @@ for (const [kind, open] of Object.entries(openStores)) {
 
   storeTest('another request under the same name is a conflict, and leaves nothing', async (t, store) => {
     const book = new TaskBook(store);
-    await book.open(task('first'), thisProcess('first', longMs), request);
+    await book.open(task('first'), submissionHere('first', longMs), request);
     const other = { ...request, fingerprint: 'another' };
     const refusal = await book
-      .open(task('second'), thisProcess('second', longMs), other)
+      .open(task('second'), submissionHere('second', longMs), other)
       .catch((fault) => fault);
     t.match(refusal, { kind: 'conflict', unrepeatable: true });
     await eventually(async () => (await book.find('second')) === null, { everyMs: 5 });
     t.pass('the second is forgotten');
-    t.equal(await book.open(task('third'), thisProcess('third', longMs), request), 'first');
+    t.equal(await book.open(task('third'), submissionHere('third', longMs), request), 'first');
   });
 
   storeTest('what cannot be noted of a task that was made is noted later', async (t, store) => {
     const failing = failingStore(store, () => storeUnavailable('as ordered'));
     const book = new TaskBook(failing.store);
-    await book.open(task('a'), thisProcess('a', longMs), request);
+    await book.open(task('a'), submissionHere('a', longMs), request);
     const made = submitted(task('a'), { id: 'up', update: null }, Date.now());
     failing.fail(0, Number.POSITIVE_INFINITY, false);
     await unavailable(t, book.recordSubmission(made));
@@ -172,8 +172,8 @@ for (const [kind, open] of Object.entries(openStores)) {
     const zombie = Number(line.toString());
     await eventually(() => /\) Z /.test(readFileSync(`/proc/${zombie}/stat`, 'latin1')));
     const book = new TaskBook(store);
-    await book.open(task('a'), { ...thisProcess('a', longMs), process: zombie }, null);
-    await book.open(task('b'), { ...thisProcess('b', longMs), process: parent.pid ?? 0 }, null);
+    await book.open(task('a'), { ...submissionHere('a', longMs), process: zombie }, null);
+    await book.open(task('b'), { ...submissionHere('b', longMs), process: parent.pid ?? 0 }, null);
     const found = await endInterrupted(book);
     t.strictSame(
       found.map(({ submission }) => submission.taskId),
@@ -185,9 +185,9 @@ for (const [kind, open] of Object.entries(openStores)) {
     const book = new TaskBook(store);
     const submissions: Record<string, Submission> = {
       dead: dead('dead'),
-      'this one': thisProcess('this one', longMs),
+      'this one': submissionHere('this one', longMs),
       // Of a process that had this one's number before.
-      before: { ...thisProcess('before', longMs), at: Math.floor(performance.timeOrigin) - 1 },
+      before: { ...submissionHere('before', longMs), at: Math.floor(performance.timeOrigin) - 1 },
       elsewhere: { ...dead('elsewhere'), host: `not ${hostname()}` },
       'long ago': { ...dead('long ago'), host: `not ${hostname()}`, until: Date.now() - 1 },
       'no task': dead('no task'),
@@ -236,7 +236,7 @@ for (const [kind, open] of Object.entries(openStores)) {
   storeTest('a settlement that is tried again takes nothing back of what followed', async (t, store) => {
     const failing = failingStore(store, () => storeUnavailable('as ordered'));
     const book = new TaskBook(failing.store);
-    await book.open(task('a'), thisProcess('a', longMs), null);
+    await book.open(task('a'), submissionHere('a', longMs), null);
     const made = submitted(task('a'), { id: 'up', update: null }, Date.now());
     let hasFailed = false;
     for (let step = 0, isSettled = false; !isSettled; step++) {

@@ -24,7 +24,7 @@ import { type AskedImages, Conversion, memoized, planFor } from './convert.js';
  * @throws {GatewayError} of status 400 if no image can be made from the request and no target takes it unchanged
  */
 export function imagePhaseOf(call: ResolvedCall): Next<ResolvedCall> | null {
-  const { images: translation, protocol } = call.route;
+  const { imagesTranslation: translation, protocol } = call.route;
   const { targets, drawing } = call.model;
   if (translation === null || protocol === null) return null;
   const passes = ({ native }: Target): boolean => native.has(protocol);

@@ -25,7 +25,7 @@ import type { OnceRequest } from '../../video/book.js';
 import { clientFormats, upstreamFormatOf, upstreamFormats } from '../../video/formats.js';
 import { wrongLength } from '../../video/members.js';
 import { requireMetered } from '../../video/metered.js';
-import { thisProcess } from '../../video/recovery.js';
+import { submissionHere } from '../../video/recovery.js';
 import { resolutionOf } from '../../video/shape.js';
 import type { TaskCharge, UpstreamFormat, VideoCall, VideoRequest, VideoTask } from '../../video/task.js';
 import { leftOutHints } from '../../video/unsupported.js';
@@ -321,7 +321,7 @@ class Submitting implements Asker, ExchangeListener {
     }
     const task = taskOf(call, this.#request, this.#id, choice);
     call.mediaSeconds = call.units * chargedSeconds(Number(task.seconds) || 0);
-    const submission = thisProcess(this.#id, call.running.snapshot.timeouts.totalMs + marginMs);
+    const submission = submissionHere(this.#id, call.running.snapshot.timeouts.totalMs + marginMs);
     const earlier = await this.#services.book.open(task, submission, this.#once);
     if (earlier === null) return task;
     await answerEarlier(this.#services, call, this.#request, earlier);

@@ -5,7 +5,7 @@ import { type Test, test } from 'tap';
 import { createStore } from '../../../src/store/create.js';
 import { advance, submitted } from '../../../src/video/advance.js';
 import { TaskBook } from '../../../src/video/book.js';
-import { thisProcess } from '../../../src/video/recovery.js';
+import { submissionHere } from '../../../src/video/recovery.js';
 import { eventually } from '../../support/eventually.js';
 import { startGateway } from '../../support/gateway.js';
 import { compat } from '../../support/media/client-formats.js';
@@ -276,7 +276,7 @@ test('a video whose end was written by somebody who did not hear of it is kept b
     { id: 'theirs', update: null },
     now,
   );
-  await book.open(task, thisProcess(id, 60_000), null);
+  await book.open(task, submissionHere(id, 60_000), null);
   await book.recordSubmission(made);
   const booked = await book.find(id);
   t.ok(booked !== null && (await book.update(booked, (known) => advance(known, update('completed'), now))));
