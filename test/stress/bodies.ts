@@ -8,20 +8,20 @@ import { onStage } from './stage.js';
 interface BodiesPlan {
   readonly connections: number;
   readonly bodyBytes: number;
-  /** How long after the last answer the memory is looked at again. */
+  /** Time from the last answer to the second reading of the memory. */
   readonly restSeconds: number;
 }
 
 interface BodiesFigures {
   readonly answered: number;
-  /** What the others met, each once. */
+  /** Other failures, each once. */
   readonly problems: readonly string[];
   readonly beforeMb: number;
   readonly peakMb: number;
   readonly afterMb: number;
 }
 
-/** Many clients at once with large bodies, none of which is answered before all have arrived. */
+/** Many concurrent clients with large bodies, none of which is answered before all have arrived. */
 export function bodies(plan: BodiesPlan): Promise<BodiesFigures> {
   return onStage({}, async ({ gateway, worker }) => {
     const beforeMb = residentMb(worker);

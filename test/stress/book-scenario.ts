@@ -5,14 +5,14 @@ import { held, type Line, told } from './report.js';
 import type { Scenario } from './scenario.js';
 
 const calls = 20_000;
-/** In a shorter run, for each second that it is to take. */
+/** In a shorter run: calls for each second of its duration. */
 const callsOfSecond = 60;
-/** Part of the bill that all calls that no kill explains may be off by together. */
+/** Share of the bill by which all calls that no kill explains may be off together. */
 const mostOff = 0.001;
 
-/** A vendor's bill against the ledger of one host. */
+/** Compares a vendor's bill with the ledger of one host. */
 export const bookScenario = bookOf('book', 1, ['worker', 'primary', 'host', 'worker', 'primary', 'host']);
-/** The same of two hosts that share a database. */
+/** The same for two hosts that share a database. */
 export const bookOfHostsScenario = bookOf('book-hosts', 2, [
   'worker',
   'primary',
@@ -68,7 +68,9 @@ function linesOf({ calls: count, seed: from }: BookPlan, figures: BookFigures): 
   ];
 }
 
-/** How many of the differences that no kill explains were billed how long after, or before, the nearest kill. */
+/**
+ * Lists how many of the differences that no kill explains were billed how long after, or before, the nearest kill.
+ */
 function whenBilled({ unexplained, kills }: BookFigures): string {
   const groups = new Map<string, number>();
   for (const difference of unexplained) {

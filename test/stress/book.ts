@@ -21,58 +21,60 @@ import { startRestarted } from '../support/restarted-gateway.js';
 import { integersOf } from '../support/seed.js';
 import { storeFolder } from './store-folder.js';
 
-/** What is killed with `kill -9`: `host` is the primary and all of its workers at once. */
+/** What is killed with `kill -9`; `host` is the primary and all of its workers together. */
 export type Victim = 'worker' | 'primary' | 'host' | 'database';
 
 export interface BookPlan {
   readonly calls: number;
   readonly hosts: number;
-  /** What the plans are drawn from. */
+  /** Seed of the plans. */
   readonly seed: number;
-  /** Killed one after the other, as far apart as the calls allow. */
+  /** The kills, in order, spread evenly over the calls. */
   readonly victims: readonly Victim[];
 }
 
 interface Kill extends LossyKill {
   readonly victim: Victim;
-  /** When what was killed was there again. */
+  /** Time at which the killed processes were back. */
   readonly until: number;
 }
 
-/** What a bill and a ledger came to. */
+/** The result of comparing a bill with a ledger. */
 export interface BookFigures {
-  /** Calls that agree to the unit; whose lines are marked as not exact and are near enough. */
+  /** Calls that agree exactly, and calls whose lines are marked as inexact and are close enough. */
   readonly exact: number;
   readonly near: number;
   readonly interrupted: number;
   readonly kills: readonly Kill[];
-  /** Requests that differ, by the kill that has taken their lines. */
+  /** Requests that differ, by the kill that took their lines. */
   readonly ofKills: ReadonlyMap<string, number>;
   readonly unexplained: readonly Difference[];
-  /** What clients are to be charged, and what they are. */
+  /** What clients should be charged, and what they are charged. */
   readonly billedNanoUsd: number;
   readonly chargedNanoUsd: number;
-  /** How far all that no kill explains is off: what is charged beyond the bill less what is short of it. */
+  /** Total of all differences that no kill explains: what is charged above the bill minus what is missing. */
   readonly offNanoUsd: number;
-  /** Requests that the vendor has billed for an attempt that failed, beside the one that served. */
+  /** Requests that the vendor has also billed for a failed attempt, in addition to the one that served. */
   readonly billedTwice: number;
-  /** Calls that failed with no kill near. */
+  /** Calls that failed without a kill nearby. */
   readonly failed: readonly TimedEnd[];
-  /** Requests of which there is more than one line of a call. */
+  /** Requests with more than one line of a call. */
   readonly doubled: number;
 }
 
 const workers = 2;
-/** What fails for a kill may have ended so long before that was noted. */
+/** A call that fails because of a kill may have ended up to this long before the kill was noted. */
 const nearMs = 1500;
-/** How long calls may fail once the processes are there again: they have to read their config and listen. */
+/** How long calls may fail once the processes are back, since these have to read their config and listen. */
 const startMs = 15_000;
 const databaseGoneMs = 3000;
-/** After this what has no line will have none. */
+/** A call without a line after this time will have none. */
 const patienceMs = 60_000;
-/** A worker waits for so long before it turns to a store again that has not answered, and then has much to tell. */
+/** Time until a worker retries a store that has not answered. It then has much to write. */
 const storeBackMs = 6000;
-/** Kills that may cost lines: a primary leaves its workers to the next one, and a database has what it has said it has. */
+/**
+ * Kills that may lose lines: a primary leaves its workers to the next one, and a database has what it has confirmed.
+ */
 const lossy: readonly Victim[] = ['worker', 'host'];
 
 interface Host extends BilledGateway {
@@ -87,7 +89,7 @@ interface Stage {
   readonly database: PostgresServer | null;
 }
 
-/** Has clients make calls of every kind while processes are killed, and holds the vendor's bill against the ledger. */
+/** Makes calls of every kind while processes are killed, and compares the vendor's bill with the ledger. */
 export async function holdBook(plan: BookPlan): Promise<BookFigures> {
   const ends: (() => unknown)[] = [];
   try {
@@ -155,7 +157,7 @@ async function setUp(
   return { teardown, vendor, hosts: started, database };
 }
 
-/** Kills with `kill -9`; resolves when what was killed is there again. */
+/** Kills with `kill -9`. Resolves when the killed processes are back. */
 async function kill(stage: Stage, victim: Victim, kills: Kill[]): Promise<void> {
   const host = kills.length % stage.hosts.length;
   const at =
@@ -166,7 +168,7 @@ async function kill(stage: Stage, victim: Victim, kills: Kill[]): Promise<void> 
   kills.push({ victim, at, host, until: performance.now(), storeGoneAt: gone?.at });
 }
 
-/** @returns when it was killed */
+/** @returns the time of the kill */
 async function killDatabase({ database }: Stage): Promise<number> {
   const at = performance.now();
   await database?.crash();
@@ -175,7 +177,7 @@ async function killDatabase({ database }: Stage): Promise<number> {
   return at;
 }
 
-/** @returns when they were killed */
+/** @returns the times of the kills */
 async function killProcesses(host: Host, victim: Exclude<Victim, 'database'>): Promise<number> {
   const primary = host.pid();
   const children = childrenOf(primary);

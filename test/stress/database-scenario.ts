@@ -7,7 +7,7 @@ import type { Scenario } from './scenario.js';
 const calls = 6000;
 const goneMs = 30_000;
 
-/** Bill, ledger and budgets of two hosts to whose database something happens for half a minute under load. */
+/** Bill, ledger and budgets of two hosts whose database has a fault for half a minute under load. */
 export const databaseScenarios: readonly Scenario[] = faultNames().map((fault) => ({
   name: `database-${fault}`,
   mostSeconds: 300,

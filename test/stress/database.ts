@@ -17,12 +17,12 @@ import { startRelay } from '../support/relay.js';
 import { integersOf } from '../support/seed.js';
 
 interface DatabasePlan {
-  /** In all: a fifth before the fault and as it begins, a fifth once it is over. */
+  /** Total number of calls: a fifth before the fault and at its beginning, a fifth after it. */
   readonly calls: number;
   readonly fault: DatabaseFaultName;
-  /** How long it lasts at least. */
+  /** Shortest duration of the fault. */
   readonly goneMs: number;
-  /** What the plans are drawn from. */
+  /** Seed of the plans. */
   readonly seed: number;
 }
 
@@ -30,36 +30,36 @@ export interface DatabaseFigures {
   readonly exact: number;
   readonly near: number;
   readonly different: readonly Difference[];
-  /** Calls that failed although no upstream did: of those that need no store. */
+  /** Calls that need no store and failed although no upstream did. */
   readonly failed: readonly TimedEnd[];
-  /** Calls that were over while the fault lasted. */
+  /** Calls that ended during the fault. */
   readonly during: number;
-  /** Messages of the store, with how often the gateways have told each. */
+  /** Messages about the store, with how often the gateways have logged each. */
   readonly told: ReadonlyMap<string, number>;
-  /** Those that a process has told again before it has told that it was over. */
+  /** Those that a process has logged again before it logged the recovery. */
   readonly untimely: readonly string[];
   readonly budgets: readonly SpentBudget[];
 }
 
-/** A budget once its hosts have ended, in billionths of a dollar. */
+/** A budget after its hosts have ended, in nano-dollars. */
 interface SpentBudget {
   readonly account: string;
-  /** What they have left as spent. */
+  /** What remains as spent. */
   readonly spent: number;
-  /** What the lines of its calls come to. */
+  /** Total of the lines of its calls. */
   readonly charged: number;
-  /** What may be left as spent: of each host whose answers of the store were lost, a few slices. */
+  /** What may remain as spent: some slices of each host that has lost answers of the store. */
   readonly most: number;
 }
 
 const hosts = 2;
 const workers = 2;
-/** More than calls come to, so that none is refused, and so little that each few calls need some more of it. */
+/** More than calls cost, so that none is refused, and so little that every few calls need more of it. */
 const usdOfCall = 2;
 const warmCalls = 32;
-/** Answers that are lost to a host in one fault: of the first call of the store, and of one more. */
+/** Answers that a host loses in one fault: of the first call of the store, and of one more. */
 const mostSlices = 2;
-/** After this what has no line will have none. */
+/** A call without a line after this time will have none. */
 const patienceMs = 60_000;
 
 interface Stage extends FaultyDatabase {
@@ -67,7 +67,7 @@ interface Stage extends FaultyDatabase {
   readonly gateways: readonly GatewayProcesses[];
 }
 
-/** Has clients make calls of every kind at two hosts while something happens to their database, and holds bill, ledger and budgets against one another. */
+/** Makes calls of every kind at two hosts while their database has a fault, and compares bill, ledger and budgets. */
 export async function holdDatabase(plan: DatabasePlan): Promise<DatabaseFigures> {
   const ends: (() => unknown)[] = [];
   try {
@@ -90,7 +90,7 @@ async function hold(plan: DatabasePlan, teardown: (end: () => unknown) => void):
   const first = await makeCalls(stage.gateways, plans.slice(warmCalls, part), (ended) => {
     if (ended !== Math.ceil((part - warmCalls) / 2)) return;
     begun = fault.begin();
-    // It is waited for below.
+    // Awaited below.
     begun.catch(() => undefined);
   });
   await begun;
@@ -161,15 +161,15 @@ async function setUp(
 }
 
 /**
- * Of a video whose client was not told its task, nobody could say which call a later correction belongs to; and who waits
- * for a silent upstream makes no calls meanwhile.
+ * For a video whose client did not get its task, nobody could say which call a later correction belongs to. A client
+ * that waits for a silent upstream makes no calls in the meantime.
  */
 function settledAtOnce(plan: CallPlan): CallPlan {
   if (plan.kind === 'text') return plan.failure === 'silence' ? { ...plan, failure: 'hangs up' } : plan;
   return plan.kind === 'video' && plan.failure === 'fails later' ? { ...plan, failure: null } : plan;
 }
 
-/** Videos are kept in the store; of the others, none waits for it. */
+/** Videos are kept in the store. No other call waits for it. */
 function isFailed({ status, hasLeft }: TimedEnd, { kind, failure }: CallPlan): boolean {
   return !hasLeft && failure === null && kind !== 'video' && (status === 0 || status >= 400);
 }
@@ -185,7 +185,7 @@ async function settledLines(
   });
 }
 
-/** How the log tells that something cannot be done without the store, and that it can again. */
+/** How the log reports that something is impossible without the store, and that it works again. */
 const messages: readonly (readonly [gone: string, back: string])[] = [
   [
     'the store of limits cannot be reached: this host counts alone, with the whole limits',
@@ -199,7 +199,7 @@ const messages: readonly (readonly [gone: string, back: string])[] = [
   ['the store accepts no ledger entries: they wait in memory', 'the store accepts ledger entries again'],
 ];
 
-/** Goes through what each process has told. @returns what was told to be gone, and not to be back: process and message */
+/** Reads the log of each process. @returns what was reported as gone and not as back: process and message */
 function openOf(
   logs: readonly string[],
   onGone: (message: string, isOpen: boolean) => void = () => {},

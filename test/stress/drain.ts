@@ -8,21 +8,21 @@ import { onStage } from './stage.js';
 
 interface DrainPlan {
   readonly workers: number;
-  /** Clients that ask without a pause; as many again do so for answers that come at once. */
+  /** Clients that send requests without a pause, and as many again for immediate answers. */
   readonly busy: number;
   /** Clients that pause between an answer and their next request. */
   readonly pausing: number;
-  /** Streams that are open when the signal comes. */
+  /** Streams that are open at the signal. */
   readonly streams: number;
   readonly streamSeconds: number;
-  /** How long the load runs before the signal. */
+  /** Duration of the load before the signal. */
   readonly seconds: number;
 }
 
 interface DrainFigures {
   readonly answers: number;
   readonly failures: readonly LoadFailure[];
-  /** Streams that came to their own end. */
+  /** Streams with their own ending. */
   readonly streamsWhole: number;
   readonly exit: Exit;
   /** From the signal to the end of the process. */
@@ -38,7 +38,7 @@ const mixed = [
   loadRequest({ does: 'stream', events: 5, everyMs: 20 }),
 ];
 
-/** A gateway under load that is told to end. Its clients go on until their connections are refused. */
+/** Ends a gateway under load. Its clients continue until their connections are refused. */
 export function drain(plan: DrainPlan): Promise<DrainFigures> {
   return onStage({ workers: plan.workers }, async ({ gateway, upstream }) => {
     const clients = (connections: number, requests: readonly Buffer[], pauseMs?: number): Load =>

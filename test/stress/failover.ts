@@ -11,19 +11,19 @@ import { held, type Line, ms, told } from './report.js';
 import type { Scenario } from './scenario.js';
 import { onStage, type Stage, stageConfig } from './stage.js';
 
-/** What befalls one of two targets: SIGKILL and a new start, errors with status 500, or no answers. */
+/** The fault of one of two targets: SIGKILL and a restart, errors with status 500, or no answers. */
 type Illness = 'killed' | Exclude<Mood, 'well'>;
 
 interface FailoverPlan {
   readonly illness: Illness;
   readonly requestsPerSecond: number;
   readonly seconds: number;
-  /** From the start, as is the next; on a slow machine later, once the gateway has had the time to notice. */
+  /** From the start, like the next one; later on a slow machine, once the gateway has had time to notice. */
   readonly illAtSeconds: number;
   readonly wellAtSeconds: number;
-  /** The share of both targets is counted over so many seconds at the end. */
+  /** The share of both targets is counted over this many seconds at the end. */
   readonly lastSeconds: number;
-  /** For a connection, and for the first byte of an answer, by which the gateway tells silence. */
+  /** Time limits for a connection, and for the first byte of an answer, which detects silence. */
   readonly deadlineMs: number;
 }
 
@@ -31,35 +31,35 @@ interface FailoverFigures {
   readonly due: number;
   readonly answers: number;
   readonly failures: readonly OpenLoadFailure[];
-  /** Of calls, at the target that was ill: before that, while it was, and in the last seconds. */
+  /** Shares of the faulty target: before the fault, during it, and in the last seconds. */
   readonly shares: { readonly before: number; readonly during: number; readonly last: number };
-  /** From the moment at which it was well to its first call. */
+  /** From its recovery to its first call. */
   readonly backMs: number;
   readonly latenciesMs: readonly number[];
-  /** What the gateway has counted of the calls, and of its attempts. */
+  /** Counters of the gateway for calls and attempts. */
   readonly counted: {
     readonly good: number;
     readonly failed: number;
     readonly retries: number;
-    /** Attempts at any target that a deadline has ended. */
+    /** Attempts at any target that a time limit has ended. */
     readonly timeouts: number;
   };
-  /** Attempts at the target that was ill, by their results. */
+  /** Attempts at the faulty target, by their results. */
   readonly attempts: Readonly<Record<string, number>>;
 }
 
-/** What the gateway says, and what its clients and upstreams have seen. */
+/** What the gateway reports, and what its clients and upstreams have seen. */
 type Counted = Pick<FailoverFigures, 'counted' | 'attempts'>;
 type Seen = Omit<FailoverFigures, keyof Counted>;
 
 const token = 'the-token-of-the-operators';
 const answerMs = 10;
-/** A target that is not asked again within this time is given up. */
+/** A target without a call within this time is given up. */
 const patienceMs = 15_000;
-/** Of so many calls that the other target has answered, some have met the ill one first. */
+/** Of this many calls that the other target has answered, some have been sent to the faulty one first. */
 const noticedCalls = 50;
 
-/** Two targets of the same rank; the load is the same whatever becomes of them. */
+/** Two targets of the same priority; the load is the same whatever happens to them. */
 function configOf({ deadlineMs }: FailoverPlan, wellUrl: string, illUrl: string, adminPort: number) {
   const config = stageConfig(wellUrl);
   const upstream = { ...config.upstreams.load, apiKeys: ['upstream-key'] };
@@ -67,13 +67,13 @@ function configOf({ deadlineMs }: FailoverPlan, wellUrl: string, illUrl: string,
     admin: { port: adminPort, token },
     upstreams: { well: upstream, ill: { ...upstream, baseUrl: illUrl } },
     models: { m: { protocols: ['chat'], targets: [{ upstream: 'well' }, { upstream: 'ill' }] } },
-    // A probe every few seconds at the latest, so that there is time for the traffic to come back.
+    // A probe at least every few seconds, so that traffic has time to return.
     routing: { openMs: 500, maxOpenMs: 1000 },
     timeouts: { connectMs: deadlineMs, firstByteMs: deadlineMs },
   };
 }
 
-/** One of two targets falls ill under a load of so many calls a second, and is well again after a while. */
+/** One of two targets fails under a constant rate of calls, and recovers after a while. */
 export async function failover(plan: FailoverPlan): Promise<FailoverFigures> {
   const ill = await startLoadUpstream();
   const patient = { now: ill };
@@ -174,8 +174,8 @@ async function countedAt(adminPort: number): Promise<Counted> {
 }
 
 /**
- * Failures that no rule explains. What an upstream has had for a second when its connection breaks is asked for nowhere
- * else: a machine that does not keep up has such calls.
+ * Failures that no rule explains. A call that an upstream has had for a second when its connection breaks is not sent
+ * elsewhere. A machine that is too slow has such calls.
  */
 export function unexcusedOf(
   illness: Illness,
@@ -194,7 +194,7 @@ function lines({ illness }: FailoverPlan, figures: FailoverFigures): readonly Li
   return [
     told('requests', due),
     held('answers', answers, `${due}`, answers === due),
-    // What a target has taken and does not answer may still be going on there: it is not asked for again.
+    // A target may still be working on a call that it has taken and not answered, so the call is not sent again.
     illness === 'silent'
       ? held('errors', errors, `${timeouts}, those that it had taken`, failures.length === timeouts)
       : held('errors', errors, '0', unexcused.length === 0),
@@ -218,7 +218,7 @@ function lines({ illness }: FailoverPlan, figures: FailoverFigures): readonly Li
 }
 
 const full = { requestsPerSecond: 2000, seconds: 20, illAtSeconds: 5, wellAtSeconds: 12, lastSeconds: 3 };
-/** What silence is told by, and what nothing comes near. */
+/** The time limit that detects silence, which nothing else comes close to. */
 const shortMs = 1000;
 const longMs = 30_000;
 
@@ -231,7 +231,7 @@ const scenarioOf = (name: string, illness: Illness): Scenario => ({
   },
 });
 
-/** A target dies under load and comes back, in three ways. */
+/** A target fails under load and recovers, in three ways. */
 export const failoverScenarios: readonly Scenario[] = [
   scenarioOf('failover', 'killed'),
   scenarioOf('failover-errors', 'failing'),

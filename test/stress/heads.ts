@@ -6,7 +6,7 @@ import type { Scenario } from './scenario.js';
 
 const attacksOnEachDoor = 500;
 
-/** Hostile characters in every part of the requests of every protocol, many of them. */
+/** Many hostile characters in every part of the requests of every protocol. */
 export const headsScenario: Scenario = {
   name: 'heads',
   mostSeconds: 900,

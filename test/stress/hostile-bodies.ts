@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Attack, hostileKey } from './hostile.js';
 
 const mebibyte = 1024 * 1024;
-/** Connections of each kind of body. */
+/** Connections for each kind of body. */
 const connectionsEach = 32;
 const dripEveryMs = 1000;
 const againMs = 200;
@@ -18,7 +18,7 @@ const form = 'multipart/form-data; boundary=x';
 const part =
   '--x\r\ncontent-disposition: form-data; name="file"; filename="a.wav"\r\ncontent-type: audio/wav\r\n\r\n';
 
-/** How a hostile request begins, and what it goes on with once a second. */
+/** The beginning of a hostile request, and what it sends once a second after that. */
 interface Hostile {
   readonly start: Buffer;
   readonly drip: Buffer;
@@ -27,13 +27,13 @@ interface Hostile {
 const plainChunk = (bytes: number): string => `${bytes.toString(16)}\r\n${' '.repeat(bytes)}\r\n`;
 
 const kinds: readonly Hostile[] = [
-  // A body that is announced and never comes.
+  // A body that is announced and never sent.
   { start: Buffer.from(`${head('/v1/chat/completions', json, announced)}{`), drip: Buffer.from(' ') },
   {
     start: Buffer.from(head('/v1/chat/completions', json, chunked) + plainChunk(1)),
     drip: Buffer.from(plainChunk(1)),
   },
-  // A megabyte of it comes, and then no more.
+  // A megabyte of it is sent, and then no more.
   {
     start: Buffer.from(head('/v1/chat/completions', json, announced) + ' '.repeat(mebibyte)),
     drip: Buffer.alloc(0),
@@ -45,7 +45,7 @@ const kinds: readonly Hostile[] = [
   },
 ];
 
-/** Holds requests open whose bodies hardly come, and begins each anew when it is answered or cut. */
+/** Holds requests open whose bodies hardly arrive, and begins each again when it is answered or cut. */
 export const bodyAttack: Attack = async (port) => {
   const met = new Map<string, number>();
   const sockets = new Set<Socket>();

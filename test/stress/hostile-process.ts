@@ -2,7 +2,7 @@ import type { Attack, AttackPlan } from './hostile.js';
 import { bodyAttack } from './hostile-bodies.js';
 import { unfinishedMessages } from './hostile-sockets.js';
 
-// The process of an attacker: begins what its first message says, ends it at the next, and answers with what it met.
+// The process of an attacker: starts the attack in its first message, ends it at the next, and reports what happened.
 
 function attackOf(plan: AttackPlan): Attack {
   return plan.kind === 'bodies' ? bodyAttack : unfinishedMessages(plan);

@@ -4,7 +4,7 @@ import type { Scenario } from './scenario.js';
 
 const mostRatio = 3;
 
-/** The bounds that the calls of one key have to keep while another attacks. */
+/** The bounds for the calls of one key while another attacks. */
 function hostileLines(figures: HostileFigures): readonly Line[] {
   const { undisturbed, disturbed, ratio, beforeMb, highestMb, met } = figures;
   const failures = [...undisturbed.failures, ...disturbed.failures];

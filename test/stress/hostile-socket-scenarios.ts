@@ -29,7 +29,7 @@ async function measure(attack: Crowd, seconds: number): Promise<readonly Line[]>
   ];
 }
 
-/** What a key cannot do to another by messages that it never ends. */
+/** What a key must not be able to do to another with messages that never end. */
 export const hostileSocketScenarios: readonly Scenario[] = [
   {
     name: 'hostile-sockets',

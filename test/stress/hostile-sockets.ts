@@ -6,11 +6,11 @@ import { type Attack, type AttackPlan, hostileKey } from './hostile.js';
 const mebibyte = 1024 * 1024;
 const piece = Buffer.alloc(mebibyte / 4, 0x20);
 const fragments = [1, 0].map((opcode) => frame(piece, { opcode, fin: false }));
-/** What `sockets.messageBytes` is by default. */
+/** Default of `sockets.messageBytes`. */
 const messageBytes = 16 * mebibyte;
 const path = '/v1/responses';
 
-/** How a socket is kept from coming to the end of a message. */
+/** How a socket avoids the end of a message. */
 type Unfinished = (socket: RawSocket) => Promise<void>;
 
 async function write(socket: Socket, bytes: Buffer): Promise<void> {
@@ -24,14 +24,14 @@ async function write(socket: Socket, bytes: Buffer): Promise<void> {
   });
 }
 
-/** Announces the largest message, and sends all of it but for its last bytes. */
+/** Announces the largest message, and sends all of it except its last bytes. */
 const inOneFrame: Unfinished = async ({ socket }) => {
   await write(socket, frame('', { announced: messageBytes }));
   for (let sent = 0; sent < messageBytes - piece.length && !socket.destroyed; sent += piece.length)
     await write(socket, piece);
 };
 
-/** The same in fragments, of which none is the last, and with an answer to every ping. */
+/** The same in fragments, of which none is the last, with an answer to every ping. */
 const inFragments: Unfinished = async (raw) => {
   const { socket } = raw;
   let heard = 0;
@@ -45,7 +45,7 @@ const inFragments: Unfinished = async (raw) => {
     await write(socket, fragments[sent === 0 ? 0 : 1] as Buffer);
 };
 
-/** Keeps so many sockets within messages that never end, and opens others in place of those that are closed. */
+/** Keeps this many sockets within messages that never end, and replaces those that are closed. */
 export function unfinishedMessages({
   sockets,
   within,

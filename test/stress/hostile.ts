@@ -9,22 +9,22 @@ import { quantile, residentMb, watchMemory } from '../support/process-memory.js'
 import { random } from '../support/seed.js';
 import { onStage, stageConfig } from './stage.js';
 
-/** The key of whoever attacks. */
+/** The attacker's key. */
 export const hostileKey = 'sk-hostile';
 const hostileKeyHash = 'sha256:012842b3d560409fa1cfb84693f16a3d3e5bda4cdba47a9c9678b49f2aaf7620';
 
-/** An attack that goes on until it is stopped. */
+/** An attack that continues until it is stopped. */
 interface RunningAttack {
-  /** Ends it, and tells what it met, in a few words. */
+  /** Ends it. @returns a short description of what happened */
   stop(): Promise<string>;
 }
 
-/** Begins an attack with `hostileKey` on the gateway at a port. */
+/** Starts an attack with `hostileKey` on the gateway at a port. */
 export type Attack = (port: number) => Promise<RunningAttack>;
 
-/** What an attacker does. */
+/** The kind of attack. */
 export type AttackPlan =
-  /** Holds requests open whose bodies hardly come. */
+  /** Holds requests open whose bodies hardly arrive. */
   | { readonly kind: 'bodies' }
   /** Keeps sockets within messages that never end. */
   | { readonly kind: 'sockets'; readonly sockets: number; readonly within: 'one frame' | 'fragments' };
@@ -35,18 +35,18 @@ interface HostilePlan {
   readonly clients: number;
   /** Longest pause of a client between two calls, in milliseconds. */
   readonly pauseMs: number;
-  /** How long is measured before the attack. */
+  /** Duration of the measurement before the attack. */
   readonly undisturbedSeconds: number;
-  /** How long the attack goes on. */
+  /** Duration of the attack. */
   readonly seconds: number;
-  /** Members of the config beside those of the stage. */
+  /** Members of the config in addition to the stage's. */
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
-/** What the clients of the other key saw in one stretch of time. */
+/** What the clients of the other key measured in one period. */
 interface Stretch {
   readonly answers: number;
-  /** What was not a whole answer with status 200. */
+  /** Answers that were not whole with status 200. */
   readonly failures: readonly string[];
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -55,11 +55,11 @@ interface Stretch {
 export interface HostileFigures {
   readonly undisturbed: Stretch;
   readonly disturbed: Stretch;
-  /** p99 under attack, of what it is without. */
+  /** p99 under attack, relative to that without. */
   readonly ratio: number;
   readonly beforeMb: number;
   readonly highestMb: number;
-  /** What the attack met. */
+  /** What happened to the attack. */
   readonly met: string;
 }
 
@@ -81,7 +81,7 @@ export function underAttack(plan: HostilePlan): Promise<HostileFigures> {
 
 const warmUpSeconds = 3;
 
-/** An attacker is a process of its own, so that what it costs delays nobody who is measured here. */
+/** An attacker is a separate process, so that its work does not delay the measured clients. */
 function startAttacker(port: number, plan: AttackPlan): RunningAttack {
   const child = fork(join(import.meta.dirname, 'hostile-process.js'));
   child.send({ port, plan });

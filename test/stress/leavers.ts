@@ -8,28 +8,28 @@ import { onStage, type Stage, stageConfig } from './stage.js';
 interface LeaversPlan {
   readonly leavers: number;
   readonly rounds: number;
-  /** Leavers that go at once, every ten milliseconds. */
+  /** Clients that leave concurrently, every ten milliseconds. */
   readonly atOnce: number;
-  /** How long the upstream may take to have nothing open after the last has left. */
+  /** How long the upstream may have requests open after the last client has left. */
   readonly withinMs: number;
 }
 
 interface LeaversFigures {
-  /** Milliseconds from each leaving to the upstream's notice of it. */
+  /** Milliseconds from each disconnection until the upstream notices. */
   readonly noticedMs: readonly number[];
-  /** Requests still open at the upstream that long after the last has left, for each round. */
+  /** Requests still open at the upstream that long after the last disconnection, for each round. */
   readonly open: readonly number[];
   /** Resident memory of the worker at the end of each round. */
   readonly residentMb: readonly number[];
 }
 
-/** Calls of one key that are read on for at most, and for how long. */
+/** Most calls of one key that are read on, and for how long. */
 export const mostReadOn = 50;
 export const readOnMs = 10_000;
 const betweenMs = 10;
 const eventEveryMs = 100;
 
-/** Clients that leave in the middle of a stream, one half with a FIN, the other with a RST; the upstream is cancelled. */
+/** Clients that leave in the middle of a stream, half with a FIN, half with a RST. The upstream is cancelled. */
 export function leavers(plan: LeaversPlan): Promise<LeaversFigures> {
   return onStage({ logLevel: 'info', config: cancelling }, async (stage) => {
     const leftAt = new Map<string, number>();
@@ -47,20 +47,20 @@ export function leavers(plan: LeaversPlan): Promise<LeaversFigures> {
   });
 }
 
-/** A config by which an upstream is cancelled as soon as its client leaves. */
+/** A config that cancels an upstream as soon as its client leaves. */
 function cancelling(upstreamUrl: string): Readonly<Record<string, unknown>> {
   const config = stageConfig(upstreamUrl);
   return { ...config, upstreams: { load: { ...config.upstreams.load, onLeave: 'cancel' } } };
 }
 
 interface DrainedFigures {
-  /** Requests still open at the upstream once the last has left. */
+  /** Requests still open at the upstream after the last disconnection. */
   readonly readOn: number;
-  /** And when the time is over for which they are read on. */
+  /** The same after the time for which they are read on. */
   readonly openAtEnd: number;
 }
 
-/** The same with one round of clients whose upstream is read on for, as it is by default. */
+/** The same with one round of clients whose upstream is read on, which is the default. */
 export function drainedLeavers(plan: LeaversPlan): Promise<DrainedFigures> {
   return onStage({ logLevel: 'info' }, async (stage) => {
     const { upstream } = stage;
@@ -73,7 +73,7 @@ export function drainedLeavers(plan: LeaversPlan): Promise<DrainedFigures> {
   });
 }
 
-/** @param leftAt takes when each has left, by its name */
+/** @param leftAt receives the time at which each left, by its name */
 async function openAndLeave(
   stage: Stage,
   { leavers: count, atOnce }: LeaversPlan,
@@ -91,7 +91,7 @@ async function openAndLeave(
   return sockets;
 }
 
-/** Opens a stream, and resolves once a part of it has come. */
+/** Opens a stream. Resolves once a part of it has arrived. */
 export function openStream(stage: Stage, name: string): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({

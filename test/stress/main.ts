@@ -14,7 +14,7 @@ const usage = `Usage: npm run stress -- [--only NAME[,NAME]] [--seconds N]
              fewer calls, for about that long
 `;
 
-/** Runs a scenario, and gives it up when it takes too long. */
+/** Runs a scenario, and gives it up if it takes too long. */
 async function play(scenario: Scenario, seconds: number | null): Promise<readonly Line[]> {
   let timer: NodeJS.Timeout | undefined;
   const tooLong = new Promise<never>((_, reject) => {
@@ -52,7 +52,7 @@ async function run(): Promise<number> {
   return failed === 0 ? 0 : 1;
 }
 
-// What was started ends with this process: the gateway is killed as it exits, the upstream by its closed channel.
+// Child processes end with this process: the gateway is killed at exit, the upstream by its closed channel.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130));
 const said = await launch();
 if (said !== null) process.stderr.write(`${said}\n`);

@@ -9,7 +9,7 @@ import { tasksGateway } from '../support/tasks/gateway.js';
 import { storeFolder } from './store-folder.js';
 import { download, type HashingUpstream, startHashingUpstream, upload } from './tasks-media.js';
 
-/** A gateway with one worker, an upstream of videos, and one that takes uploads. */
+/** A gateway with one worker, a video upstream, and one that takes uploads. */
 export interface MediaStage {
   readonly gateway: GatewayProcesses;
   readonly worker: number;
@@ -17,19 +17,19 @@ export interface MediaStage {
   readonly ears: HashingUpstream;
 }
 
-/** The most memory that a worker had while something happened, and what it had before. In MB. */
+/** Peak memory of a worker during a period, and its memory before, in MB. */
 export interface Growth {
   readonly beforeMb: number;
   readonly highestMb: number;
 }
 
-/** Where a task's content is: at the upstream itself, or at an address that it gives. */
+/** Where a task's content is: at the upstream itself, or at a URL that it returns. */
 export type Origin = 'path' | 'url';
 export const origins: readonly Origin[] = ['path', 'url'];
 
 const gib = 1024 ** 3;
 
-/** Sets a stage, and ends all of it after `play`, however that ends. */
+/** Runs `play` on a stage, and ends all of the stage afterwards, whatever happens. */
 export async function onMediaStage<T>(play: (stage: MediaStage) => Promise<T>): Promise<T> {
   const folder = storeFolder();
   const simulator = await startSimulator({ videoPace: { queuedMs: 0, runningMs: 0 } });
@@ -54,7 +54,7 @@ export async function onMediaStage<T>(play: (stage: MediaStage) => Promise<T>): 
   }
 }
 
-/** Makes a finished task with a video of so many bytes. @returns its id */
+/** Creates a completed task with a video of this many bytes. @returns its id */
 export async function makeVideo({ gateway }: MediaStage, origin: Origin, bytes: number): Promise<string> {
   const clientFormat = origin === 'path' ? taskClientFormats.compat : taskClientFormats.generic;
   const request = clientFormat.create(`[[video:bytes=${bytes}]] a fox`);
@@ -68,7 +68,7 @@ export async function makeVideo({ gateway }: MediaStage, origin: Origin, bytes: 
 
 const warmMb = 24;
 
-/** Ordinary traffic, with files of ordinary size, after which the memory of a worker has its size. */
+/** Ordinary traffic, with files of ordinary size, after which a worker's memory is stable. */
 export async function warmUp(stage: MediaStage, seconds: number): Promise<void> {
   const { port } = stage.gateway;
   const load = startLoad({
@@ -86,7 +86,7 @@ export async function warmUp(stage: MediaStage, seconds: number): Promise<void> 
   await load.stop();
 }
 
-/** Does something, and watches the worker's memory meanwhile. */
+/** Runs something, and watches the worker's memory meanwhile. */
 export async function watched<T>(
   { worker }: MediaStage,
   work: () => Promise<T>,

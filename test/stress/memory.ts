@@ -32,7 +32,7 @@ const faulty = [
 const cutStream = loadRequest({ does: 'stream', events: 5, everyMs: 5, cut: true });
 
 const isError = (answer: Answer): boolean => answer.status >= 400;
-/** It ends with an error event, and so without the event that ends a stream well. */
+/** Ends with an error event, and so without the event that ends a good stream. */
 const isCutStream = (answer: Answer): boolean =>
   answer.status === 200 && answer.chunked && !answer.endsWithDone;
 
@@ -75,7 +75,7 @@ export function memory(plan: MemoryPlan): Promise<MemoryFigures> {
       }
     };
     const leaving = Promise.all([0, 1, 2, 3].map(leave));
-    // Its end is awaited only later.
+    // Its end is awaited later.
     leaving.catch(() => {});
     const watch = watchMemory(stage.worker);
     await pause(plan.seconds * 1000);
@@ -90,7 +90,7 @@ export function memory(plan: MemoryPlan): Promise<MemoryFigures> {
       partsMb: Array.from({ length: parts }, (_, part) =>
         median(samples.slice(part * size, (part + 1) * size)),
       ),
-      // Some of those who left are read on for.
+      // Some of the disconnected clients' answers are read on.
       openAtEnd: (await stage.upstream.stateWhen((state) => state.open === 0, readOnMs + 1000)).open,
     };
   });

@@ -2,42 +2,42 @@ import { type ClientConnection, openConnection } from '../support/load/connectio
 import { isWhole, type LoadFailure } from '../support/load/load.js';
 import { clock } from '../support/load/upstream.js';
 
-/** Milliseconds between two looks at how many requests are due. */
+/** Milliseconds between two checks of which requests are due. */
 const tickMs = 5;
-/** A connection that has been idle for as long as every answer allows (`keep-alive: timeout=7`) may be closed any moment. */
+/** A connection that has been idle as long as answers allow (`keep-alive: timeout=7`) may be closed at any moment. */
 const mostIdleMs = 7000;
 
 interface OpenLoadOptions {
   readonly port: number;
   readonly requestsPerSecond: number;
   readonly request: Buffer;
-  /** Connections at most; what is due while all of them are busy waits, and its time counts. */
+  /** Most connections. Requests that are due while all of them are busy wait, and the wait counts. */
   readonly mostConnections: number;
 }
 
 export interface OpenLoadFailure extends LoadFailure {
-  /** Milliseconds from the moment at which the request was sent; 0 where it was not. */
+  /** Milliseconds from sending the request; 0 if it was not sent. */
   readonly askedMs: number;
 }
 
-/** Clients that ask at a rate of their own, however slow the answers are. */
+/** Clients with a fixed rate of requests, however slow the answers are. */
 interface OpenLoad {
   /** Requests that were due so far. */
   readonly due: number;
   readonly answers: number;
   readonly failures: readonly OpenLoadFailure[];
-  /** For each whole answer, from the moment at which its request was due. */
+  /** Milliseconds of each whole answer, from the time at which its request was due. */
   readonly latenciesMs: readonly number[];
-  /** Sends no more, and resolves when every request has its end. */
+  /** Sends no more requests. Resolves when every request has ended. */
   stop(): Promise<void>;
 }
 
-/** Starts them; the request is the same each time, and its answer has to be whole with status 200. */
+/** Starts the clients. All requests are the same, and each answer must be whole with status 200. */
 export function startOpenLoad(options: OpenLoadOptions): OpenLoad {
   const failures: OpenLoadFailure[] = [];
   const latenciesMs: number[] = [];
   const idle: { readonly connection: ClientConnection; readonly since: number }[] = [];
-  /** When each request was due that waits for a connection. */
+  /** Due times of the requests that wait for a connection. */
   const waiting: number[] = [];
   const startedAt = clock();
   let connections = 0;
@@ -70,7 +70,7 @@ export function startOpenLoad(options: OpenLoadOptions): OpenLoad {
     end();
   };
 
-  /** Opens a connection, and asks on it whatever waits by the time that it is free. */
+  /** Opens a connection, and sends on it what waits at that time. */
   const serveAnew = async (first: number): Promise<void> => {
     connections += 1;
     try {

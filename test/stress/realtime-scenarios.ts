@@ -3,15 +3,15 @@ import { held, type Line, mb, told } from './report.js';
 import type { Scenario } from './scenario.js';
 
 const sessions = 1000;
-/** Long enough for the collector to have come round: until then memory only grows. */
+/** Long enough for a garbage collection: until then memory only grows. */
 const rounds = 20;
-/** By then the heap has its size. */
+/** Time after which the heap has its usual size. */
 const warmRound = 2;
 const lastRounds = 6;
 const mostGrowthMb = 32;
 const floodMb = 1000;
 
-/** Sessions of realtime: cut, not read, and many of them. */
+/** Realtime sessions: cut, not read, and many of them. */
 export const realtimeScenarios: readonly Scenario[] = [
   {
     name: 'realtime-cuts',
@@ -25,7 +25,7 @@ export const realtimeScenarios: readonly Scenario[] = [
       const codes = Object.entries(figures.codes).map(([code, count]) => `${code}: ${count}`);
       return [
         told('sessions, cut by either side', `${rounds} x ${sessions}`),
-        // Those that the upstream cuts; of the others some leave before.
+        // Those that the upstream cuts; some of the others leave before.
         held('that were open', figures.opened, `>= ${half}`, figures.opened >= half),
         told('close codes at the clients', codes.join(', ')),
         held(

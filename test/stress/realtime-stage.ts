@@ -8,7 +8,7 @@ import type { SimulatorReport } from '../../src/supervisor/messages.js';
 import { type GatewayProcesses, startGateway, untilKilled } from '../support/gateway.js';
 import { loadKey, loadKeyHash } from '../support/load/request.js';
 
-/** A gateway with one worker, and the simulator in a process of its own. */
+/** A gateway with one worker, and the simulator in a separate process. */
 export interface RealtimeStage {
   readonly gateway: GatewayProcesses;
   readonly worker: number;
@@ -17,7 +17,7 @@ export interface RealtimeStage {
 }
 
 interface RealtimeStageOptions {
-  /** Sessions that the key may have. */
+  /** Most sessions of the key. */
   readonly perKey: number;
   /** Pace of the simulator's answers; 0 for none. */
   readonly tokensPerSecond: number;
@@ -26,7 +26,7 @@ interface RealtimeStageOptions {
 const simulatorModule = fileURLToPath(new URL('../../src/simulator/main.js', import.meta.url));
 const standing = new Set<() => Promise<void>>();
 
-/** Sets a stage, and ends all of it after `play`, however that ends. */
+/** Runs `play` on a stage, and ends all of the stage afterwards, whatever happens. */
 export async function onRealtimeStage<T>(
   { perKey, tokensPerSecond }: RealtimeStageOptions,
   play: (stage: RealtimeStage) => Promise<T>,
@@ -65,7 +65,7 @@ export async function onRealtimeStage<T>(
   }
 }
 
-/** Ends what is left of plays that were given up. */
+/** Ends what abandoned plays have left. */
 export async function strikeRealtime(): Promise<void> {
   await Promise.all([...standing].map((strike) => strike()));
 }
@@ -87,7 +87,7 @@ function config(baseUrl: string, perKey: number) {
   };
 }
 
-/** A client's socket that is about to open; its errors are told by its close alone. */
+/** A client's socket that is opening. Its close event reports its errors. */
 export function dial({ gateway }: RealtimeStage): WebSocket {
   const socket = new WebSocket(`ws://127.0.0.1:${gateway.port}/v1/realtime?model=m`, {
     headers: { authorization: `Bearer ${loadKey}` },
@@ -99,8 +99,8 @@ export function dial({ gateway }: RealtimeStage): WebSocket {
 }
 
 /**
- * Opens so many sessions, not too many at a time.
- * @throws Error when one is refused
+ * Opens this many sessions, a few at a time.
+ * @throws Error if one is refused
  */
 export async function dialAll(stage: RealtimeStage, count: number): Promise<readonly WebSocket[]> {
   const atOnce = 50;
@@ -123,7 +123,7 @@ function greeted(socket: WebSocket): Promise<void> {
 
 const textOnly = { type: 'session.update', session: { type: 'realtime', output_modalities: ['text'] } };
 
-/** Asks for a turn of text. */
+/** Requests a text turn. */
 export function askTurn(socket: WebSocket, text: string): void {
   const item = { type: 'message', role: 'user', content: [{ type: 'input_text', text }] };
   for (const event of [textOnly, { type: 'conversation.item.create', item }, { type: 'response.create' }]) {
@@ -131,14 +131,14 @@ export function askTurn(socket: WebSocket, text: string): void {
   }
 }
 
-/** The sockets that a process holds. */
+/** Returns the number of sockets that a process has open. */
 export function socketsOf(pid: number): number {
   const folder = `/proc/${pid}/fd`;
   return readdirSync(folder).filter((name) => {
     try {
       return readlinkSync(`${folder}/${name}`).startsWith('socket:');
     } catch {
-      // It was closed meanwhile.
+      // It was closed in the meantime.
       return false;
     }
   }).length;

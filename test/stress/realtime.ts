@@ -11,16 +11,16 @@ interface CutsPlan {
   /** Sessions of a round. */
   readonly sessions: number;
   readonly rounds: number;
-  /** How many begin a second. */
+  /** Sessions that begin in a second. */
   readonly perSecond: number;
-  /** How long what was cut may take to be gone everywhere. */
+  /** How long cut sessions may remain anywhere. */
   readonly withinMs: number;
 }
 
 interface CutsFigures {
-  /** Sessions that were open for a moment at least. */
+  /** Sessions that were open at some time. */
   readonly opened: number;
-  /** How often a client heard of each close code. */
+  /** Number of clients for each received close code. */
   readonly codes: Readonly<Record<number, number>>;
   /** Sockets of the worker before the first round and after each. */
   readonly sockets: readonly number[];
@@ -29,7 +29,7 @@ interface CutsFigures {
   readonly residentMb: readonly number[];
 }
 
-/** A moment within a turn of 100 tokens at 200 a second. */
+/** A random time within a turn of 100 tokens at 200 a second. */
 const longestMs = 600;
 const cuts = ['close', 'close=1011 reason=x', 'reset', 'truncate'];
 const leave: readonly ((socket: WebSocket) => void)[] = [
@@ -43,9 +43,9 @@ const leave: readonly ((socket: WebSocket) => void)[] = [
   },
 ];
 
-/** Sessions in the middle of a turn, half of them cut by their client, half by the upstream, at any moment. */
+/** Sessions in the middle of a turn, half of them cut by their client, half by the upstream, at random times. */
 export function cutSessions(plan: CutsPlan): Promise<CutsFigures> {
-  // As many as the key may have: places that were not given back would show as refusals.
+  // As many as the key may have: slots that were not returned would show as refusals.
   const options = { perKey: plan.sessions, tokensPerSecond: 200 };
   return onRealtimeStage(options, async (stage) => {
     const codes: Record<number, number> = {};
@@ -106,22 +106,22 @@ interface DeafPlan {
 
 interface DeafFigures {
   readonly beforeMb: number;
-  /** The most while the client does not read, and while it reads. */
+  /** Peak memory while the client does not read, and while it reads. */
   readonly deafMb: number;
   readonly readingMb: number;
-  /** Bytes that came once it did. */
+  /** Bytes that arrived after that. */
   readonly bytes: number;
-  /** Whether the turn came to its end. */
+  /** Whether the turn ended. */
   readonly whole: boolean;
   readonly readingSeconds: number;
 }
 
 const warmUpMegabytes = 5;
 
-/** A client that asks for a flood, does not read for a while, and then reads all of it. */
+/** A client that requests a flood, does not read for a while, and then reads all of it. */
 export function deafClient({ megabytes, deafSeconds }: DeafPlan): Promise<DeafFigures> {
   return onRealtimeStage({ perKey: 10, tokensPerSecond: 0 }, async (stage) => {
-    // More would leave so much free memory behind that growth did not show.
+    // More would leave so much free memory that growth would not show.
     await flood(stage, warmUpMegabytes, 0);
     const beforeMb = residentMb(stage.worker);
     const deaf = watchMemory(stage.worker);
@@ -153,7 +153,7 @@ async function flood(
   const over = new Promise<void>((resolve) => {
     socket.on('message', (data: Buffer) => {
       bytes += data.length;
-      // Deltas are passed over by their size.
+      // Skips deltas by their size.
       if (data.length > 10_000 || !data.includes('"response.done"')) return;
       whole = true;
       socket.terminate();
@@ -178,19 +178,19 @@ interface CrowdPlan {
 
 interface CrowdFigures {
   readonly beforeMb: number;
-  /** With the idle sessions alone, and the most with the busy ones too. */
+  /** Memory with only the idle sessions, and its peak with the busy ones. */
   readonly idleMb: number;
   readonly busyMb: number;
   readonly events: number;
   readonly turns: number;
   readonly lost: number;
-  /** Part of one core that the worker took while sessions were busy. */
+  /** Share of one core that the worker used while sessions were busy. */
   readonly load: number;
   readonly afterMb: number;
   readonly socketsLeft: number;
 }
 
-/** Many sessions at rest, and some that have one turn after another. */
+/** Many idle sessions, and some that have one turn after another. */
 export function crowd({ idle, busy, seconds }: CrowdPlan): Promise<CrowdFigures> {
   return onRealtimeStage({ perKey: idle + busy, tokensPerSecond: 50 }, async (stage) => {
     const { worker } = stage;
@@ -237,12 +237,12 @@ export function crowd({ idle, busy, seconds }: CrowdPlan): Promise<CrowdFigures>
   });
 }
 
-/** @returns the sockets of the worker, once there are no more than before, or at last */
+/** Waits until the worker has no more sockets than before, for a limited time. @returns their number */
 function allGone({ worker }: RealtimeStage, before: number, withinMs = 10_000): Promise<number> {
   return seenWithin(() => socketsOf(worker), { fits: (now) => now <= before, withinMs, everyMs: 20 });
 }
 
-/** Processor time that a process has had (proc_pid_stat(5)). */
+/** Returns the processor time of a process (proc_pid_stat(5)). */
 function cpuSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

@@ -15,7 +15,7 @@ interface ReloadPlan {
 interface ReloadFigures {
   readonly answers: number;
   readonly failures: readonly LoadFailure[];
-  /** What the models are on every worker after a reload with a bad file, and after the last with a good one. */
+  /** Models on every worker after a reload with an invalid file, and after the last one with a valid file. */
   readonly modelsAfterBad: readonly string[];
   readonly modelsAtEnd: readonly string[];
   readonly refusals: number;
@@ -28,7 +28,7 @@ const requests = [
   loadRequest({ does: 'complete' }),
 ];
 
-/** Two workers under load while the config is changed again and again, and broken once. */
+/** Two workers under load while the config is changed repeatedly, and is invalid once. */
 export function reload(plan: ReloadPlan): Promise<ReloadFigures> {
   return onStage({ workers }, async (stage) => {
     const { gateway, upstream } = stage;
@@ -68,8 +68,8 @@ function refusalsOf(stage: Stage): number {
 }
 
 /**
- * Asks for the models until every worker has answered, and, where `awaited` is given, every one with those.
- * @returns the different answers, one where the workers agree
+ * Requests the model list until every worker has answered, with `awaited` if that is given.
+ * @returns the different answers: one if the workers agree
  */
 async function modelsOnAll(stage: Stage, awaited?: string): Promise<string[]> {
   const modelsOf = new Map<string, string>();

@@ -1,27 +1,27 @@
-/** One thing that a scenario measured, and the bound that it has to keep, if any. */
+/** A measurement of a scenario, with its bound, if any. */
 export interface Line {
   readonly what: string;
   readonly measured: string;
   readonly bound: string;
-  /** Null for what is only told. */
+  /** Null if it is only reported. */
   readonly kept: boolean | null;
 }
 
-/** A figure that is only told. */
+/** A figure that is only reported. */
 export function told(what: string, measured: string | number): Line {
   return { what, measured: String(measured), bound: '', kept: null };
 }
 
-/** A figure that has to keep a bound. */
+/** A figure with a bound. */
 export function held(what: string, measured: string | number, bound: string, kept: boolean): Line {
   return { what, measured: String(measured), bound, kept };
 }
 
-/** Figures for people: megabytes and milliseconds, rounded. */
+/** Formats megabytes and milliseconds, rounded. */
 export const mb = (value: number): string => `${value.toFixed(1)} MB`;
 export const ms = (value: number): string => `${value.toFixed(1)} ms`;
 
-/** The lines of one scenario as a table. */
+/** Formats the lines of one scenario as a table. */
 export function table(name: string, seconds: number, lines: readonly Line[]): string {
   const widths = [0, 0, 0];
   const rows = lines.map(({ what, measured, bound, kept }) => {

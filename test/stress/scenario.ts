@@ -1,10 +1,10 @@
 import type { Line } from './report.js';
 
-/** A scenario at its full size, with the bounds that it has to keep. */
+/** A scenario at its full size, with its bounds. */
 export interface Scenario {
   readonly name: string;
-  /** After this it is given up. */
+  /** Time limit. */
   readonly mostSeconds: number;
-  /** @param seconds how long to go on, where that is a choice */
+  /** @param seconds duration, if it can be chosen */
   run(seconds: number | null): Promise<readonly Line[]>;
 }

@@ -28,7 +28,7 @@ const none = (what: string, failures: Parameters<typeof describeFailures>[0]): L
     failures.length === 0,
   );
 
-/** What goes wrong with connections that are opened as the workers close goes wrong now and then. */
+/** Connections that are opened while the workers stop listening fail occasionally. */
 const drainRounds = 6;
 
 const slow = 64;
@@ -80,10 +80,10 @@ export const scenarios: readonly Scenario[] = [
     mostSeconds: 150,
     async run() {
       const count = 1000;
-      // Long enough for the collector to have come round: between its visits memory goes up and down by tens of MB.
+      // Long enough for garbage collections, between which memory varies by tens of MB.
       const rounds = 20;
       const lastRounds = 6;
-      // By then the heap has its size.
+      // Time after which the heap has its usual size.
       const warmRound = 2;
       const plan = { leavers: count, rounds, atOnce: 10, withinMs: 1000 };
       const figures = await leavers(plan);
@@ -196,7 +196,7 @@ export const scenarios: readonly Scenario[] = [
     mostSeconds: 90,
     async run() {
       const streams = 16;
-      // The more workers, the further apart they stop accepting, and the more clients come back in between.
+      // The more workers, the further apart they stop listening, and the more clients reconnect in between.
       const plan = { workers: 4, busy: 48, pausing: 24, streams, streamSeconds: 4, seconds: 2 };
       const figures = await drain(plan);
       const failures = [...figures.failures];

@@ -11,9 +11,9 @@ export interface SlowReadersPlan {
   readonly streamMegabytes: number;
   readonly seconds: number;
   readonly warmUpSeconds: number;
-  /** How long the upstream may take to have nothing open after all have left. */
+  /** How long the upstream may have requests open after all clients have left. */
   readonly withinMs: number;
-  /** Makes what the readers send, by turns, for a stream of so many megabytes; chat requests unless given. */
+  /** Makes the requests of the readers, in turn, for a stream of this many megabytes. Default: chat requests. */
   readonly requests?: (megabytes: number) => readonly Buffer[];
 }
 
@@ -25,16 +25,16 @@ export interface SlowReadersFigures {
   /** Readers whose connection ended before they left. */
   readonly cut: number;
   readonly openBeforeLeaving: number;
-  /** Requests still open at the upstream that long after all have left. */
+  /** Requests still open at the upstream that long after all clients have left. */
   readonly openAfterLeaving: number;
   readonly cancelled: number;
-  /** The values of `x-gateway-path` that the readers got, each once. */
+  /** Different values of `x-gateway-path` that the readers received. */
   readonly paths: readonly string[];
 }
 
 interface Reader {
   readonly socket: Socket;
-  /** What came first: the head of the answer is in it. */
+  /** The first bytes, including the head of the answer. */
   head: string;
   bytes: number;
   cut: boolean;
@@ -79,7 +79,7 @@ export function slowReaders(plan: SlowReadersPlan): Promise<SlowReadersFigures> 
   });
 }
 
-/** Takes from the kernel no more than one piece a second; what it does not take stays there. */
+/** Reads at most one piece a second from the kernel. The rest stays there. */
 function startReader(stage: Stage, plan: SlowReadersPlan, request: Buffer): Reader {
   const socket = connect({
     port: stage.gateway.port,

@@ -3,7 +3,7 @@ import { type GatewayProcesses, startGateway, untilKilled } from '../support/gat
 import { loadKeyHash } from '../support/load/request.js';
 import { type LoadUpstream, startLoadUpstream } from '../support/load/upstream.js';
 
-/** The command line's gateway and its upstream, each in processes of their own. */
+/** The gateway by its command line and its upstream, each in separate processes. */
 export interface Stage {
   readonly gateway: GatewayProcesses;
   readonly upstream: LoadUpstream;
@@ -13,15 +13,15 @@ export interface Stage {
 
 interface StageOptions {
   readonly workers?: number;
-  /** `warn` unless given: then the log has no line for each request. */
+  /** Default: `warn`, so that the log has no line for each request. */
   readonly logLevel?: string;
-  /** Merged over the config; hears the upstream's base URL. */
+  /** Makes parts of the config from the upstream's base URL. They are merged into it. */
   readonly config?: (upstreamUrl: string) => Readonly<Record<string, unknown>>;
 }
 
 const standing = new Set<Stage>();
 
-/** A config in which the load upstream, which speaks chat, serves these models in every text protocol. */
+/** Makes a config in which the load upstream, which speaks chat, serves these models in every text protocol. */
 export function stageConfig(upstreamUrl: string, models: readonly string[] = ['m']) {
   const model = {
     protocols: textProtocols,
@@ -37,7 +37,7 @@ export function stageConfig(upstreamUrl: string, models: readonly string[] = ['m
   };
 }
 
-/** Starts a gateway and an upstream for `play`, and ends both after it, however it ends. */
+/** Starts a gateway and an upstream for `play`, and ends both afterwards, whatever happens. */
 export async function onStage<T>(options: StageOptions, play: (stage: Stage) => Promise<T>): Promise<T> {
   const upstream = await startLoadUpstream();
   let stage: Stage | null = null;
@@ -56,7 +56,7 @@ export async function onStage<T>(options: StageOptions, play: (stage: Stage) => 
   }
 }
 
-/** Ends what is left of plays that were given up. */
+/** Ends what abandoned plays have left. */
 export async function strikeAll(): Promise<void> {
   await Promise.all([...standing].map(strike));
 }

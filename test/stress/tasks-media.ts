@@ -6,30 +6,30 @@ import { patternBytes } from '../../src/simulator/media/file.js';
 import { AnswerReader } from '../support/load/answer-reader.js';
 import { loadKey } from '../support/load/request.js';
 
-/** Part of a pattern's bytes: the first, and the one behind the last. */
+/** A range of a pattern's bytes: the first, and the one after the last. */
 interface Part {
   readonly from: number;
   readonly to: number;
 }
 
-/** Digest of a part of the pattern that the simulator's large videos are of. */
+/** Digest of a range of the pattern that the simulator's large videos consist of. */
 export function patternDigest(part: Part): string {
   const hash = createHash('sha256');
   for (const piece of patternBytes(part)) hash.update(piece);
   return hash.digest('hex');
 }
 
-/** A whole body, as it was sent or received. */
+/** A whole body, as sent or received. */
 interface Digest {
   readonly bytes: number;
   readonly sha256: string;
 }
 
-/** An upstream that answers every transcription with an empty text, and keeps nothing but a digest of its body. */
+/** An upstream that answers every transcription with an empty text, and keeps only a digest of its body. */
 export interface HashingUpstream {
   /** For `baseUrl`. */
   readonly url: string;
-  /** Of the bodies that came whole. */
+  /** Digests of the bodies that arrived completely. */
   readonly received: readonly Digest[];
   stop(): void;
 }
@@ -76,8 +76,8 @@ export interface Uploaded {
 }
 
 /**
- * Sends a form with a file of so many bytes of the pattern to be transcribed, as fast as it is taken or at a pace. The
- * file is held nowhere.
+ * Sends a form with a file of this many bytes of the pattern for transcription, as fast as possible or at a pace.
+ * The file is not kept in memory.
  */
 export async function upload(
   port: number,
@@ -100,7 +100,7 @@ export async function upload(
     socket.on('error', reject);
     socket.on('close', () => reject(new Error(`the connection of the upload ended: ${reader.head}`)));
   });
-  // A refusal may come while the file is still being sent.
+  // A refusal may arrive while the file is still being sent.
   answered.catch(() => {});
   const hash = createHash('sha256');
   const send = async (piece: Buffer): Promise<void> => {
@@ -127,7 +127,7 @@ export async function upload(
   return { status: reader.status, text: reader.text, sent: { bytes, sha256: hash.digest('hex') } };
 }
 
-/** A download that was read as fast as it came. */
+/** A download that was read at full speed. */
 interface Downloaded {
   readonly status: number;
   readonly header: (name: string) => string | null;
@@ -137,15 +137,15 @@ interface Downloaded {
 interface DownloadOptions {
   readonly port: number;
   readonly id: string;
-  /** Gets every byte. */
+  /** Called with every byte. */
   readonly hash: Hash;
-  /** Header lines, CRLF behind each. */
+  /** Further header lines, each followed by CRLF. */
   readonly lines?: string;
-  /** Leaves once so many bytes have come, at least. */
+  /** Disconnect after at least this many bytes. */
   readonly leaveAfter?: number;
 }
 
-/** Reads a task's content, or leaves in the middle of it. */
+/** Reads a task's content, or disconnects in the middle of it. */
 export function download(options: DownloadOptions): Promise<Downloaded> {
   const { port, id, hash, leaveAfter = Number.POSITIVE_INFINITY } = options;
   return new Promise((resolve, reject) => {
@@ -166,12 +166,12 @@ export function download(options: DownloadOptions): Promise<Downloaded> {
   });
 }
 
-/** The bytes of a request for a task's content. */
+/** Returns the bytes of a request for a task's content. */
 export function contentRequest(id: string, lines = ''): string {
   return `GET /v1/videos/${id}/content HTTP/1.1\r\nhost: load\r\nauthorization: Bearer ${loadKey}\r\n${lines}\r\n`;
 }
 
-/** Reads the head of an answer with a content-length, and hands its body on without keeping any of it. */
+/** Reads the head of an answer with a content-length, and passes its body on without keeping any of it. */
 export class BodyReader {
   status = 0;
   /** Bytes of the body so far. */

@@ -5,7 +5,7 @@ import { type TaskCrashPlan, taskCrash } from './tasks.js';
 const tasks = 200;
 const rounds = 3;
 
-/** Tasks in flight over kills, several times: where the kill meets them is a matter of chance. */
+/** Tasks in flight over several kills: what a kill interrupts is a matter of chance. */
 export const tasksScenario: Scenario = {
   name: 'tasks',
   mostSeconds: 240,

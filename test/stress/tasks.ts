@@ -9,34 +9,34 @@ import { tasksGateway } from '../support/tasks/gateway.js';
 import { storeFolder } from './store-folder.js';
 
 export interface TaskCrashPlan {
-  /** Tasks that are in flight when the processes are killed. */
+  /** Tasks in flight when the processes are killed. */
   readonly tasks: number;
-  /** Tasks that are being made at that moment, about. */
+  /** Approximate number of tasks that are being created at that time. */
   readonly atOnce: number;
-  /** All processes, and then a start on the same store, or one of two workers. */
+  /** Kill all processes and restart on the same store, or kill one of two workers. */
   readonly killed: 'all' | 'worker';
 }
 
 export interface TaskCrashFigures {
-  /** Creates whose answer came, and those that were cut. */
+  /** Answered creations, and interrupted ones. */
   readonly answered: number;
   readonly cut: number;
-  /** Cut creates that the upstream had heard of, and of them those whose task was recorded nevertheless. */
+  /** Interrupted creations that reached the upstream, and those of them whose task was recorded nevertheless. */
   readonly cutUpstream: number;
   readonly recordedUnanswered: number;
-  /** Cut creates whose retry made the task, since no upstream had heard of them. */
+  /** Interrupted creations whose retry created the task, since they had reached no upstream. */
   readonly madeByRetry: number;
-  /** Cut creates of which the retry told that they were interrupted. */
+  /** Interrupted creations whose retry reported the interruption. */
   readonly interrupted: number;
-  /** Of them, those that the log does not name. */
+  /** Those of them that the log does not name. */
   readonly untold: readonly string[];
-  /** Others that the log names: those that were noted, and cut before their key was. The upstream never heard of them. */
+  /** Others that the log names: recorded, and interrupted before their key was. They never reached the upstream. */
   readonly toldInVain: number;
-  /** Tasks whose create answer came and that did not complete, with what was answered of each. */
+  /** Tasks whose creation was answered and that did not complete, with the answers about each. */
   readonly lost: readonly string[];
   /** Prompts that reached the upstream more than once. */
   readonly doubled: readonly string[];
-  /** Tasks that the upstream made, and the prompts that it heard. */
+  /** Tasks that the upstream created, and prompts that it received. */
   readonly made: number;
   readonly heard: number;
   /** From the start of the new gateway, or the kill of the worker, until all tasks had completed. */
@@ -46,19 +46,19 @@ export interface TaskCrashFigures {
 interface Create {
   readonly prompt: string;
   readonly idempotencyKey: string;
-  /** Null when no answer came. */
+  /** Null if no answer arrived. */
   id: string | null;
 }
 
 const pace = { queuedMs: 300, runningMs: 700 };
-/** So that a kill finds some creates on the upstream's side. */
+/** Long enough for a kill to find some creations at the upstream. */
 const upstreamMs = 15;
 const logged = 'a video task was being submitted when its process ended';
 const pollers = 4;
-/** The log may come later than the answers. */
+/** The log may be written later than the answers. */
 const toldMs = 5000;
 
-/** Tasks in flight while processes are killed in the middle of creates and polls. */
+/** Tasks in flight while processes are killed in the middle of creations and polls. */
 export async function taskCrash(plan: TaskCrashPlan): Promise<TaskCrashFigures> {
   const heard = new Map<string, number>();
   const simulator = await startSimulator({
@@ -102,7 +102,7 @@ function countPrompts(heard: Map<string, number>): SimulatorOptions['onRequest']
   };
 }
 
-/** Makes tasks and polls them until there are enough, and kills. @returns every create that was begun */
+/** Creates tasks and polls them until there are enough, and kills. @returns every creation that was begun */
 async function makeUntilKilled(gateway: GatewayProcesses, plan: TaskCrashPlan): Promise<readonly Create[]> {
   const creates: Create[] = [];
   const answered: string[] = [];
@@ -139,7 +139,7 @@ async function makeUntilKilled(gateway: GatewayProcesses, plan: TaskCrashPlan): 
   return creates;
 }
 
-/** @returns null when the connection broke before the answer */
+/** @returns null if the connection broke before the answer */
 async function answerOf(gateway: GatewayProcesses, create: Create): Promise<TaskAnswer | null> {
   const { idempotencyKey, prompt } = create;
   try {
@@ -157,14 +157,14 @@ async function answerOf(gateway: GatewayProcesses, create: Create): Promise<Task
 interface Aftermath {
   readonly simulator: Simulator;
   readonly heard: ReadonlyMap<string, number>;
-  /** Prompts that the upstream knew when the processes were killed. */
+  /** Prompts that had reached the upstream when the processes were killed. */
   readonly heardBefore: ReadonlySet<string>;
   readonly creates: readonly Create[];
   readonly begunAt: number;
   readonly logs: readonly (readonly string[])[];
 }
 
-/** Asks for everything that there should be, and sends again what was cut. */
+/** Polls everything that should exist, and repeats what was interrupted. */
 async function take(gateway: GatewayProcesses, aftermath: Aftermath): Promise<TaskCrashFigures> {
   const { simulator, heard, heardBefore, creates, begunAt, logs } = aftermath;
   const lost: string[] = [];
@@ -208,7 +208,7 @@ async function take(gateway: GatewayProcesses, aftermath: Aftermath): Promise<Ta
 
 const retryMs = 100;
 
-/** Sends a create again with its key until it is not in conflict with the first attempt any more. */
+/** Repeats a creation with its key until it no longer conflicts with the first attempt. */
 async function retried(gateway: GatewayProcesses, create: Create): Promise<{ id: string; failed: boolean }> {
   const fits = (answer: TaskAnswer | null): boolean => answer?.status !== 409;
   const answer = await seenWithin(() => answerOf(gateway, create), {
@@ -227,7 +227,7 @@ async function retried(gateway: GatewayProcesses, create: Create): Promise<{ id:
   return { id, failed: status === 'failed' };
 }
 
-/** The task that a line of the log tells as interrupted. */
+/** Returns the task that a log line reports as interrupted. */
 function toldIn(line: string): string[] {
   const entry = parseEntry(line);
   return String(entry?.msg).startsWith(logged) ? [String(entry?.task)] : [];

@@ -13,7 +13,7 @@ const clients = [
   }),
 ];
 
-/** Requests of other protocols than the upstream's, for a stream that comes as fast as it is taken. */
+/** Requests in other protocols than the upstream's, for a stream at full speed. */
 function floods(megabytes: number): readonly Buffer[] {
   return clients.map((client) => {
     const { path, body } = client(`order does=flood&megabytes=${megabytes} `);
@@ -25,7 +25,7 @@ function floods(megabytes: number): readonly Buffer[] {
   });
 }
 
-/** Clients of messages and generateContent that read much more slowly than an upstream of chat writes. */
+/** Clients of messages and generateContent that read much more slowly than a chat upstream writes. */
 export function slowTranslations(plan: Omit<SlowReadersPlan, 'requests'>): Promise<SlowReadersFigures> {
   return slowReaders({ ...plan, requests: floods });
 }

@@ -4,19 +4,19 @@ import { type Uploaded, upload } from './tasks-media.js';
 interface UploadPlan {
   readonly fileBytes: number;
   readonly warmUpSeconds: number;
-  /** Pace of the client; as fast as it can unless given. */
+  /** Pace of the client. Default: full speed. */
   readonly bytesPerSecond?: number;
 }
 
 interface UploadFigures extends Growth {
   readonly uploaded: Uploaded;
-  /** The same of the body as the upstream received it; null when it did not come whole. */
+  /** The body as the upstream received it; null if it did not arrive completely. */
   readonly receivedBytes: number | null;
   readonly receivedSha256: string | null;
   readonly seconds: number;
 }
 
-/** One large form, on its way to an upstream. */
+/** One large form on its way to an upstream. */
 export function uploadOnce(plan: UploadPlan): Promise<UploadFigures> {
   return onMediaStage(async (stage) => {
     await warmUp(stage, plan.warmUpSeconds);

@@ -15,12 +15,12 @@ interface VideoReadersPlan {
 
 interface VideoReadersFigures extends Growth {
   readonly bytesRead: number;
-  /** Readers that got bytes at all. */
+  /** Readers that received any bytes. */
   readonly served: number;
-  /** Readers that got a byte that the video does not have there, and those whose connection ended. */
+  /** Readers that received a wrong byte, and those whose connection ended. */
   readonly wrong: number;
   readonly cut: number;
-  /** Requests open upstream before the readers leave, and soon after. */
+  /** Requests open at the upstream before the readers leave, and soon after. */
   readonly openBeforeLeaving: number;
   readonly openAfterLeaving: number;
 }
@@ -36,7 +36,7 @@ const leaveMs = 5000;
 /** Pieces that a reader takes from the kernel in a second. */
 const piecesPerSecond = 8;
 
-/** Clients that read one large video much more slowly than it comes, half of them from where its address leads. */
+/** Clients that read one large video much more slowly than it arrives, half of them through its URL. */
 export function videoReaders(plan: VideoReadersPlan): Promise<VideoReadersFigures> {
   return onMediaStage(async (stage) => {
     await warmUp(stage, plan.warmUpSeconds);
@@ -65,7 +65,7 @@ export function videoReaders(plan: VideoReadersPlan): Promise<VideoReadersFigure
   });
 }
 
-/** Takes from the kernel no more than one piece at a time; what it does not take stays there. */
+/** Reads at most one piece at a time from the kernel. The rest stays there. */
 function startReader(port: number, id: string, pieceBytes: number): Reader {
   const buffer = Buffer.alloc(pieceBytes);
   const socket = connect({
@@ -94,7 +94,7 @@ function startReader(port: number, id: string, pieceBytes: number): Reader {
   return reader;
 }
 
-/** True for the bytes of the pattern from a place on. */
+/** Whether bytes are those of the pattern at a position. */
 function isPattern(bytes: Buffer, from: number): boolean {
   let at = 0;
   for (const piece of patternBytes({ from, to: from + bytes.length })) {

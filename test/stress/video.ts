@@ -18,15 +18,15 @@ interface VideoPlan {
 
 interface VideoFigures extends Growth {
   readonly status: number;
-  /** Of the answer's head. */
+  /** Time of the answer's head. */
   readonly announced: number;
   readonly isEqual: boolean;
-  /** Of the whole download. */
+  /** Time of the whole download. */
   readonly seconds: number;
-  /** A part from the middle: its status, and whether it has the bytes that it should. */
+  /** A range from the middle: its status, and whether its bytes are right. */
   readonly partStatus: number;
   readonly partIsEqual: boolean;
-  /** A download that was left in the middle and resumed has the bytes of the whole. */
+  /** Whether a download that was interrupted and resumed has the bytes of the whole. */
   readonly resumedIsEqual: boolean;
 }
 

@@ -12,33 +12,33 @@ import { onStage, type Stage } from './stage.js';
 
 interface WorkerDeathPlan {
   readonly connections: number;
-  /** How long the load runs before the kill, and again once the new worker serves. */
+  /** Duration of the load before the kill, and again once the new worker serves. */
   readonly seconds: number;
 }
 
 interface WorkerDeathFigures {
-  /** Connections on the worker when it was killed. */
+  /** Connections to the worker when it was killed. */
   readonly onVictim: number;
   readonly failures: readonly LoadFailure[];
-  /** Of them, those on the worker that was killed, and on the one that lived on. */
+  /** Those of them to the killed worker, and to the surviving one. */
   readonly failuresOnVictim: number;
   readonly failuresOnSurvivor: number;
   /**
-   * Of them, first requests on new connections. A process that is killed closes its listening socket only after some
-   * of its connections, so that their clients, coming back at once, may queue there and be reset.
+   * Those of them that were first requests on new connections. A killed process closes its listening socket only
+   * after some of its connections, so that their clients may reconnect into its queue and be reset.
    */
   readonly failuresOnNew: number;
-  /** Of them, those after the new worker had answered for the first time. */
+  /** Those of them after the new worker had answered for the first time. */
   readonly failuresAfterwards: number;
   /** From the kill to the last failure; 0 without one. */
   readonly lastFailureMs: number;
   /** From the kill to the first answer of the new worker. */
   readonly restoredMs: number;
-  /** Time that the threads of the new worker were running until then: what is left where others have the cores. */
+  /** Time that the threads of the new worker ran until then: the rest is other processes' use of the cores. */
   readonly restoredCpuMs: number;
-  /** And for which its main thread was ready to run until then, while others had the cores. */
+  /** Time that its main thread was ready to run until then, while others had the cores. */
   readonly waitedMs: number;
-  /** Time that a Node which does nothing runs for, in the same minute: what a core is worth at the moment. */
+  /** Time that an idle Node process takes to start in the same minute, to show the present speed of a core. */
   readonly bareCpuMs: number;
   readonly answers: number;
 }
@@ -93,7 +93,7 @@ export function workerDeath(plan: WorkerDeathPlan): Promise<WorkerDeathFigures> 
   });
 }
 
-/** Median of a few starts, one after the other. */
+/** Median of a few successive starts. */
 async function bareStart(): Promise<number> {
   const told = 'const { user, system } = process.cpuUsage(); console.log((user + system) / 1000)';
   const starts: number[] = [];
@@ -111,7 +111,7 @@ async function seenWorkers(stage: Stage): Promise<Set<string>> {
   return seen;
 }
 
-/** Asks on connections of their own, one after the other, until the answering worker fits. */
+/** Sends requests on new connections, one after the other, until the answering worker matches. */
 async function firstAnswer(stage: Stage, fits: (worker: string) => boolean): Promise<void> {
   const ask = async (): Promise<boolean> => {
     try {
@@ -120,7 +120,7 @@ async function firstAnswer(stage: Stage, fits: (worker: string) => boolean): Pro
       connection.close();
       return fits(worker);
     } catch {
-      // The dying worker had taken the connection.
+      // The dying worker had accepted the connection.
       return false;
     }
   };
