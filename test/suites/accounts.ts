@@ -11,19 +11,19 @@ export const reservation = (
   debt: string | null = null,
 ): Reservation => ({ limit, want, least, owed, debt, ttlMs: accountTtlMs });
 
-/** What an account may hold that is none. */
+/** Invalid values of an account. */
 export const damagedAccounts = [
   ...['', 'null', '[]', '{}'],
   ...['{"reserved":-1}', '{"reserved":1.5}', '{"reserved":"x"}'],
 ];
 
-/** Accounts that hold nothing yet, and what is reserved of one. */
+/** Accounts without any units, and what is reserved of one. */
 interface AccountsUnderTest {
   readonly accounts: BudgetAccounts;
   readonly reserved: (account: string) => number;
 }
 
-/** What holds of accounts, whatever keeps them. */
+/** Registers the tests that accounts pass in every kind of store. */
 export const accountTests: Readonly<Record<string, (t: Test, under: AccountsUnderTest) => Promise<void>>> = {
   'what is wanted is reserved as long as there is any': async (t, { accounts, reserved }) => {
     t.equal(await accounts.reserve('a', reservation(100, 40)), 40);

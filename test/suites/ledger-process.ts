@@ -3,9 +3,9 @@ import { createStore } from '../../src/store/create.js';
 import type { LedgerBatch } from '../../src/store/store.js';
 import { sumTable } from './ledger-sums.js';
 
-/** Runs as its own process, started by the suite of the ledgers: appends batches until it is killed. */
+/** Runs as a separate process, started by the suite of the ledgers: appends batches until it is killed. */
 
-/** What such a process is started with. */
+/** The settings of such a process. */
 export interface LedgerOrder {
   readonly settings: StoreSettings;
   readonly ledger: string;
@@ -15,7 +15,7 @@ export interface LedgerOrder {
 /** Lines of each batch. */
 export const batchLines = 20;
 
-/** A batch of which every line counts in two sums. */
+/** A batch whose lines all count in two sums. */
 export function countedBatch(writer: string, number: number): LedgerBatch {
   const at = 1_000_000 + number;
   const lines = Array.from({ length: batchLines }, (_, index) => ({
@@ -30,7 +30,7 @@ export function countedBatch(writer: string, number: number): LedgerBatch {
   return { writer, number, lines, lineTtlMs: Date.now(), sums };
 }
 
-/** Sends every batch twice, and tells its number when the store has it. */
+/** Sends every batch twice, and prints its number when the store has it. */
 async function appendForEver({ settings, ledger, writer }: LedgerOrder): Promise<never> {
   const store = createStore(settings);
   for (let number = 1; ; number++) {

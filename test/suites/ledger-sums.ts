@@ -15,7 +15,7 @@ export function sumTable(
   return { ttlMs, names, ids: sums.map(({ id }) => id), values: Float64Array.from(rows.flat()) };
 }
 
-/** What such a table adds to each sum, without zeros. */
+/** Returns what such a table adds to each sum, without zeros. */
 export function sumsById({ names, ids, values }: Omit<LedgerSums, 'ttlMs'>): Map<string, Numbers> {
   return new Map(
     ids.map((id, row) => {

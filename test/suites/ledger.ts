@@ -14,12 +14,12 @@ const dayMs = 24 * 60 * minuteMs;
 
 type LedgerStore = Store & Ledger;
 
-/** A batch of which only that is said which a test is about. */
+/** Makes a batch from the part that a test sets. */
 export function ledgerBatch(change: Partial<LedgerBatch>): LedgerBatch {
   return { writer: 'w', number: 1, lines: [], lineTtlMs: dayMs, sums: sumTable(minuteMs, []), ...change };
 }
 
-/** Every line of a range, read in pages. */
+/** Reads every line of a range, in pages. */
 export async function allLines(
   store: Ledger,
   ledger: string,
@@ -36,7 +36,7 @@ export async function allLines(
   return lines;
 }
 
-/** Every sum of a range, read in pages. */
+/** Reads every sum of a range, in pages. */
 export async function allSums(
   store: Ledger,
   ledger: string,
@@ -106,7 +106,7 @@ export function testLedger(name: string, { settings, skip, processes }: StoreSui
 
   ledgerTest('lines come in the order of their time, page by page, within the range', async (t, store) => {
     const start = Date.now() - minuteMs;
-    // Many of the same millisecond, more than a page holds, by two writers.
+    // Many lines of the same millisecond by two writers, more than a page holds.
     const times = Array.from({ length: 60 }, (_, index) => start + Math.floor(((index * 37) % 60) / 20));
     const lines = times.map((at, index) => ({ at, value: `${index}` }));
     await store.append('ordered', ledgerBatch({ writer: 'a', lines: lines.slice(0, 40) }));
@@ -218,7 +218,7 @@ export function testLedger(name: string, { settings, skip, processes }: StoreSui
       await new Promise((resolve) => setTimeout(resolve, random() * 60));
       for (const writer of writers) told.set(writer.name, await writer.kill());
     }
-    // The batch that was under way may be there or not; a successor sends it again.
+    // The batch in progress may or may not be stored. A successor sends it again.
     for (const [writer, last] of told) await other.append('killed', countedBatch(writer, last + 1));
     const lines = await allLines(store, 'killed', { limit: 1000 });
     const sums = await allSums(store, 'killed');
@@ -237,7 +237,7 @@ interface LedgerWriter {
   readonly name: string;
   /** Resolves when the store has the first batch. */
   readonly begun: Promise<unknown>;
-  /** @returns the last number that it has told */
+  /** @returns the last number that it has printed */
   kill(): Promise<number>;
 }
 
@@ -251,7 +251,7 @@ function startWriter(order: LedgerOrder): LedgerWriter {
   child.on('message', (number) => {
     last = Number(number);
   });
-  // Its last messages may come after its end.
+  // Its last messages may arrive after its end.
   const over = Promise.all([once(child, 'close'), once(child, 'disconnect')]);
   return {
     name: order.writer,

@@ -4,15 +4,15 @@ import { countedBytes, type OwnedRecords } from '../../src/store/owned.js';
 import { eventually } from '../support/eventually.js';
 import { startStoreProcess } from './store-processes.js';
 
-/** Two stores on the same data, as two processes have them, of which nobody else knows. */
+/** Two stores on the same data, as two processes have them, and nobody else. */
 interface OwnedUnderTest {
   readonly settings: StoreSettings;
   readonly owned: OwnedRecords;
   readonly other: OwnedRecords;
   sweep(): Promise<void>;
-  /** How many records there are and what they count, which all that is kept of it has to agree on. */
+  /** Number of records and their total size, on which everything that is stored must agree. */
   agreement(): Promise<{ readonly count: number; readonly sum: number }>;
-  /** Unix milliseconds at which each record goes, by its value. */
+  /** Unix milliseconds at which each record expires, by its value. */
   expiries(): Promise<ReadonlyMap<string, number>>;
 }
 
@@ -26,12 +26,12 @@ const minuteMs = 60_000;
 const plenty = { owner: 1_000_000, all: 1_000_000 };
 const mostBytes = 1_000_000;
 
-/** What is found of ids; null in place of all where that is larger than may be in memory. */
+/** The records found by ids; null if they are larger than memory allows. */
 async function valuesOf(owned: OwnedRecords, owner: string, ids: readonly string[], most: number) {
   return (await owned.find(owner, ids, most))?.values ?? null;
 }
 
-/** Registers the tests that the records of owners of every store pass. */
+/** Registers the tests that records of owners pass in every store. */
 export function testOwned(name: string, { skip, open }: OwnedSuite): void {
   const ownedTest = (title: string, body: (t: Test) => Promise<void>): void =>
     void test(`${name}: ${title}`, { skip }, body);
@@ -141,7 +141,7 @@ export function testOwned(name: string, { skip, open }: OwnedSuite): void {
     const value = 'x'.repeat(1000);
     const most = { owner: 3 * countedBytes('1', value.length), all: 1_000_000 };
     await owned.keep('other', [{ id: '0', value }], minuteMs, most);
-    // The times to live tell their age, since milliseconds may not.
+    // Different times to live show the order, since milliseconds may be equal.
     for (const id of ['1', '2', '3', '4', '5']) {
       t.equal(await owned.keep('k', [{ id, value }], minuteMs + Number(id) * 1000, most), true);
     }

@@ -9,9 +9,9 @@ interface SharesSuite {
 }
 
 interface SharesUnderTest {
-  /** @returns null where a later statement came first */
+  /** @returns null if a later statement came first */
   exchange(statement: HostStatement): Promise<HostAnswer | null>;
-  /** Lets so many milliseconds pass on the clock of the store, or a little more. */
+  /** Waits this many milliseconds on the clock of the store, or a little longer. */
   pass(ms: number): Promise<void>;
 }
 
@@ -117,7 +117,7 @@ export function testShares(name: string, { skip, open }: SharesSuite): void {
   });
 }
 
-/** Says something of the pool `p`, as the next statement of a host unless it has a number. */
+/** Sends a statement about the pool `p`, with the host's next number by default. */
 type Say = (host: string, pool: Partial<PoolStatement>, number?: number) => Promise<HostAnswer | null>;
 
 function sayer(store: SharesUnderTest): Say {

@@ -7,11 +7,11 @@ import { openEnvironment } from '../../src/store/environment.js';
 import type { OwnedRecords } from '../../src/store/owned.js';
 import type { Store } from '../../src/store/store.js';
 
-/** Runs as its own process, started by the suite of the stores: works on a store as its first argument orders. */
+/** Runs as a separate process, started by the suite of the stores: works on a store as its first argument says. */
 
 export type StoreOrder = OpenOrder | WorkOrder;
 
-/** Opens an environment and closes it, so many times. */
+/** Opens and closes an environment this many times. */
 interface OpenOrder {
   readonly does: 'open';
   readonly path: string;
@@ -28,7 +28,7 @@ type WorkOrder = { readonly settings: StoreSettings } & (
   | { readonly does: 'leave' }
 );
 
-/** Adds to the number in a record, again and again, until every addition was taken. */
+/** Adds to the number in a record repeatedly, until every addition was accepted. */
 export async function increment(store: Store, id: string, times: number): Promise<void> {
   for (let done = 0; done < times; ) {
     const record = await store.get('numbers', id);
@@ -38,7 +38,7 @@ export async function increment(store: Store, id: string, times: number): Promis
   }
 }
 
-/** Creates records without end, and tells the id of each one that the store has. */
+/** Creates records without end, and prints the id of each that the store has. */
 async function createForEver(store: Store, name: string, tell: (id: string) => void): Promise<never> {
   for (let number = 0; ; number += 1) {
     const id = `${name}-${number}`;
@@ -46,7 +46,7 @@ async function createForEver(store: Store, name: string, tell: (id: string) => v
   }
 }
 
-/** Keeps records of an owner without end, two at a time, and tells the number of each two that the store has. */
+/** Keeps records of an owner without end, two at a time, and prints the number of each pair that the store has. */
 async function keepForEver(
   owned: OwnedRecords,
   { owner, bytes }: { owner: string; bytes: number },
@@ -60,7 +60,7 @@ async function keepForEver(
 }
 
 /**
- * Creates records until the disk is full, reads one of them, and goes on when it is told to.
+ * Creates records until the disk is full, reads one of them, and continues when told to.
  */
 async function fill(store: Store, tell: (line: string) => void): Promise<void> {
   const value = 'x'.repeat(65_536);
@@ -80,7 +80,7 @@ async function fill(store: Store, tell: (line: string) => void): Promise<void> {
   tell((await put(created)) ? 'there is room again' : 'it is there already');
 }
 
-/** Takes the lock of those who write, and keeps it until it is killed. */
+/** Takes the lock of the writers, and keeps it until it is killed. */
 async function hold(folder: string, tell: (line: string) => void): Promise<void> {
   const { open } = await import('lmdb');
   openEnvironment(open, folder, { durability: 'commit' }).change(() => {
@@ -98,13 +98,13 @@ async function openOften({ path, times }: OpenOrder): Promise<void> {
   for (let done = 0; done < times; done += 1) openEnvironment(open, path, { durability: 'none' }).close();
 }
 
-/** Exits while a change is under way. */
+/** Exits during a change. */
 async function leave(store: Store, tell: (line: string) => void): Promise<void> {
   await store.get('none', 'none');
   tell('it is there');
   await once(process, 'message');
   void store.create('left', 'a', '', 60_000);
-  // Time to begin: the earlier it exits, the less there is to go wrong.
+  // Time to begin: the earlier it exits, the less can go wrong.
   setTimeout(() => {
     tell('it leaves');
     process.exit(7);

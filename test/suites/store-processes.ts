@@ -9,24 +9,24 @@ const script = fileURLToPath(new URL('./store-process.js', import.meta.url));
 
 /** A process that works on a store. */
 export interface StoreProcess {
-  /** What it has told so far. */
+  /** What it has printed so far. */
   readonly told: readonly string[];
   readonly exited: Promise<number | null>;
   untilTold(count: number): Promise<void>;
-  /** Tells it to go on. */
+  /** Lets it continue. */
   proceed(): void;
   kill(): void;
   readonly pid: number;
 }
 
-/** Starts a process that does as ordered, and then ends. */
+/** Starts a process that does this work, and then ends. */
 export function startStoreProcess(order: StoreOrder): StoreProcess {
   const child: ChildProcess = fork(script, [JSON.stringify(order)], { execArgv: [] });
   const told: string[] = [];
   child.on('message', (line) => told.push(String(line)));
   const killAtExit = (): void => void child.kill('SIGKILL');
   process.once('exit', killAtExit);
-  // Its last messages may come after its end.
+  // Its last messages may arrive after its end.
   const exited = Promise.all([once(child, 'close'), once(child, 'disconnect')]).then(
     ([[code]]): number | null => {
       process.removeListener('exit', killAtExit);
@@ -51,10 +51,10 @@ export function startStoreProcess(order: StoreOrder): StoreProcess {
 }
 
 /**
- * Has a process take the lock of those who write records of conversations into a folder, as when a disk takes its time.
- * It ends with the test, or earlier once it is killed.
- * @param path of an embedded store whose files are made
- * @returns when it is taken
+ * Starts a process that takes the lock of the writers of conversation records in a folder, like a slow disk.
+ * It ends with the test, or earlier if it is killed.
+ * @param path of an embedded store whose files exist
+ * @returns when the lock is taken
  */
 export async function holdConversations(t: Pick<Test, 'teardown'>, path: string): Promise<StoreProcess> {
   const settings = { kind: 'embedded', path, taskDays: 7 } as const;

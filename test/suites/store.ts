@@ -8,15 +8,15 @@ import { increment } from './store-process.js';
 import { startStoreProcess } from './store-processes.js';
 
 export interface StoreSuite {
-  /** The data that the tests share; each has ids of its own. */
+  /** The data that the tests share; each has its own ids. */
   readonly settings: StoreSettings;
   /** Why the tests cannot run, or false. */
   readonly skip: string | false;
-  /** Also with other processes, which takes a while. */
+  /** Also tests with other processes, which takes a while. */
   readonly processes: boolean;
 }
 
-/** Registers a test that has two stores on the same data. */
+/** Registers a test with two stores on the same data. */
 type RegisterTest = (title: string, body: (t: Test, store: Store, other: Store) => Promise<void>) => void;
 
 const minuteMs = 60_000;
@@ -98,7 +98,7 @@ export function testStore(name: string, { settings, skip, processes }: StoreSuit
   storeTest('a list has every record once, the first to go first', async (t, store) => {
     const ids = Array.from({ length: 25 }, (_, index) => `id-${index}`);
     await Promise.all(ids.map((id, index) => store.create('listed', id, `v${id}`, minuteMs + index * 1000)));
-    // Gone, moved to the end, and another collection whose name begins alike.
+    // Removed, moved to the end, and in another collection whose name begins alike.
     await store.remove('listed', 'id-3');
     const moved = await store.get('listed', 'id-4');
     await store.replace('listed', 'id-4', 'vid-4', moved?.revision ?? 0, 2 * minuteMs);
@@ -121,7 +121,7 @@ export function testStore(name: string, { settings, skip, processes }: StoreSuit
   });
 
   storeTest('a list from its end has every record once, the last to go first', async (t, store) => {
-    // Many expire within one millisecond, so that their ids tell their order, over the ends of pages.
+    // Many expire within one millisecond, so that their ids decide the order, across pages.
     const ids = Array.from({ length: 25 }, (_, index) => `id-${index}`);
     await Promise.all(ids.map((id) => store.create('back', id, `v${id}`, minuteMs)));
     await store.create('back', 'later', 'vlater', 2 * minuteMs);
@@ -245,7 +245,7 @@ function testProcesses(settings: StoreSettings, storeTest: RegisterTest): void {
   });
 }
 
-/** Holds that a call is refused because the store cannot be reached. */
+/** Checks that a call is refused because the store cannot be reached. */
 export async function unavailable(t: Test, call: Promise<unknown>): Promise<GatewayError | null> {
   try {
     await call;

@@ -8,7 +8,7 @@ const half = completion.slice(0, completion.length / 2);
 const tooLong = `${json}content-length: ${completion.length + 10}\r\n\r\n${completion}`;
 const chunked = `${json}transfer-encoding: chunked\r\n\r\n`;
 
-/** Faults in the body of an answer that is no stream. */
+/** Faults in the body of an answer that is not a stream. */
 const rows: readonly Fault[] = [
   {
     name: 'a body that is shorter than its length, and the end',

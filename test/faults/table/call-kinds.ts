@@ -2,7 +2,7 @@ import type { Test } from 'tap';
 import { exchange, type RawAnswer } from '../../support/raw-client.js';
 import { postBytes } from '../../support/translated.js';
 
-/** How a client may ask: in the upstream's own protocol, whose answers pass as they come, or in one that is translated. */
+/** The kinds of calls: in the upstream's own protocol, with untouched answers, or in a translated one. */
 export const callKinds = ['chat', 'messages', 'chat streamed', 'messages streamed'] as const;
 
 export type CallKind = (typeof callKinds)[number];
@@ -12,18 +12,18 @@ export const plainCalls: readonly CallKind[] = ['chat', 'messages'];
 
 export const protocolOf = (kind: CallKind) => (kind.startsWith('chat') ? 'chat' : 'messages');
 
-/** An error as both formats say it. */
+/** An error in both formats. */
 export interface Told {
   readonly status: number;
   /** `error.code` in the chat format. */
   readonly code: string | null;
   /** `error.type` in the messages format. */
   readonly type: string;
-  /** Value of `retry-after`; null where there is none. */
+  /** Value of `retry-after`; null without one. */
   readonly retryAfter?: string | null;
 }
 
-/** Sends one call for the model `m` and reads its answer, or what came of it. */
+/** Sends one call for the model `m` and reads its answer, or the part of it that arrives. */
 export function ask(port: number, kind: CallKind): Promise<RawAnswer> {
   const messages = [{ role: 'user', content: 'hi' }];
   const body = { model: 'm', messages, ...(streamedCalls.includes(kind) ? { stream: true } : {}) };
@@ -52,7 +52,7 @@ export function checkGood(t: Test, kind: CallKind, { status, body }: RawAnswer):
   }
 }
 
-/** Checks that an answer is this error, with a status of its own, as the caller's error format has it. */
+/** Checks that an answer is this error with its own status, in the caller's error format. */
 export function checkTold(t: Test, kind: CallKind, told: Told, { status, head, body }: RawAnswer): void {
   t.equal(status, told.status, `${kind}: ${body}`);
   t.match(head, /\r\ncontent-type: application\/json/);
@@ -60,7 +60,7 @@ export function checkTold(t: Test, kind: CallKind, told: Told, { status, head, b
   checkError(t, kind, told, JSON.parse(body));
 }
 
-/** Checks that a stream has begun well, and ends with this error as its format's last event. */
+/** Checks that a stream has begun well and ends with this error as its format's last event. */
 export function checkBroken(t: Test, kind: CallKind, told: Told, { status, body }: RawAnswer): void {
   t.equal(status, 200, `${kind}: ${body}`);
   t.match(body, /"(content|text)":"hi"/);

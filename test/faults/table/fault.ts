@@ -17,46 +17,49 @@ import {
 import { type Figures, figuresOf } from './figures.js';
 import { answerWell, type Hostile, type StartHostile } from './hostile.js';
 
-/** A row of the table: what an upstream does, and what the gateway makes of it. */
+/** A row of the table: what an upstream does, and what the gateway does about it. */
 export interface Fault {
   readonly name: string;
   readonly upstream: StartHostile;
-  /** How clients ask that meet it; in every kind unless given. */
+  /** Kinds of calls that it applies to. Default: all. */
   readonly asked?: readonly CallKind[];
-  /** What the client hears of it. */
+  /** What the client gets. */
   readonly told: Told;
-  /** `within`: the client has got a part of its stream by then, and the error is its last event. */
+  /** `within`: the client has received a part of its stream by then, and the error is its last event. */
   readonly when: 'before' | 'within';
-  /** The call goes to the next target, and the client does not notice. */
+  /** The call is sent to the next target, and the client does not notice. */
   readonly failsOver: boolean;
-  /** As what an attempt is counted. */
+  /** The result under which an attempt is counted. */
   readonly counted: AttemptResult;
   /**
-   * `opens`: after so many in a row the target is left alone, and tried again after a while. `cools`: it is left alone
-   * after one, for as long as it asks. `ignores`: it is asked as before.
+   * `opens`: after this many in a row the target is skipped, and probed after a while. `cools`: it is skipped after
+   * one, for the time that it requests. `ignores`: it is used as before.
    */
   readonly breaker: 'opens' | 'cools' | 'ignores';
-  /** How many requests reach the upstream with each attempt. */
+  /** Requests that reach the upstream with each attempt. */
   readonly seen: 0 | 1;
-  /** Nothing was sent, so the only target of a model may be asked again. */
+  /** Nothing was sent, so a model's only target may be retried. */
   readonly repeatable?: boolean;
-  /** Deadlines that it runs into; none comes near unless given. */
+  /** Time limits that it exceeds. Default: none. */
   readonly timeouts?: Readonly<Record<string, number>>;
 }
 
-/** How a caller hears of an upstream that did not return a valid response. */
+/** The client's error for an upstream that did not return a valid response. */
 export const broken: Told = { status: 502, code: 'upstream_error', type: 'api_error' };
-/** How a caller hears of an upstream that took too long. */
+/** The client's error for an upstream that took too long. */
 export const late: Told = { status: 504, code: 'upstream_timeout', type: 'timeout_error' };
-/** How a caller hears of a stream that is none of its protocol. */
+/** The client's error for a stream of another protocol. */
 export const foreign: Told = { status: 502, code: 'unsupported_stream_event', type: 'api_error' };
 
-/** The upstream broke off before anything was relayed: the next target is asked, and it counts against this one. */
+/**
+ * The upstream broke off before anything was relayed: the next target is tried, and the failure counts against this
+ * one.
+ */
 export const brokenBefore = { told: broken, when: 'before', failsOver: true, breaker: 'opens' } as const;
-/** A deadline passed before anything was relayed: the work may still be going on, so nothing is asked again. */
+/** A time limit passed before anything was relayed: the work may be continuing, so nothing is retried. */
 export const lateBefore = { told: late, when: 'before', failsOver: false, breaker: 'opens' } as const;
 
-/** A short deadline, that a healthy upstream in the same process keeps all the same. */
+/** A short time limit, which a healthy upstream in the same process meets nevertheless. */
 export const shortMs = 3000;
 
 const openMs = 1500;
@@ -65,7 +68,7 @@ const protocols = ['chat', 'messages'];
 const ill = 'u0/m';
 const well = 'u1/m';
 
-/** Plays every row twice: with one target, and with another one beside it that is well. */
+/** Runs every row twice: with one target, and with another healthy one. */
 export function playFaults(rows: readonly Fault[]): void {
   t.jobs = atOnce;
   for (const row of rows) {
@@ -74,7 +77,7 @@ export function playFaults(rows: readonly Fault[]): void {
   }
 }
 
-/** On a slow machine an open breaker may wait for its probe by the time it is looked at. */
+/** On a slow machine, an open breaker may already be waiting for its probe. */
 const statesAfterAll: Readonly<Record<Fault['breaker'], readonly string[]>> = {
   opens: ['open', 'half-open'],
   cools: ['cooling', 'open'],
@@ -106,7 +109,7 @@ async function start(t: Test, row: Fault, urls: readonly string[]): Promise<Stag
   return { gateway, hostile, asked };
 }
 
-/** Asks in every kind of the row, and checks what the target's breaker says after the first and after the last. */
+/** Makes every kind of call of the row, and checks the target's breaker after the first and after the last. */
 async function askAll(
   t: Test,
   row: Fault,
@@ -118,7 +121,8 @@ async function askAll(
   const afterOne = figuresOf(gateway).stateOf(ill);
   t.equal(afterOne, row.breaker === 'cools' ? 'cooling' : 'closed', 'the breaker after one');
   const asking = async (kind: CallKind): Promise<void> => check(kind, await ask(gateway.port, kind));
-  // A call goes to another target within a second of its sending: here a busy machine is given one at a time.
+  // A call is sent to another target only within a second of its sending. This gives a busy machine one call at a
+  // time.
   if (row.timeouts === undefined) for (const kind of others) await asking(kind);
   else await Promise.all(others.map(asking));
   const afterAll = figuresOf(gateway).stateOf(ill) ?? '';
@@ -130,7 +134,7 @@ function checkFailure(t: Test, row: Fault): (kind: CallKind, answer: RawAnswer) 
   return (kind, answer) => check(t, kind, row.told, answer);
 }
 
-/** Checks what is counted of calls that failed. */
+/** Checks the counters of failed calls. */
 function checkFailed(t: Test, row: Fault, figures: Figures, asked: readonly CallKind[]): void {
   const status = `${row.when === 'within' ? 200 : row.told.status}`;
   for (const kind of asked) {
@@ -156,7 +160,7 @@ async function playAlone(t: Test, row: Fault): Promise<void> {
   checkFailed(t, row, figures, asked);
   if (hostile.cure === null) return;
   await hostile.cure();
-  // Whatever its breaker says: it is the only one.
+  // Whatever the state of its breaker: it is the only target.
   for (const kind of callKinds) checkGood(t, kind, await ask(gateway.port, kind));
 }
 
@@ -167,7 +171,7 @@ async function playBeside(t: Test, row: Fault): Promise<void> {
   const good = (kind: CallKind, answer: RawAnswer): void => checkGood(t, kind, answer);
   await askAll(t, row, stage, row.failsOver ? good : checkFailure(t, row));
   const figures = figuresOf(gateway);
-  // One that asks to be left alone is asked once.
+  // A target that asks to be left alone gets one call.
   const attempts = row.breaker === 'cools' ? 1 : asked.length;
   t.equal(hostile.seen(), row.seen * attempts, 'requests that reached it');
   const counted = { target: ill, result: row.counted };
@@ -184,7 +188,7 @@ async function playBeside(t: Test, row: Fault): Promise<void> {
   if (row.breaker === 'opens') await checkRecovery(t, stage);
 }
 
-/** While its breaker is open no client notices that it is ill; once it is well it gets calls again. */
+/** While the breaker is open, no client notices the fault. After the recovery, the target gets calls again. */
 async function checkRecovery(t: Test, { gateway, hostile }: Stage): Promise<void> {
   if (hostile.cure === null) return;
   await hostile.cure();

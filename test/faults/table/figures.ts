@@ -12,15 +12,15 @@ const primary = {
   gauges: [],
 };
 
-/** What a gateway's metrics say at one moment. */
+/** The values of a gateway's metrics at one time. */
 export interface Figures {
-  /** The sum of a family's series that have these labels; 0 where there is none. */
+  /** The sum of a family's series with these labels; 0 without any. */
   sum(family: string, labels?: Readonly<Record<string, string>>): number;
-  /** The state of a target, as `upstream/model`. */
+  /** The state of a target, named `upstream/model`. */
   stateOf(target: string): string | undefined;
 }
 
-/** Reads the text that operators scrape. */
+/** Reads the text of `/metrics`. */
 export function figuresOf({ gateway }: RunningGateway): Figures {
   const families = parseText([...expositionTexts(gateway.metrics(), primary)].join(''));
   const find = (family: string, wanted: Readonly<Record<string, string>>) =>

@@ -4,7 +4,7 @@ import { answering, ending, resetting } from './hostile.js';
 
 const dribbleMs = 50;
 
-/** A head of which there is always more, a little at a time or as fast as it is taken. */
+/** A head without an end, a little at a time or at full speed. */
 function endlessHead(line: string, everyMs: number): (request: RawRequest) => void {
   return ({ socket }) => {
     const more = (): void => {
@@ -17,7 +17,7 @@ function endlessHead(line: string, everyMs: number): (request: RawRequest) => vo
 const body = 'content-type: application/json\r\ncontent-length: 2\r\n\r\n{}';
 const status = 'HTTP/1.1 200 OK\r\n';
 
-/** What comes in place of a head. */
+/** What is sent in place of a head. */
 const malformed: readonly (readonly [name: string, answer: string])[] = [
   ['a status line of another protocol', 'SSH-2.0-OpenSSH_9.6\r\n'],
   ['a status line without a status', `HTTP/1.1 OK\r\n${body}`],

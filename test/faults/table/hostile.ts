@@ -17,21 +17,21 @@ import {
   usageEvent,
 } from '../../support/upstream.js';
 
-/** An upstream that is ill, until it is cured. */
+/** A faulty upstream, until it is repaired. */
 export interface Hostile {
   readonly url: string;
-  /** Of its own in the config's `upstreams`. */
+  /** Its own members in the config's `upstreams`. */
   readonly settings: Readonly<Record<string, unknown>>;
-  /** Requests that have reached it whole. */
+  /** Requests that have reached it completely. */
   seen(): number;
-  /** From now on it answers as it should; null where nothing can make it well. */
+  /** Makes it healthy from now on; null if that is impossible. */
   readonly cure: (() => Promise<void>) | null;
 }
 
-/** Starts it; it ends with the test. */
+/** Starts it. It ends with the test. */
 export type StartHostile = (t: Test) => Promise<Hostile>;
 
-/** What a chat upstream does that is well: a completion, or the stream of one, that says `hi`. */
+/** Answers like a healthy chat upstream: a completion, or a stream of one, with the text `hi`. */
 export function answerWell({ socket, body }: RawRequest): void {
   socket.write(isStreamed(body) ? streamHead + chunk(wholeStream) + lastChunk : jsonAnswer(200, completion));
 }
@@ -43,12 +43,12 @@ const wholeStream = [
   doneEvent,
 ].join('');
 
-/** Whether a request's body asks for a stream. */
+/** Whether a request's body requests a stream. */
 export function isStreamed(body: Buffer): boolean {
   return body.includes('"stream":true');
 }
 
-/** It answers each request with these bytes, or has the function answer. */
+/** Answers each request with these bytes, or by the function. */
 export function answering(answer: string | ((request: RawRequest) => void)): StartHostile {
   return async (t) => {
     let isIll = true;
@@ -68,17 +68,17 @@ export function answering(answer: string | ((request: RawRequest) => void)): Sta
   };
 }
 
-/** It answers with these bytes and says that this was all, which it may not be. */
+/** Answers with these bytes and a FIN, although more may be missing. */
 export function ending(answer: string): StartHostile {
   return answering(({ socket }) => socket.end(answer, 'latin1'));
 }
 
-/** It answers with these bytes, and breaks the connection when they are read. */
+/** Answers with these bytes, and breaks the connection when they have been read. */
 export function resetting(answer: string): StartHostile {
   return answering(({ socket }) => writeInTurn(socket, answer, () => socket.resetAndDestroy()));
 }
 
-/** It answers with these bytes, and with more when they are read. */
+/** Answers with these bytes, and with more when they have been read. */
 export function adding(answer: string, more: string): StartHostile {
   return answering(({ socket }) => writeInTurn(socket, answer, () => socket.write(more, 'latin1')));
 }
@@ -89,7 +89,7 @@ async function writeInTurn(socket: Socket, answer: string, next: () => unknown):
   next();
 }
 
-/** It does this with every connection, and reads no request. */
+/** Does this with every connection, and reads no request. */
 export function accepting(onConnection: (socket: Socket) => void, tls = false): StartHostile {
   return async (t) => {
     let isIll = true;
@@ -111,7 +111,7 @@ export function accepting(onConnection: (socket: Socket) => void, tls = false): 
   };
 }
 
-/** Nothing listens at its port. */
+/** Nothing listens on its port. */
 export const refusing: StartHostile = async (t) => {
   const host = ownAddress;
   const raw = await startRawUpstream(t, answerWell, { host });
@@ -128,7 +128,7 @@ export const refusing: StartHostile = async (t) => {
   };
 };
 
-/** Its name means no address: the top-level domain is reserved for that (RFC 6761 section 6.4). */
+/** Its name has no address: the top-level domain is reserved for that (RFC 6761 section 6.4). */
 export const nameless: StartHostile = async () => ({
   url: 'http://nowhere.invalid/v1',
   settings: {},
@@ -136,7 +136,7 @@ export const nameless: StartHostile = async () => ({
   cure: null,
 });
 
-/** It is behind a proxy that does this in place of opening a tunnel. */
+/** It is behind a proxy that does this instead of opening a tunnel. */
 export function behindProxy(onRequest: TestProxy['answer']): StartHostile {
   return async (t) => {
     const raw = await startRawUpstream(t, answerWell);
@@ -156,7 +156,7 @@ const fixtures = new URL('../../../../test/fixtures/tls/', import.meta.url);
 const pem = (name: string) => readFileSync(new URL(name, fixtures), 'utf8');
 const ca = pem('ca.pem');
 
-/** What a server may show: see `test/upstream/secure.test.ts` for what they are. */
+/** Certificates of a server: `test/upstream/secure.test.ts` describes them. */
 export const certificates = {
   good: { cert: pem('localhost.pem'), key: pem('localhost.key') },
   expired: { cert: pem('expired.pem'), key: pem('localhost.key') },
@@ -166,8 +166,8 @@ export const certificates = {
 const trusting = { tls: { ca, serverName: 'localhost' } };
 
 /**
- * It speaks TLS with a certificate that does not hold.
- * @param settings its `tls` in the config; its certificate authority and name unless given
+ * It uses TLS with a certificate that is not valid.
+ * @param settings its `tls` in the config. Default: its certificate authority and name
  */
 export function showing(
   certificate: { cert: string; key: string },
@@ -179,7 +179,7 @@ export function showing(
       url: raw.url,
       settings: { ...settings },
       seen: () => raw.requests.length,
-      // Only what the config trusts can be shown in its place.
+      // Only a certificate that the config trusts can replace it.
       cure: settings === trusting ? async () => raw.secure?.setSecureContext(certificates.good) : null,
     };
   };

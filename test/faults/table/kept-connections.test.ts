@@ -20,7 +20,7 @@ import { isStreamed } from './hostile.js';
 
 t.jobs = 8;
 
-/** The whole answer to one request, which names it. */
+/** Returns the whole answer to one request, which it names. */
 function answerTo({ body }: RawRequest): string {
   const { user } = JSON.parse(body.toString()) as { user: string };
   const named = completion.replace('"hi"', JSON.stringify(`for ${user}`));
@@ -33,7 +33,7 @@ function answerTo({ body }: RawRequest): string {
 const stray = jsonAnswer(200, completion.replace('"hi"', '"for nobody"'));
 const laterMs = 100;
 
-/** What comes behind a whole answer, or in place of one, so that the rest of it looks like another. */
+/** What follows a whole answer, or replaces one, so that the rest of it looks like another answer. */
 const poisons: readonly (readonly [name: string, write: (socket: Socket, answer: string) => unknown])[] = [
   ['another answer in the same packet', (socket, answer) => socket.write(answer + stray)],
   ['a line feed in the same packet', (socket, answer) => socket.write(`${answer}\r\n`)],

@@ -7,15 +7,15 @@ import { figuresOf } from './figures.js';
 
 t.jobs = 8;
 
-/** How an upstream ends a realtime session, and what the gateway makes of it. */
+/** How an upstream ends a realtime session, and what the gateway does about it. */
 interface SessionEnd {
   readonly name: string;
   readonly end: (arrival: Arrival) => void;
-  /** A response is under way; either if absent. */
+  /** A response is in progress. Default: both cases. */
   readonly within?: boolean;
   /** What the client gets. */
   readonly code: number;
-  /** Of the `error` event before it. */
+  /** Code of the preceding `error` event. */
   readonly told?: string;
   readonly outcome: string;
   /** In the log; null for none. */
@@ -43,7 +43,7 @@ const closing =
   (code: number, reason = '') =>
   ({ socket }: Arrival): void =>
     socket.close(code, reason);
-/** Sends what is no message. */
+/** Sends something that is not a message. */
 const writing =
   (bytes: string) =>
   ({ request }: Arrival): void => {
@@ -157,7 +157,7 @@ async function start(t: Test, { sockets = {} }: Pick<SessionEnd, 'sockets'>, isW
     arrival.socket.send(created);
     await client.until(1);
   }
-  /** Checks how the session is recorded. */
+  /** Checks the record of the session. */
   const check = async (expected: Pick<SessionEnd, 'outcome' | 'error' | 'cause' | 'counted' | 'breaker'>) => {
     const { outcome, error = null, cause = null } = await gateway.line(({ msg }) => msg === 'request');
     t.strictSame({ outcome, error }, { outcome: expected.outcome, error: expected.error });

@@ -6,7 +6,7 @@ import { type Fault, playFaults } from './fault.js';
 import { figuresOf } from './figures.js';
 import { answering, answerWell } from './hostile.js';
 
-/** An error of the upstream, in its own words. */
+/** An error in the upstream's own words. */
 const error = (status: number, lines = ''): string =>
   jsonAnswer(status, `{"error":{"message":"from the upstream","code":"own_${status}"}}`, lines);
 
@@ -34,10 +34,10 @@ const meanings: readonly (readonly [
   [529, 'overloaded_error', true, 'opens'],
 ];
 
-/** They are about the gateway's own key, of which a client hears nothing but that the upstream cannot be used. */
+/** These concern the gateway's own key. A client learns only that the upstream cannot be used. */
 const ownAccount: ReadonlySet<number> = new Set([401, 402, 403]);
 
-/** Error answers: a client hears the last target's own. */
+/** Error answers: a client gets the last target's own. */
 const rows: readonly Fault[] = [
   ...meanings.map(
     ([status, type, failsOver, breaker]): Fault => ({

@@ -19,7 +19,7 @@ const errorEvent = 'data: {"error":{"message":"from the upstream","code":"own","
 const limitEvent = 'data: {"error":{"message":"slow down","code":429}}\n\n';
 const stream = (...events: readonly string[]): string => streamHead + chunk(events.join(''));
 
-/** Faults of a stream before its first event has come: the client may still get a status, or another target's stream. */
+/** Faults of a stream before its first event: the client may still get a status, or another target's stream. */
 const before: readonly Fault[] = [
   {
     name: 'a stream that is empty',
@@ -99,7 +99,7 @@ const before: readonly Fault[] = [
   },
 ];
 
-/** Nothing is asked again once the client has a part of its stream. */
+/** Nothing is retried once the client has a part of its stream. */
 const brokenWithin = {
   asked: streamedCalls,
   told: broken,
@@ -108,7 +108,7 @@ const brokenWithin = {
   breaker: 'opens',
 } as const;
 
-/** Faults of a stream of which the client has got a part. */
+/** Faults of a stream after the client has received a part of it. */
 const within: readonly Fault[] = [
   {
     name: 'a stream that is reset',

@@ -19,8 +19,8 @@ interface OpenChoice {
 }
 
 /**
- * Puts the chunks of a chat stream together, and checks the rules on the way.
- * @returns the whole answer as far as it came, and the error chunk that ended it, if one did
+ * Assembles the chunks of a chat stream, and checks the protocol's rules.
+ * @returns the part of the answer that arrived, and the error chunk that ended it, if any
  */
 export function assembleChat(text: string): { readonly completion: JsonObject; readonly error: unknown } {
   const events = readEvents(text);

@@ -7,14 +7,14 @@ export interface ToolSpec {
   readonly parameters: JsonObject;
 }
 
-/** An image as bytes in base64, or by its URL. */
+/** An image as base64, or by its URL. */
 export type Image =
   | { readonly mediaType: string; readonly data: string }
   | { readonly mediaType: string; readonly url: string };
 
-/** One call of a model, apart from how the client's protocol words it. */
+/** A model call, independent of the client's protocol. */
 export interface Ask {
-  /** Turns in the client's own form, as its `user`, `assistant` and `results` make them. */
+  /** Turns in the client's own form, from its `user`, `assistant` and `results`. */
   readonly turns: readonly unknown[];
   readonly stream: boolean;
   readonly system?: string;
@@ -22,12 +22,12 @@ export interface Ask {
   readonly stop?: readonly string[];
   readonly maxTokens?: number;
   readonly schema?: JsonObject;
-  /** Asks for reasoning of medium effort, and whether to be shown it where the protocol leaves that open. */
+  /** Requests reasoning of medium effort, and whether it is shown, if the protocol leaves that open. */
   readonly thinks?: 'shown' | 'hidden';
   readonly candidates?: number;
   readonly logprobs?: boolean;
   readonly topK?: number;
-  /** The upstream is to search the web itself. */
+  /** The upstream searches the web itself. */
   readonly searches?: boolean;
 }
 
@@ -37,10 +37,10 @@ interface Call {
   readonly args: unknown;
 }
 
-/** What a client read, apart from how its protocol words it. */
+/** What a client read, independent of its protocol. */
 export interface Answer {
   readonly text: string;
-  /** Empty in protocols that have no field for it. */
+  /** Empty in protocols without a field for it. */
   readonly refusal: string;
   readonly reasoning: string;
   readonly calls: readonly Call[];
@@ -48,10 +48,10 @@ export interface Answer {
   readonly stopSequence: string | null;
   /** Texts of the further candidates. */
   readonly more: readonly string[];
-  /** Tokens of the text whose log probability is told. */
+  /** Tokens of the text with a reported log probability. */
   readonly logprobs: number;
   readonly usage: { readonly input: number; readonly output: number; readonly reasoning: number } | null;
-  /** The answer in the client's own form, as it goes into the next turn. */
+  /** The answer in the client's own form, for the next turn. */
   readonly turns: readonly unknown[];
   readonly error: Failure | null;
 }
@@ -62,7 +62,7 @@ interface Failure {
   /** The protocol's word for the kind of error. */
   readonly type: string;
   readonly message: string;
-  /** The parameter at fault, in the protocols that have a field for it. */
+  /** The parameter at fault, in protocols with a field for it. */
   readonly param: string | null;
   readonly retryAfter: string | null;
 }
@@ -73,7 +73,7 @@ interface CallRequest {
   readonly body: JsonObject;
 }
 
-/** A client of one protocol: requests as its SDK's users write them, and answers as its SDK reads them. */
+/** A client of one protocol: requests in the form of its SDK's users, and answers as its SDK reads them. */
 export interface Client {
   readonly protocol: TextProtocolName;
   /** The error `type` (or status word) for too many requests. */
@@ -82,17 +82,17 @@ export interface Client {
   results(results: readonly { readonly call: Call; readonly output: string }[]): readonly unknown[];
   request(model: string, ask: Ask): CallRequest;
   readWhole(body: unknown): Answer;
-  /** @throws Error naming the rule of the protocol that the stream breaks */
+  /** @throws Error that names the rule of the protocol that the stream breaks */
   readStream(text: string): Answer;
   readError(body: unknown): Pick<Failure, 'type' | 'message' | 'param'>;
 }
 
-/** Raises a breach of a protocol's rules. */
+/** Throws for a broken rule of a protocol. */
 export function rule(holds: boolean, broken: string): asserts holds {
   if (!holds) throw new Error(`the stream breaks a rule: ${broken}`);
 }
 
-/** An answer that is nothing but an error. */
+/** Returns an answer that consists of an error. */
 export function failed(error: Failure): Answer {
   return {
     text: '',

@@ -2,7 +2,7 @@ import type { Ask } from './client.js';
 import { check, passes, type Scenario } from './scenario.js';
 import { callChecks, continued, resultChecks, tools, wantsTools } from './tool-scenarios.js';
 
-/** The same two calls and their results, in an unusual form of the upstream's. */
+/** The same two calls and their results, in an unusual form of the upstream. */
 function delivered(name: string, directive: string): Scenario {
   return {
     name,
@@ -41,7 +41,7 @@ const withoutArguments: Scenario = {
   ],
 };
 
-/** A loop in which the upstream thinks and the client does not want to see it: the signatures travel all the same. */
+/** A tool loop with reasoning that the client does not want to see: the signatures are carried all the same. */
 const hiddenReasoning: Scenario = {
   name: 'tool loop with hidden reasoning',
   clients: ['responses', 'messages', 'generateContent'],
@@ -59,7 +59,7 @@ const hiddenReasoning: Scenario = {
   },
 };
 
-/** Reasoning that only its vendor can read, beside reasoning that is signed. */
+/** Reasoning that only its vendor can read, together with signed reasoning. */
 const redactedReasoning: Scenario = {
   name: 'tool loop with redacted reasoning',
   ask: ({ client, stream }) => ({
@@ -84,7 +84,7 @@ const refusal: Scenario = {
   checks: (answer, { client, model }) => {
     const wire = model.wire(client.protocol);
     const told = wire === 'generateContent' ? '' : 'Simulated refusal of: Hello';
-    // Chat and responses have a field for the words, the others a reason why the answer ended.
+    // Chat and responses have a field for the text, the others a reason for the end of the answer.
     const isFiltered = wire === 'messages' || wire === 'generateContent';
     const inField = !isFiltered && (client.protocol === 'chat' || client.protocol === 'responses');
     return [

@@ -10,8 +10,8 @@ interface OpenCandidate {
 }
 
 /**
- * Puts the blocks of a generateContent stream together, and checks the rules on the way.
- * @returns the whole answer as far as it came, and the error block that ended it, if one did
+ * Assembles the blocks of a generateContent stream, and checks the protocol's rules.
+ * @returns the part of the answer that arrived, and the error block that ended it, if any
  */
 export function assembleContent(text: string): { readonly response: JsonObject; readonly error: unknown } {
   const events = readEvents(text);
@@ -66,7 +66,7 @@ function takeCandidate(candidate: JsonObject, candidates: Map<number, OpenCandid
   open.finishReason = textAt(candidate, 'finishReason');
 }
 
-/** Empty texts say nothing, unless they carry a signature. */
+/** Empty texts mean nothing, unless they carry a signature. */
 function takePart(part: JsonObject, parts: JsonObject[]): void {
   if (part.functionCall !== undefined) {
     rule(textAt(part, 'functionCall', 'name') !== '', 'a functionCall has a name');

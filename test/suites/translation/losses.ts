@@ -1,23 +1,23 @@
 import type { TextProtocolName } from '../../../src/conversation/request.js';
 
-/** What one protocol cannot say that another can. */
+/** What one protocol cannot express of another. */
 interface Loss {
   readonly clients: readonly TextProtocolName[];
-  /** Protocols in which the upstream was called. */
+  /** Protocols of the upstream. */
   readonly wires: readonly TextProtocolName[];
   readonly scenarios: readonly string[];
-  /** `reject`: the call is refused. `drop`: it is served without what is named. */
+  /** `reject`: the call is refused. `drop`: it is served without the named part. */
   readonly fate:
     | { readonly kind: 'reject'; readonly param: Readonly<Partial<Record<TextProtocolName, string>>> }
     | {
         readonly kind: 'drop';
         readonly missing: readonly string[];
-        /** How the answer's head names what its request lost; absent where the answer is what loses something. */
+        /** How the answer's head names the loss of its request; absent for a loss of the answer. */
         readonly told?: Readonly<Partial<Record<TextProtocolName, string>>>;
       };
 }
 
-/** Every loss that the scenarios may show. What is not here has to work. */
+/** All losses that the scenarios may have. Everything else must work. */
 export const losses: readonly Loss[] = [
   {
     // The gateway itself ends the answer.
@@ -27,7 +27,8 @@ export const losses: readonly Loss[] = [
     fate: { kind: 'drop', missing: ['the stop sequences'] },
   },
   {
-    // Neither protocol says which of the stop sequences was met, so the answer looks like one that ended by itself.
+    // Neither protocol says which of the stop sequences was reached, so the answer looks like one that ended
+    // normally.
     clients: ['messages'],
     wires: ['chat', 'generateContent'],
     scenarios: ['stop sequence'],
@@ -78,14 +79,14 @@ export const losses: readonly Loss[] = [
     },
   },
   {
-    // A chat client has no field in which it could carry what a responses upstream encrypted.
+    // A chat client has no field to carry what a responses upstream has encrypted.
     clients: ['chat'],
     wires: ['responses'],
     scenarios: ['tool loop with reasoning', 'tool loop with redacted reasoning'],
     fate: { kind: 'drop', missing: ['signatures'], told: { chat: 'reasoning_content' } },
   },
   {
-    // A signature comes back with its call; the text of reasoning that came without one stays behind.
+    // A signature is carried by its call. Reasoning text without one is not carried.
     clients: ['chat'],
     wires: ['messages', 'generateContent'],
     scenarios: ['tool loop with reasoning'],
@@ -99,7 +100,7 @@ export const losses: readonly Loss[] = [
   },
 ];
 
-/** What is lost when a client's call reaches an upstream in a protocol, or null when nothing is. */
+/** Returns what is lost if a client's call reaches an upstream in a protocol, or null. */
 export function lossOf(client: TextProtocolName, wire: TextProtocolName, scenario: string): Loss | null {
   return (
     losses.find(

@@ -3,7 +3,7 @@ import { readData, readEvents } from '../../support/events.js';
 import { at, objectAt, textAt } from '../../support/json.js';
 import { rule } from './client.js';
 
-/** Which deltas a block takes, and where they go. */
+/** The deltas of each kind of block, and their destination. */
 const deltas: Readonly<Record<string, readonly [block: string, member: string]>> = {
   text_delta: ['text', 'text'],
   thinking_delta: ['thinking', 'thinking'],
@@ -18,8 +18,8 @@ interface OpenBlock {
 }
 
 /**
- * Puts the events of a messages stream together, and checks the rules on the way.
- * @returns the whole message as far as it came, and the error event that ended it, if one did
+ * Assembles the events of a messages stream, and checks the protocol's rules.
+ * @returns the part of the message that arrived, and the error event that ended it, if any
  */
 export function assembleMessage(text: string): { readonly message: JsonObject; readonly error: unknown } {
   const events = readEvents(text).map((event) => {
@@ -44,7 +44,7 @@ class Assembly {
 
   get message(): JsonObject {
     const usage = { ...objectAt(this.#start, 'usage'), ...objectAt(this.#end, 'usage') };
-    // An error may come in the middle of a block.
+    // An error may arrive in the middle of a block.
     const cut = this.#open === null || this.error === null ? [] : [this.#open.block];
     return { ...this.#start, content: [...this.#blocks, ...cut], ...objectAt(this.#end, 'delta'), usage };
   }

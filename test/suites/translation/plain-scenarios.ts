@@ -8,7 +8,7 @@ const forecast: JsonObject = {
   required: ['city', 'days'],
   additionalProperties: false,
 };
-/** Characters that some encoding on the way may spoil. */
+/** Characters that a wrong encoding on the way would damage. */
 const words = 'Hello “ü” ☕ 😀 "quoted" back\\slash\nline\ttab \u2028 \u0001 data: x\n\nevent: y';
 
 const text: Scenario = {

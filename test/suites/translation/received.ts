@@ -3,7 +3,7 @@ import type { SimulatorRequest } from '../../../src/simulator/http/reply.js';
 import { at, listAt, objectAt, textAt } from '../../support/json.js';
 import type { Image } from './client.js';
 
-/** What an upstream was asked, apart from how its protocol words it. */
+/** The request that an upstream received, independent of its protocol. */
 export interface Received {
   readonly wire: TextProtocolName;
   readonly model: string;
@@ -14,17 +14,17 @@ export interface Received {
   readonly maxTokens: unknown;
   readonly schema: unknown;
   readonly topK: unknown;
-  /** It was asked to search the web. */
+  /** Web search was requested. */
   readonly searches: boolean;
-  /** An effort, or the budget that stands for it. */
+  /** An effort, or the corresponding budget. */
   readonly thinking: unknown;
   readonly images: readonly Image[];
   readonly results: readonly string[];
-  /** Signatures of reasoning in the conversation, or the reasoning where its upstream signs none. */
+  /** Signatures of reasoning in the conversation, or the reasoning itself if its upstream signs none. */
   readonly signatures: readonly string[];
 }
 
-/** Reads what the simulator was sent last. */
+/** Reads the last request to the simulator. */
 export function readReceived(request: SimulatorRequest | null): Received {
   const body: unknown = JSON.parse(request?.body.toString('utf8') ?? 'null');
   const target = request?.target ?? '';

@@ -4,7 +4,7 @@ import { readData, readEvents } from '../../support/events.js';
 import { at, listAt, numberAt, objectAt, textAt } from '../../support/json.js';
 import { rule } from './client.js';
 
-/** The deltas of an item's text, the event that closes them, and its member with the whole text. */
+/** The deltas of an item's text, the event that closes them, and the member with the whole text. */
 const texts: Readonly<Record<string, readonly [item: string, index: string | null, whole: string]>> = {
   'response.output_text': ['message', 'content_index', 'text'],
   'response.refusal': ['message', 'content_index', 'refusal'],
@@ -14,7 +14,7 @@ const texts: Readonly<Record<string, readonly [item: string, index: string | nul
   'response.custom_tool_call_input': ['custom_tool_call', null, 'input'],
 };
 
-/** Where the parts of an item are announced. */
+/** The place where an item's parts are announced. */
 const partEvents: Readonly<Record<string, readonly [item: string, index: string, member: string]>> = {
   'response.content_part': ['message', 'content_index', 'content'],
   'response.reasoning_summary_part': ['reasoning', 'summary_index', 'summary'],
@@ -30,13 +30,13 @@ interface OpenItem {
   inPart: boolean;
   /** Deltas of the open part, or of the item. */
   text: string;
-  /** The event with the whole text has come. */
+  /** The event with the whole text has arrived. */
   isWhole: boolean;
 }
 
 /**
- * Puts the events of a responses stream together, and checks the rules on the way.
- * @returns the last `response`, the error that ended the stream, if one did, and the text that had come
+ * Assembles the events of a responses stream, and checks the protocol's rules.
+ * @returns the last `response`, the error that ended the stream, if any, and the text that arrived
  */
 export function assembleResponse(text: string): {
   readonly response: unknown;
@@ -65,7 +65,7 @@ class Assembly {
 
   take(type: string, event: unknown): void {
     const number = at(event, 'sequence_number');
-    // An error that ends a stream which is otherwise passed on as it comes is not counted.
+    // An error that ends an otherwise untouched stream has the number 0.
     const uncounted = type === 'error' && number === 0;
     rule(number === this.#number || uncounted, `sequence_number is ${this.#number} in ${type}`);
     rule(!this.isOver || (type === 'error' && this.error !== null), `nothing follows the end: ${type}`);
@@ -180,7 +180,7 @@ class Assembly {
       if (level === 'response.output_text') this.text += textAt(event, 'delta');
       return;
     }
-    // A call's arguments may come in one piece, without deltas.
+    // The arguments of a call may arrive in one piece, without deltas.
     if (open.text === '' && type === 'function_call') open.text = textAt(event, member);
     rule(step === 'done' && textAt(event, member) === open.text, 'the whole text is its deltas');
     open.isWhole = true;

@@ -4,7 +4,7 @@ import { plainScenarios } from './plain-scenarios.js';
 import type { Scenario } from './scenario.js';
 import { toolScenarios } from './tool-scenarios.js';
 
-/** What every client must be able to do on every upstream, but for the losses. */
+/** What every client must be able to do on every upstream, except for the losses. */
 export const scenarios: readonly Scenario[] = [
   ...plainScenarios,
   ...toolScenarios,

@@ -21,14 +21,14 @@ export const clients: readonly Client[] = Object.values(clientOf);
 
 export const models: readonly MatrixModel[] = [
   { name: 'on-chat', wire: () => 'chat' },
-  // It takes responses calls as they come, and is called in chat for everything else.
+  // It takes responses calls untouched, and all others in chat.
   { name: 'on-responses', wire: (client) => (client === 'responses' ? 'responses' : 'chat') },
   { name: 'on-responses-only', wire: () => 'responses' },
   { name: 'on-messages', wire: () => 'messages' },
   { name: 'on-generate', wire: () => 'generateContent' },
 ];
 
-/** Starts gateway, simulator and a server with an image; all end with the test. */
+/** Starts gateway, simulator and a server with an image, which end with the test. */
 export async function startMatrix(t: Test): Promise<Matrix> {
   const simulator = await simulate(t);
   const base = `http://127.0.0.1:${simulator.port}`;
@@ -68,13 +68,13 @@ export async function startMatrix(t: Test): Promise<Matrix> {
 
 interface Gateway {
   readonly url: string;
-  /** Is told each answer's head. */
+  /** Called with each answer's head. */
   note(response: Response): void;
 }
 
 /**
- * The text of an answer. A stream that has told an error may break off: a client that reads errors from the connection
- * alone would take a good end for a good answer.
+ * Returns the text of an answer. A stream may break off after its error: a client that detects errors only by the
+ * connection would take a normal end for a complete answer.
  */
 async function textOf({ body }: Response): Promise<string> {
   const decoder = new TextDecoder();
@@ -83,7 +83,7 @@ async function textOf({ body }: Response): Promise<string> {
     for await (const piece of body ?? []) text += decoder.decode(piece, { stream: true });
   } catch (fault) {
     if (!text.includes('"error"')) throw fault;
-    // One more line feed makes sure that the event has left before the connection is broken.
+    // Another line feed ensures that the event was sent before the connection is broken.
     return `${text.trimEnd()}\n\n`;
   }
   return text;

@@ -7,7 +7,7 @@ import { responsesClient } from './responses-client.js';
 
 type Typed = Readonly<Record<string, unknown>> & { readonly type: string };
 
-/** Server-sent events of the given data, with event lines where the protocol has them. */
+/** Makes server-sent events of the given data, with event lines if the protocol has them. */
 function streamOf(client: Client, events: readonly (object | string)[]): string {
   const named = client === messagesClient || client === responsesClient;
   return events

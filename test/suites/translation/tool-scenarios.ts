@@ -8,7 +8,7 @@ const city: JsonObject = {
   required: ['city'],
   additionalProperties: false,
 };
-/** Two tools that take a city. */
+/** Two tools with a city. */
 export const tools: readonly ToolSpec[] = [
   { name: 'get_weather', description: 'The weather of a city.', parameters: city },
   { name: 'get_time', description: 'The time of a city.', parameters: city },
@@ -17,13 +17,13 @@ export const tools: readonly ToolSpec[] = [
 export const wantsTools = 'Tell me the weather in Rome and the time in Rome';
 const outputs: Readonly<Record<string, string>> = { get_weather: 'sunny', get_time: 'noon' };
 
-/** The conversation with the answer and the results of its calls behind it. */
+/** Returns the conversation with the answer and the results of its calls. */
 export function continued(scene: Scene, ask: Ask, answer: Answer): Ask {
   const results = answer.calls.map((call) => ({ call, output: outputs[call.name] ?? '' }));
   return { ...ask, turns: [...ask.turns, ...answer.turns, ...scene.client.results(results)] };
 }
 
-/** What must be true of the answer with the calls. */
+/** What must hold for the answer with the calls. */
 export function callChecks(answer: Answer, { client }: Scene): readonly Check[] {
   const ids = answer.calls.map(({ id }) => id);
   return [
@@ -41,7 +41,7 @@ export function callChecks(answer: Answer, { client }: Scene): readonly Check[] 
   ];
 }
 
-/** What must be true of the answer after the results. */
+/** What must hold for the answer after the results. */
 export function resultChecks(answer: Answer, { matrix }: Scene): readonly Check[] {
   return [
     check('no error', answer.error, null),
@@ -70,7 +70,7 @@ const toolResult: Scenario = {
     ),
 };
 
-/** Two rounds of calls; the simulator refuses reasoning with a signature that it did not make. */
+/** Two rounds of calls. The simulator refuses reasoning with a signature that is not its own. */
 const thinkingLoop: Scenario = {
   name: 'tool loop with reasoning',
   ask: ({ client, stream }) => ({ stream, tools, thinks: 'shown', turns: client.user(wantsTools) }),
