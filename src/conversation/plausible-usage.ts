@@ -73,7 +73,10 @@ export class UsageCheck {
   }
 }
 
-/** Whether a recording or a sound can last that long. @param bytes that passed of it; 0 if it was fetched by URL */
-export function isPlausibleDuration(seconds: number, bytes: number): boolean {
-  return seconds <= longestSeconds + bytes / leastRate;
+/**
+ * Returns the reported seconds of a recording or a sound, or 0 if it cannot last that long.
+ * @param bytes that passed of it; 0 if it was fetched by URL
+ */
+export function plausibleSeconds(seconds: number, bytes: number): number {
+  return seconds <= longestSeconds + bytes / leastRate ? seconds : 0;
 }

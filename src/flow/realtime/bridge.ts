@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { Attempt } from '../../attempts/attempts.js';
 import { masked } from '../../attempts/secrets.js';
 import type { Key, Upstream } from '../../config/types.js';
-import { isPlausible, isPlausibleDuration } from '../../conversation/plausible-usage.js';
+import { isPlausible } from '../../conversation/plausible-usage.js';
 import { addUsage } from '../../conversation/usage.js';
 import { type AttemptFailure, asGatewayError, type FaultPlace, GatewayError, guard } from '../../errors.js';
 import {
@@ -14,7 +14,6 @@ import {
 } from '../../http/socket.js';
 import { Swept } from '../../http/sweep.js';
 import type { CallOutcome } from '../../metrics/call-record.js';
-import { targetName } from '../../metrics/recorder.js';
 import {
   isVendorAccountError,
   keyError,
@@ -27,12 +26,13 @@ import {
   type SessionModel,
   vendorAccountErrorOfMessage,
 } from '../../protocols/realtime/events.js';
-import { OpenUsage, secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
+import { OpenUsage, secondsOfEvent, usageOfEvent, writtenUsage } from '../../protocols/realtime/usage.js';
 import type { SocketFault, UpstreamSocket } from '../../upstream/socket-types.js';
 import { closeCode } from '../../wire/close-code.js';
 import type { Detached } from '../answer/detached-list.js';
 import type { RoutedCall, SessionCall } from '../call.js';
 import { account } from '../record/account.js';
+import { noteImplausible } from '../record/consumption.js';
 import { outcomeOf, refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import type { SessionSlot } from '../sockets/session-memory.js';
@@ -243,20 +243,14 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     }
     if (this.#openUsage.tellsAgain(event)) return;
     const reported = usageOfEvent(event);
-    const told = secondsOfEvent(event);
-    const isPossible = isPlausibleDuration(told, call.exchange.bytesIn);
     const usage = reported !== null && isPlausible(reported, call.model.tokens, 0) ? reported : null;
-    if (reported !== usage || !isPossible)
-      call.implausible = {
-        target: targetName(call.target),
-        usage: reported === usage ? null : reported,
-        seconds: isPossible ? 0 : told,
-      };
-    const estimated = this.#openUsage.note(event, usage);
+    const isImplausible = reported !== usage;
+    const told = noteImplausible(call, isImplausible ? reported : null, secondsOfEvent(event));
+    const estimated = this.#openUsage.note(event, usage) ?? (isImplausible ? writtenUsage(event) : null);
     if (estimated !== null) this.#isEstimated = true;
     const used = usage ?? estimated;
     if (used !== null) call.usage = addUsage(call.usage, used);
-    const seconds = reported === null && isPossible ? told : 0;
+    const seconds = reported === null ? told : 0;
     call.mediaSeconds += seconds;
     if (used !== null || seconds > 0) this.#funds?.pay();
   }

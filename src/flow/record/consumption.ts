@@ -1,6 +1,6 @@
 import type { Key, Model, Price, Target } from '../../config/types.js';
 import { estimatedUsage } from '../../conversation/estimate-usage.js';
-import { isPlausibleDuration } from '../../conversation/plausible-usage.js';
+import { plausibleSeconds } from '../../conversation/plausible-usage.js';
 import type { MadeMedia, Usage } from '../../conversation/usage.js';
 import type { Exchange } from '../../http/exchange.js';
 import { type CallOutcome, type OtherAttempt, unknownCost } from '../../metrics/call-record.js';
@@ -29,10 +29,15 @@ export interface Consumption {
   lostInAnswer: readonly string[];
 }
 
-interface AnsweredCall extends Consumption {
-  readonly route: Route | null;
+/** A call whose upstream has reported its usage. */
+interface ReportedCall {
+  readonly target: Target | null;
   readonly exchange: Pick<Exchange, 'bytesIn'>;
   implausible: ImplausibleUsage | null;
+}
+
+interface AnsweredCall extends Consumption, ReportedCall {
+  readonly route: Route | null;
 }
 
 /** What an upstream has reported and no call can have had. */
@@ -41,6 +46,19 @@ export interface ImplausibleUsage {
   readonly usage: Usage | null;
   /** Of audio. */
   readonly seconds: number;
+}
+
+/**
+ * Records what an upstream has reported for a call and no call can have had.
+ * @param usage that is not plausible; null for none
+ * @param told the reported seconds of audio
+ * @returns the seconds that count
+ */
+export function noteImplausible(call: ReportedCall, usage: Usage | null, told: number): number {
+  const seconds = plausibleSeconds(told, call.exchange.bytesIn);
+  if ((usage !== null || seconds !== told) && call.target !== null)
+    call.implausible = { target: targetName(call.target), usage, seconds: told - seconds };
+  return seconds;
 }
 
 /**
@@ -62,17 +80,11 @@ export function noteUsage(
   // A plain text may contain anything: whoever speaks in a recording could claim any usage in its transcript.
   const isSetByClient = call.mediaSeconds > 0 && head !== null && isTranscript(call) && !isStructured(head);
   if (!isSetByClient) call.usage ??= usage;
-  const { implausible } = transform;
-  const isPossible = isPlausibleDuration(transform.mediaSeconds, call.exchange.bytesIn);
-  if ((implausible !== null || !isPossible) && call.target !== null)
-    call.implausible = {
-      target: targetName(call.target),
-      usage: implausible,
-      seconds: isPossible ? 0 : transform.mediaSeconds,
-    };
+  const { implausible, mediaSeconds } = transform;
+  const seconds = noteImplausible(call, implausible, mediaSeconds);
   call.units = usage?.calls ?? transform.units ?? call.units;
-  if (!isSetByClient && isPossible && (transform.mediaSeconds > 0 || call.usage !== null))
-    call.mediaSeconds = transform.mediaSeconds;
+  if (!isSetByClient && (seconds > 0 || (mediaSeconds === 0 && call.usage !== null)))
+    call.mediaSeconds = seconds;
   call.made = mergeMedia(call.made, transform.made ?? null);
   call.lostInAnswer = transform.lost ?? nothing;
   call.isServed = head !== null && !isBroken;
@@ -115,14 +127,14 @@ export function consumedSoFar(call: ConsumingCall): Consumption {
   const transform = call.forwarding?.transform ?? null;
   const usage = call.usage ?? transform?.usageAtEnd('client') ?? null;
   // After `usage` was read.
-  const seconds = transform?.mediaSeconds ?? 0;
+  const seconds = plausibleSeconds(transform?.mediaSeconds ?? 0, call.exchange.bytesIn);
   return {
     key,
     model,
     target,
     usage: usage === null ? null : { ...usage, partial: true },
     isServed: isServed || answeredAt > 0,
-    mediaSeconds: seconds > 0 && isPlausibleDuration(seconds, call.exchange.bytesIn) ? seconds : mediaSeconds,
+    mediaSeconds: seconds > 0 ? seconds : mediaSeconds,
     units,
     made: mergeMedia(made, transform?.made ?? null),
     costNanos: -1,

@@ -1,8 +1,8 @@
-import { tokensOf, weightOfToken } from '../../conversation/estimate-usage.js';
+import { estimatedUsage, tokensOf, weightOfToken } from '../../conversation/estimate-usage.js';
 import { noParts, type Usage, withCharges } from '../../conversation/usage.js';
-import { isObject, type JsonObject, numberOrNull, parseObject, textOf } from '../../wire/json.js';
+import { isObject, type JsonObject, listOf, numberOrNull, parseObject, textOf } from '../../wire/json.js';
 import { afterColon, endOfString } from '../../wire/json-skip.js';
-import { rawTextWeight } from '../../wire/text-weight.js';
+import { rawTextWeight, textWeight } from '../../wire/text-weight.js';
 import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
 import { responseDone, transcribed, typeBytes, typeOfEvent } from './event-type.js';
 
@@ -25,6 +25,22 @@ export function secondsOfEvent(event: Buffer): number {
   const usage = parseObject(event.toString('utf8'))?.usage;
   const seconds = (isObject(usage) ? numberOrNull(usage.seconds) : null) ?? 0;
   return seconds >= 0 && seconds <= Number.MAX_SAFE_INTEGER ? seconds : 0;
+}
+
+/**
+ * Estimates the output of a response or transcript by the words in the event that ends it. Audio counts as its transcript.
+ * @returns null for none
+ */
+export function writtenUsage(event: Buffer): Usage | null {
+  const ended = objectOf(event);
+  let weight = textWeight(textOf(ended?.transcript));
+  for (const item of listOf(memberOf(ended, 'response')?.output)) {
+    if (!isObject(item)) continue;
+    weight += textWeight(textOf(item.arguments));
+    for (const part of listOf(item.content))
+      if (isObject(part)) weight += textWeight(textOf(part.text)) + textWeight(textOf(part.transcript));
+  }
+  return weight === 0 ? null : estimatedUsage(0, tokensOf(weight));
 }
 
 const begun = 'response.created';
