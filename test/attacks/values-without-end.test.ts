@@ -212,7 +212,12 @@ test('a message of a WebSocket with that many is refused, and its socket lives',
   const [event] = (await socket.answer()) as [Event];
   t.equal(event.type, 'error');
   t.match(String(event.error?.message), /has more than 500000 values/);
-  const model = { model: 'm', upstreamModel: 'm', allowed: new Set<never>() };
+  const model = {
+    model: 'm',
+    upstreamModel: 'm',
+    allowed: new Set<never>(),
+    transcribeBy: (name: string) => name,
+  };
   const fault = judgeEvent(Buffer.from(`{"type":"x","y":${junk}}`), false, model);
   t.ok(fault instanceof GatewayError);
   t.match(fault, { kind: 'invalid_request_body' });

@@ -38,6 +38,7 @@ import type { Services } from '../services.js';
 import type { SessionSlot } from '../sockets/session-memory.js';
 import type { OpenSession } from '../sockets/sessions.js';
 import { budgetSpent, SessionFunds } from './funds.js';
+import { transcriptionModel } from './transcription-model.js';
 
 /** Refused messages per second at which the session is ended. */
 const maxRefusals = 100;
@@ -87,6 +88,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
       model: call.model.name,
       upstreamModel: model,
       allowed: asked.allowMembers,
+      transcribeBy: (name, at) => this.#transcriptionModel(name, at),
     };
     const { slot } = call;
     this.#slot = slot;
@@ -152,6 +154,17 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     }
     if (mayAskForResponse(event, isBinary)) this.#openUsage.ask();
     if (!upstream.send(event, isBinary) && !this.#waiting.hold(upstream.waitingBytes)) this.#cutUpstream();
+  }
+
+  /** Judged by the config of the moment. A key that has been removed since is one of a session that is about to end. */
+  #transcriptionModel(name: string, at: string): string | GatewayError {
+    const { key, target } = this.#call;
+    const { snapshot, keys } = this.#services.running;
+    return transcriptionModel(name, at, {
+      snapshot,
+      key: keys.current(key) ?? key,
+      upstream: target.upstream,
+    });
   }
 
   /** Terminates the upstream: a close frame would queue behind the waiting bytes, which would stay in memory as long. */

@@ -17,11 +17,28 @@ import { isPlainEvent } from './event-type.js';
  */
 
 const named = { reads: ['model'], notes: ['model'], steers: true };
+const transcription = { reads: ['model'], notes: ['model'] };
 const guard = new MemberGuard({
   reads: ['type', 'session', 'response'],
-  within: { session: named, response: named },
+  within: {
+    session: {
+      ...named,
+      reads: ['model', 'audio', 'input_audio_transcription'],
+      within: {
+        input_audio_transcription: transcription,
+        audio: {
+          reads: ['input'],
+          within: { input: { reads: ['transcription'], within: { transcription } } },
+        },
+      },
+    },
+    response: named,
+  },
   steers: true,
 });
+
+/** Paths of the session's own model. The others are those of the model that transcribes the input. */
+const ownPaths: ReadonlySet<string> = new Set(['session.model', 'response.model']);
 
 const QUOTE = 0x22;
 const OPEN_BRACE = 0x7b;
@@ -39,6 +56,11 @@ export interface SessionModel {
   readonly upstreamModel: string;
   /** Members that could redirect the upstream but that its config allows. */
   readonly allowed: ReadonlySet<SteeringMember>;
+  /**
+   * Called with the name of the model that is to transcribe the client's speech, and its path.
+   * @returns the upstream's name of it, or the error for a model that the client may not use
+   */
+  readonly transcribeBy: (name: string, at: string) => string | GatewayError;
 }
 
 /**
@@ -46,11 +68,7 @@ export interface SessionModel {
  * @param isBinary bytes that are not JSON are then audio
  * @returns the event to send on, with the upstream's name of the model, or the error for it
  */
-export function judgeEvent(
-  event: Buffer,
-  isBinary: boolean,
-  { model, upstreamModel, allowed }: SessionModel,
-): Buffer | GatewayError {
+export function judgeEvent(event: Buffer, isBinary: boolean, session: SessionModel): Buffer | GatewayError {
   if (isPlainEvent(event)) return event;
   const isMarked = event[0] === utf8Mark[0] && event.subarray(0, utf8Mark.length).equals(utf8Mark);
   const start = skipSpace(event, isMarked ? utf8Mark.length : 0);
@@ -66,17 +84,18 @@ export function judgeEvent(
   try {
     const found = guard.look(event, start, 'event');
     if (found === null) return isText || mayBeObject(event) ? notJson : event;
-    const steering = found.steering.find((name) => !allowed.has(name));
+    const steering = found.steering.find((name) => !session.allowed.has(name));
     if (steering !== undefined) return steered(steering);
     let judged = event;
     // In reverse order, so that earlier offsets remain valid.
-    for (const { start: from, end } of [...found.noted].reverse()) {
+    for (const { start: from, end, path } of [...found.noted].reverse()) {
       const name: unknown = JSON.parse(event.toString('utf8', from, end));
-      if (name === upstreamModel || name === null) continue;
-      if (name !== model) return otherModel(model);
+      const sent = upstreamName(name, path, session);
+      if (sent instanceof GatewayError) return sent;
+      if (sent === name) continue;
       judged = Buffer.concat([
         judged.subarray(0, from),
-        Buffer.from(JSON.stringify(upstreamModel)),
+        Buffer.from(JSON.stringify(sent)),
         judged.subarray(end),
       ]);
     }
@@ -85,6 +104,17 @@ export function judgeEvent(
     if (fault instanceof GatewayError) return fault;
     throw fault;
   }
+}
+
+/** Returns the upstream's name for a model that an event names, or why it may not. Null is passed on. */
+function upstreamName(name: unknown, path: string, session: SessionModel): unknown {
+  if (name === null) return null;
+  if (ownPaths.has(path)) {
+    const { model, upstreamModel } = session;
+    return name === model || name === upstreamModel ? upstreamModel : otherModel(model);
+  }
+  // Anything but a string is for the upstream to refuse.
+  return typeof name === 'string' ? session.transcribeBy(name, path) : name;
 }
 
 /**

@@ -14,7 +14,12 @@ import { usageOfEvent } from '../../../src/protocols/realtime/usage.js';
 import { isObject } from '../../../src/wire/json.js';
 import { fc } from '../../support/seed.js';
 
-const model = { model: 'ours', upstreamModel: 'theirs', allowed: new Set<never>() };
+const model = {
+  model: 'ours',
+  upstreamModel: 'theirs',
+  allowed: new Set<never>(),
+  transcribeBy: (name: string) => name,
+};
 const isPlain = (text: string): boolean => isPlainEvent(Buffer.from(text));
 
 test('pieces of sound are plain, in every order of their members', (t) => {

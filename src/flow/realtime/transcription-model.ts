@@ -1,0 +1,64 @@
+import type { Key, Model, Snapshot, Upstream } from '../../config/types.js';
+import { GatewayError } from '../../errors.js';
+
+/*
+ * The input of a session is transcribed by another model, which its client names in `session.update`. A key cannot use
+ * a model of the config in this way that it could not call. Names that the config does not have are the upstream's own.
+ */
+
+/** The models of a config by their names and those of their targets. */
+const knownNames = new WeakMap<Snapshot, ReadonlyMap<string, ReadonlySet<Model>>>();
+
+function namesOf(snapshot: Snapshot): ReadonlyMap<string, ReadonlySet<Model>> {
+  const known = knownNames.get(snapshot);
+  if (known !== undefined) return known;
+  const names = new Map<string, Set<Model>>();
+  const add = (name: string, model: Model): void => {
+    const models = names.get(name);
+    if (models === undefined) names.set(name, new Set([model]));
+    else models.add(model);
+  };
+  for (const model of snapshot.models.values()) {
+    add(model.name, model);
+    for (const target of model.targets) add(target.model, model);
+  }
+  knownNames.set(snapshot, names);
+  return names;
+}
+
+interface NamingSession {
+  readonly snapshot: Snapshot;
+  readonly key: Key;
+  /** The upstream of the session. */
+  readonly upstream: Upstream;
+}
+
+/**
+ * Judges the name of the model that is to transcribe the input of a session.
+ * @param at path of the name in the event
+ * @returns the upstream's name of it, or the error for a model that the key may not use
+ */
+export function transcriptionModel(
+  name: string,
+  at: string,
+  { snapshot, key, upstream }: NamingSession,
+): string | GatewayError {
+  const own = key.models.get(name)?.targets.find((target) => target.upstream.name === upstream.name);
+  if (own !== undefined) return own.model;
+  const alike = [...(namesOf(snapshot).get(name) ?? [])];
+  const here = alike.filter(({ targets }) =>
+    targets.some((target) => target.upstream.name === upstream.name && target.model === name),
+  );
+  // What the name stands for at another upstream says nothing if this one has it, too.
+  const models = here.length > 0 ? here : alike;
+  return models.length === 0 || models.some((model) => key.models.has(model.name)) ? name : notOpen(name, at);
+}
+
+function notOpen(name: string, at: string): GatewayError {
+  const shown = name.length > 200 ? `${name.slice(0, 200)}…` : name;
+  return new GatewayError(
+    'model_not_found',
+    `The model '${shown}', which is to transcribe the input, is not open to your key: name one that GET /v1/models lists.`,
+    { param: at },
+  );
+}
