@@ -19,6 +19,7 @@ const filesOfProcess = 12;
 
 /** Their files wait most and take longest: started first, they are not waited for at the end. */
 const first = [
+  'limits',
   'supervisor',
   'main',
   'console/browser',
@@ -75,9 +76,12 @@ const shared = new Set([
   'simulator',
 ]);
 
-/** They measure the memory of their process. */
+/** They measure the memory of their process, or take minutes on a slow machine. */
 const ownProcess = new Set([
   'flow/answer/backpressure.test.js',
+  'limits/budget-property.test.js',
+  'limits/shares-property.test.js',
+  'limits/simulation.test.js',
   'protocols/generate-content/spelling.test.js',
   'simulator/faults/faults.test.js',
   'simulator/realtime/faults.test.js',

@@ -41,7 +41,7 @@ const encodings = ['utf8', 'latin1'] as const;
 
 function accessBy(authorization: string | undefined, tokens: AdminTokens): Access | null {
   if (authorization === undefined || !scheme.test(authorization)) return null;
-  const given = digest(Buffer.from(authorization.replace(scheme, '').trimEnd(), 'latin1'));
+  const given = digest(Buffer.from(authorization.replace(scheme, '').replace(/[ \t]+$/, ''), 'latin1'));
   const isGiven = (token: string | null): boolean =>
     token !== null &&
     encodings.some((encoding) => timingSafeEqual(digest(Buffer.from(token, encoding)), given));

@@ -102,7 +102,7 @@ const listen = closedObject({
 /** What every client can send in a header, and no server cuts off at its ends. */
 const adminToken = Type.String({
   minLength: 16,
-  pattern: '^(?:[!-~\\u00a1-\\u00ff](?:[ -~\\u00a1-\\u00ff]*[!-~\\u00a1-\\u00ff])?)?$',
+  pattern: '^(?:[!-~\\u00a1-\\u00ff](?:[\\t -~\\u00a1-\\u00ff]*[!-~\\u00a1-\\u00ff])?)?$',
   expected: 'characters that a header can carry, without spaces or line ends before or after them',
 });
 const admin = closedObject({

@@ -30,6 +30,8 @@ export interface FolderInMaking {
   discard(): void;
 }
 
+/** Names of folders whose content is not complete. */
+const unfinished = /^(?:import|backup)-\d+$/;
 /** At the root of a file system. */
 const ofFileSystem = 'lost+found';
 
@@ -65,6 +67,10 @@ export function makeAside(place: string, purpose: string): FolderInMaking {
 function checkEmpty(folder: string, except: string): void {
   if (!existsSync(folder)) return;
   if (!statSync(folder).isDirectory()) throw new Error(`${folder} is no folder`);
-  if (readdirSync(folder).some((name) => name !== ofFileSystem && name !== except))
-    throw new Error(`there is something in ${folder} already`);
+  const others = readdirSync(folder).filter((name) => name !== ofFileSystem && name !== except);
+  if (others.length === 0) return;
+  const hint = others.every((name) => unfinished.test(name))
+    ? `: ${others.join(', ')}, which a command left that was killed or is still running; if none is, delete it`
+    : '';
+  throw new Error(`there is something in ${folder} already${hint}`);
 }

@@ -453,7 +453,7 @@ export const badConfigs: readonly BadConfig[] = [
     value: {
       token: `${secret}-of-all\n`,
       readToken: ` ${secret}-to-read`,
-      metricsToken: `${secret}\tmetrics`,
+      metricsToken: `${secret}\nmetrics`,
     },
     problems: ['token', 'readToken', 'metricsToken'].map(
       (name) =>

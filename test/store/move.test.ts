@@ -206,11 +206,16 @@ test('a copy of an embedded store that is written to all the while holds whole c
     saying(await exported(copy)).entries.filter(isOld),
     saying(await exported(from)).entries.filter(isOld),
   );
-  await t.rejects(copyEmbedded(join(folder, 'from'), join(folder, 'copy')), /there is something in/);
+  await t.rejects(copyEmbedded(join(folder, 'from'), join(folder, 'copy')), /copy already$/);
+  mkdirSync(join(folder, 'left', 'import-1'), { recursive: true });
+  await t.rejects(
+    copyEmbedded(join(folder, 'from'), join(folder, 'left')),
+    /already: import-1, which.* delete it$/,
+  );
   await t.rejects(copyEmbedded(join(folder, 'none'), join(folder, 'new')), /there is no store/);
   writeFileSync(join(folder, 'copy', 'ledgers', 'data.mdb'), 'damaged');
   await t.rejects(copyEmbedded(join(folder, 'copy'), join(folder, 'part')));
-  t.strictSame(readdirSync(folder).sort(), ['copy', 'from'], 'a copy that cannot be whole leaves nothing');
+  t.strictSame(readdirSync(folder).sort(), ['copy', 'from', 'left'], 'a copy that cannot be whole leaves nothing');
 });
 
 test('a backup goes into the folder that is meant, or says why there can be none', async (t) => {

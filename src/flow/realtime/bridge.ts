@@ -259,7 +259,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     const usage = reported !== null && isPlausible(reported, call.model.tokens, 0) ? reported : null;
     const isImplausible = reported !== usage;
     const told = noteImplausible(call, isImplausible ? reported : null, secondsOfEvent(event));
-    const estimated = this.#openUsage.note(event, usage) ?? (isImplausible ? writtenUsage(event) : null);
+    const estimated = this.#openUsage.note(event, usage, isImplausible ? writtenUsage(event) : null);
     if (estimated !== null) this.#isEstimated = true;
     const used = usage ?? estimated;
     if (used !== null) call.usage = addUsage(call.usage, used);

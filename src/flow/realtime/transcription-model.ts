@@ -49,8 +49,8 @@ export function transcriptionModel(
   const here = alike.filter(({ targets }) =>
     targets.some((target) => target.upstream.name === upstream.name && target.model === name),
   );
-  // What the name stands for at another upstream says nothing if this one has it, too.
-  const models = here.length > 0 ? here : alike;
+  // What a target at another upstream is called there says nothing of this one.
+  const models = here.length > 0 ? here : alike.filter((model) => model.name === name);
   return models.length === 0 || models.some((model) => key.models.has(model.name)) ? name : notOpen(name, at);
 }
 

@@ -1,5 +1,5 @@
 import { reasoningNames } from '../../conversation/unsigned-reasoning.js';
-import type { JsonObject } from '../../wire/json.js';
+import { isObject, type JsonObject, objectOf } from '../../wire/json.js';
 import { servingMembers } from '../openai-shared/serving.js';
 import { type Shape, shapeOf } from '../unread.js';
 import { isSwitchedOff } from './reasoning.js';
@@ -31,6 +31,20 @@ const thinking = shapeOf('type', 'budget_tokens');
 /** See `decodeReasoning`. */
 const thinkingOff = shapeOf('budget_tokens');
 
+const plainFormat = shapeOf('type');
+const freeFormat = shapeOf('type', 'schema');
+const namedFormat = shapeOf('type', { json_schema: shapeOf('name', 'description', 'schema', 'strict') });
+
+/** Returns OpenAI's member of a `response_format` with its schema, or null if it has none. */
+export function namedSchema({ type, json_schema }: JsonObject): JsonObject | null {
+  const named = objectOf(json_schema);
+  return type === 'json_schema' && hasMembers(named.schema) ? named : null;
+}
+
+export function hasMembers(schema: unknown): schema is JsonObject {
+  return isObject(schema) && Object.keys(schema).length > 0;
+}
+
 const whileOff: Shape = shapeOf(
   ...['model', 'stream', 'max_completion_tokens', 'max_tokens', 'temperature', 'top_p', 'n', 'stop'],
   ...['seed', 'presence_penalty', 'frequency_penalty', 'logit_bias', 'logprobs', 'top_logprobs'],
@@ -42,9 +56,10 @@ const whileOff: Shape = shapeOf(
     stream_options: shapeOf('include_usage', 'include_obfuscation'),
     reasoning: shapeOf('effort', 'max_tokens', 'enabled', 'exclude'),
     thinking: ({ type }) => (type === 'disabled' ? thinkingOff : thinking),
-    response_format: shapeOf('type', 'schema', {
-      json_schema: shapeOf('name', 'description', 'schema', 'strict'),
-    }),
+    response_format: (format) => {
+      if (format.type === 'text') return plainFormat;
+      return namedSchema(format) === null ? freeFormat : namedFormat;
+    },
     usage: shapeOf('include'),
     functions: definition,
     tools: ({ type }) => (type === 'function' || type === 'custom' ? tool : true),

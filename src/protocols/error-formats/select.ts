@@ -14,6 +14,9 @@ const modelOperation = /:[A-Za-z][A-Za-z0-9]*$/;
 
 const googleVersions = new Set(['v1beta', 'v1beta1', 'v1alpha']);
 
+/** Base of Gemini's OpenAI-compatible API. */
+const compatibleBase = '/v1beta/openai';
+
 /** Prefix of models at the vendor's cloud. */
 const cloudPath = /^\/v1\/(?:publishers|projects)\//;
 
@@ -32,6 +35,7 @@ export function createErrorFormatForPath(
     if (method === 'POST' && path.startsWith('/v1/models/') && modelOperation.test(path)) return google;
     const end = path.indexOf('/', 1);
     const word = end === -1 ? path.slice(1) : path.slice(1, end);
+    if (path.startsWith(`${compatibleBase}/`)) return openai;
     if (googleVersions.has(word) || cloudPath.test(path)) return google;
     if (klingWords.has(word)) return kling;
     if (jimengWords.has(word)) return jimeng;

@@ -144,23 +144,25 @@ export class OpenUsage {
   /**
    * Records a server event that may report usage. Called in the order of the events.
    * @param reported the usage that it reports
-   * @returns what was shown of a response that ended without reporting its usage, or null
+   * @param written an estimate for an event whose usage cannot be, by its words
+   * @returns the estimate for a response or transcript that ended without a usage, or null. While other responses are in
+   * flight, what was shown of it is left to the last of them
    */
-  note(event: Buffer, reported: Usage | null): Usage | null {
+  note(event: Buffer, reported: Usage | null, written: Usage | null): Usage | null {
     const type = typeOfEvent(event);
     switch (type) {
       case begun:
         this.#begin(responseOf(event));
         break;
       case responseDone:
-        return this.#endResponse(reported);
+        return this.#endResponse(reported) ?? (this.hasResponse ? null : written);
       case transcribing:
         this.#isTranscribing = true;
         break;
       case transcribed:
       case untranscribed:
         this.#isTranscribing = false;
-        break;
+        return written;
       default:
         if (itemsBegun.includes(type)) this.#beginItem(event);
         this.noteDelta(event);

@@ -35,6 +35,11 @@ test('what a response or transcript has used is estimated by what it says if no 
     { type: 'response.done', response: { id: 'a', usage, output: [] } },
     // By what its end has of it: 5.
     { type: 'response.done', response: { id: 'b', usage, output } },
+    // Those at the same time by their deltas alone: 4.
+    ...['c', 'd'].map((id) => ({ type: 'response.created', response: { id } })),
+    ...['c', 'd'].map(() => ({ type: 'response.output_text.delta', delta: 'abcdefgh' })),
+    { type: 'response.done', response: { id: 'c', usage, output } },
+    { type: 'response.done', response: { id: 'd', usage, output } },
     // 3 each, and no seconds.
     { ...transcript, item_id: 'a', usage: { type: 'tokens', ...usage } },
     { ...transcript, item_id: 'b', usage: { type: 'duration', seconds: much } },
@@ -43,7 +48,7 @@ test('what a response or transcript has used is estimated by what it says if no 
   await client.until(events.length);
   client.socket.close();
   await closed;
-  t.match(await gateway.line(({ msg }) => msg === 'request'), { outputTokens: 10, mediaSeconds: undefined });
-  t.equal(costOf(gateway), 10 * 10_000_000);
+  t.match(await gateway.line(({ msg }) => msg === 'request'), { outputTokens: 14, mediaSeconds: undefined });
+  t.equal(costOf(gateway), 14 * 10_000_000);
   t.strictSame(countersOf(gateway, 'gateway_implausible_usage_total'), { 'u0/m': 1 });
 });

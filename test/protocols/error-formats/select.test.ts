@@ -25,6 +25,8 @@ test('an unknown path is refused in the error format of its neighbours', async (
     ['/v1/messages/batches', 'anthropic'],
     ['/v1beta', 'google'],
     ['/v1beta/unknown', 'google'],
+    ['/v1beta/openai/unknown', 'openai'],
+    ['/v1beta/openaiunknown', 'google'],
     ['/v1alpha/unknown', 'google'],
     ['/v1beta1/publishers/google/models/m:foo', 'google'],
     ['/v1/publishers/google/models/m:foo', 'google'],

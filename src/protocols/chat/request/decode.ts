@@ -38,7 +38,7 @@ import { decodeSchema, decodeUser } from '../../openai-shared/settings.js';
 import { unreadMembers } from '../../unread.js';
 import { ofType, untranslatable } from '../../unsupported.js';
 import { carriedReasoning, cutIdOf, withReasoning } from '../carried.js';
-import { readMembers } from '../read-members.js';
+import { hasMembers, namedSchema, readMembers } from '../read-members.js';
 import { decodeReasoning, wantsUsage } from '../reasoning.js';
 import { decodeSearch } from '../search-options.js';
 
@@ -93,12 +93,13 @@ function requireTextOutput(modalities: unknown): void {
 
 function decodeFormat(format: unknown): OutputFormat | null {
   if (!isObject(format) || format.type === 'text') return null;
-  const isNamed = format.type === 'json_schema';
-  if (!isNamed && format.type !== 'json_object') throw untranslatable('response_format', ofType(format.type));
+  if (format.type !== 'json_schema' && format.type !== 'json_object')
+    throw untranslatable('response_format', ofType(format.type));
+  const named = namedSchema(format);
+  if (named !== null) return decodeSchema(named, objectOf(named.schema));
   // Together, Fireworks and llama.cpp take the schema beside either type (https://docs.together.ai/docs/json-mode).
-  const holder = isNamed && isObject(format.json_schema) ? format.json_schema : format;
-  // Without a schema, any JSON is requested.
-  return isObject(holder.schema) ? decodeSchema(holder, holder.schema) : { kind: 'object' };
+  // Without one, any JSON is requested.
+  return hasMembers(format.schema) ? decodeSchema({}, format.schema) : { kind: 'object' };
 }
 
 /**

@@ -73,13 +73,15 @@ const tool = Type.Union([
   otherType(['function', 'custom']),
 ]);
 
+// Perplexity and its clients have no name for it (https://docs.perplexity.ai/guides/structured-outputs).
+const namedSchema = Type.Object({ name: nullable(name), description: text, schema: record, strict: flag });
 const responseFormat = Type.Union([
-  Type.Object({ type: Type.Literal('json_schema'), schema: Type.Object({}) }),
   Type.Object({
     type: Type.Literal('json_schema'),
-    // Perplexity and its clients have no name for it (https://docs.perplexity.ai/guides/structured-outputs).
-    json_schema: Type.Object({ name: nullable(name), description: text, schema: record, strict: flag }),
+    schema: Type.Object({}),
+    json_schema: nullable(namedSchema),
   }),
+  Type.Object({ type: Type.Literal('json_schema'), json_schema: namedSchema }),
   otherType(['json_schema']),
 ]);
 

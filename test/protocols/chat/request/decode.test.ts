@@ -98,6 +98,10 @@ test('formats of the answer', async (t) => {
       `a schema beside ${type}, as clients of Together and Fireworks send it`,
     );
   t.match(format({ type: 'json_schema', json_schema: { schema } }), { kind: 'schema', name: null, schema });
+  for (const type of ['json_object', 'json_schema'])
+    t.strictSame(format({ type, schema: {} }), { kind: 'object' }, 'an empty schema says nothing');
+  t.strictSame(format({ type: 'json_schema', json_schema: { name: 'n', schema: {} } }), { kind: 'object' });
+  t.match(format({ type: 'json_schema', json_schema: { name: 'n' }, schema }), { kind: 'schema', schema });
 });
 
 test('tools, hosted tools and choices among them', async (t) => {

@@ -87,6 +87,8 @@ test('every documented member is accepted', (t) => {
   t.equal(chatRequest.check(body({ response_format: unnamed })), true, 'as clients of Perplexity send it');
   const beside = { type: 'json_schema', schema: {} };
   t.equal(chatRequest.check(body({ response_format: beside })), true, 'as clients of Together send it');
+  const both = { ...beside, json_schema: { name: 'n', schema: 'x' } };
+  t.equal(chatRequest.check(body({ response_format: both })), false, 'the named one is checked, too');
   t.end();
 });
 
