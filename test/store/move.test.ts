@@ -215,7 +215,11 @@ test('a copy of an embedded store that is written to all the while holds whole c
   await t.rejects(copyEmbedded(join(folder, 'none'), join(folder, 'new')), /there is no store/);
   writeFileSync(join(folder, 'copy', 'ledgers', 'data.mdb'), 'damaged');
   await t.rejects(copyEmbedded(join(folder, 'copy'), join(folder, 'part')));
-  t.strictSame(readdirSync(folder).sort(), ['copy', 'from', 'left'], 'a copy that cannot be whole leaves nothing');
+  t.strictSame(
+    readdirSync(folder).sort(),
+    ['copy', 'from', 'left'],
+    'a copy that cannot be whole leaves nothing',
+  );
 });
 
 test('a backup goes into the folder that is meant, or says why there can be none', async (t) => {
