@@ -16,7 +16,8 @@ export function shardOfEnd(name: string): number {
 
 /**
  * A map for a hundred thousand names. A `Map` is copied as a whole each time it has doubled, which blocks for
- * milliseconds at this size. Here, only one of many small maps is copied at a time. The order is undefined.
+ * milliseconds at this size. Here, only one of many small maps is copied at a time. The order is undefined. Most maps are
+ * empty where names are few: a walk leaves those out, since an iterator of each would take longer than the values.
  */
 export class WideMap<Value> {
   readonly #shards = Array.from({ length: shards }, () => new Map<string, Value>());
@@ -53,10 +54,10 @@ export class WideMap<Value> {
   }
 
   *keys(): Generator<string, void, undefined> {
-    for (const shard of this.#shards) yield* shard.keys();
+    for (const shard of this.#shards) if (shard.size > 0) yield* shard.keys();
   }
 
   *values(): Generator<Value, void, undefined> {
-    for (const shard of this.#shards) yield* shard.values();
+    for (const shard of this.#shards) if (shard.size > 0) yield* shard.values();
   }
 }
