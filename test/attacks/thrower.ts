@@ -73,8 +73,8 @@ const exempt = new Set([
   'onEnded',
   'onGone',
   'onSocketClose',
-  'opened',
-  'ended',
+  'http/socket ClientSocket.onOpen',
+  'http/socket ClientSocket.onClose',
 ]);
 
 type Method = (this: object, ...args: unknown[]) => unknown;
@@ -93,8 +93,9 @@ async function patch(): Promise<void> {
       for (const [method, { value: original, writable }] of Object.entries(
         Object.getOwnPropertyDescriptors(prototype),
       )) {
-        if (typeof original !== 'function' || writable !== true || exempt.has(method)) continue;
+        if (typeof original !== 'function' || writable !== true) continue;
         const key = `${module} ${name}.${method}`;
+        if (exempt.has(method) || exempt.has(key)) continue;
         Reflect.set(prototype, method, function wrapped(this: object, ...args: unknown[]): unknown {
           tracing?.add(key);
           if (armed === null) known.add(this);
