@@ -2,7 +2,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Durability, type Environment, type OpenLmdb, openEnvironment } from './environment.js';
 import type { LedgerBase } from './ledgers.js';
-import type { OwnedBase } from './owned-records.js';
+import { changeOwned, type OwnedBase } from './owned-records.js';
 import { bootId } from './process-mark.js';
 import type { Bytes, Records } from './records.js';
 
@@ -55,30 +55,33 @@ export function openBase(open: OpenLmdb, folder: string): EmbeddedBase {
       durability: Durability,
       baseOf: (environment: Environment) => Base,
     ) => {
-      let base: (Base & Pick<Environment, 'change'>) | null = null;
-      const get = () => {
-        if (base !== null) return base;
-        const environment = opening(name, { durability, mapBytes: largeMapBytes });
-        base = { ...baseOf(environment), change: environment.change };
+      let base: Base | null = null;
+      const get = (): Base => {
+        base ??= baseOf(opening(name, { durability, mapBytes: largeMapBytes }));
         return base;
       };
       return { get, has: () => base !== null || existsSync(join(folder, name)) };
     };
     const records = opening('records', { durability: 'commit' });
     const claims = opening(claimsName, { durability: isBootKnown ? 'none' : 'commit' });
-    const ledgers = lazily('ledgers', 'commit', ({ database }) => ({
+    const ledgers = lazily('ledgers', 'commit', ({ database, change }) => ({
       lines: database('lines'),
       retention: database('retention'),
       sums: { records: database('sums'), expiry: database('expiry') },
       sumLog: database('sum-log'),
+      change,
     }));
-    const owned = lazily('owned', 'order', ({ database }) => ({
-      values: database('values'),
-      byOwner: database('by-owner'),
-      byTime: database('by-time'),
-      byName: database('by-name'),
-      sums: database('sums'),
-    }));
+    const owned = lazily('owned', 'order', ({ database, change }) => {
+      const base: OwnedBase = {
+        values: database('values'),
+        byOwner: database('by-owner'),
+        byTime: database('by-time'),
+        byName: database('by-name'),
+        sums: database('sums'),
+        changedSums: new Map(),
+      };
+      return { ...base, change: <T>(work: () => T): T => change(() => changeOwned(base, work)) };
+    });
     return {
       records: { records: records.database('records'), expiry: records.database('expiry') },
       claims: claims.database('claims'),

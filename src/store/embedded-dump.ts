@@ -137,7 +137,7 @@ export async function writeEmbedded(path: string): Promise<DumpTarget> {
   let lines = 0;
   const put = (entry: KeptEntry): void => {
     if (entry.type === 'record') putRecord(base.records, entry.collection, entry);
-    else if (entry.type === 'owned') putOwned(base.owned(), heldOf(entry), Buffer.from(entry.value));
+    else if (entry.type === 'owned') putOwned(base.owned(), heldOf(entry), entry.value);
     else if (entry.type === 'ledger') putRetention(base.ledgers(), entry);
     else if (entry.type === 'sum') putSum(base.ledgers(), entry);
     else {

@@ -20,6 +20,8 @@ export interface OwnedBase {
   readonly byName: Bytes;
   /** Counted bytes of each owner. The sum of all is under `allKey`. */
   readonly sums: Bytes;
+  /** Those that the current transaction has changed, in latin1 of their keys. */
+  readonly changedSums: Map<string, { readonly key: Buffer; sum: number }>;
 }
 
 const ownerBytes = 32;
@@ -57,9 +59,19 @@ export function heldOwned(key: Buffer, bytes: Buffer): HeldOwned {
   };
 }
 
+/** Keys of recent owners: hashing took longer than looking up. Emptied when full. */
+const ownerKeys = new Map<string, Buffer>();
+const mostOwnerKeys = 1024;
+
 /** Owners may be any text. Hashes all have the same length, so that a range of keys belongs to one owner. */
 function ownerKey(owner: string): Buffer {
-  return createHash('sha256').update(owner).digest();
+  let key = ownerKeys.get(owner);
+  if (key === undefined) {
+    key = createHash('sha256').update(owner).digest();
+    if (ownerKeys.size >= mostOwnerKeys) ownerKeys.clear();
+    ownerKeys.set(owner, key);
+  }
+  return key;
 }
 
 /**
@@ -78,26 +90,49 @@ function heldUnder(base: OwnedBase, owner: Buffer, name: Buffer): (Held & { read
   return { owner, name, expiresAt: bytes.readDoubleBE(0), counted: bytes.readDoubleBE(timeLength), bytes };
 }
 
-function sumAt(base: OwnedBase, key: Buffer): number {
-  return base.sums.get(key)?.readDoubleBE(0) ?? 0;
+/** Returns the sum of an owner, or of all, for changes of the current transaction. */
+function sumAt(base: OwnedBase, key: Buffer): { readonly key: Buffer; sum: number } {
+  const name = key.toString('latin1');
+  let changed = base.changedSums.get(name);
+  if (changed === undefined) {
+    changed = { key, sum: base.sums.get(key)?.readDoubleBE(0) ?? 0 };
+    base.changedSums.set(name, changed);
+  }
+  return changed;
 }
 
-function add(base: OwnedBase, key: Buffer, change: number): void {
-  const sum = sumAt(base, key) + change;
-  if (sum > 0) void base.sums.put(key, timeBytes(sum));
-  else void base.sums.remove(key);
+/**
+ * Does the work of a write transaction, and then writes the sums. A transaction with many records changes the same few
+ * sums with each of them, which took as long as writing the records.
+ */
+export function changeOwned<T>(base: OwnedBase, work: () => T): T {
+  base.changedSums.clear();
+  const result = work();
+  for (const { key, sum } of base.changedSums.values()) {
+    if (sum > 0) void base.sums.put(key, timeBytes(sum));
+    else void base.sums.remove(key);
+  }
+  return result;
 }
 
-/** Writes a record that does not exist yet. Must be called within a write transaction. */
-export function putOwned(base: OwnedBase, held: Held, value: Buffer): void {
-  const { owner, name, expiresAt, counted } = held;
+/** Writes a record that does not exist yet. Must be called within `changeOwned`. */
+export function putOwned(base: OwnedBase, held: Held, value: string): void {
+  const bytes = Buffer.allocUnsafe(headBytes + Buffer.byteLength(value));
+  bytes.write(value, headBytes);
+  putBytes(base, held, bytes);
+}
+
+/** @param bytes the entry of `values`, whose head is written here */
+function putBytes(base: OwnedBase, { owner, name, expiresAt, counted }: Held, bytes: Buffer): void {
   const time = timeBytes(expiresAt);
-  void base.values.put(Buffer.concat([owner, name]), Buffer.concat([time, timeBytes(counted), value]));
+  bytes.writeDoubleBE(expiresAt);
+  bytes.writeDoubleBE(counted, timeLength);
+  void base.values.put(Buffer.concat([owner, name]), bytes);
   void base.byOwner.put(Buffer.concat([owner, time, name]), nothing);
   void base.byTime.put(Buffer.concat([time, owner, name]), nothing);
   void base.byName.put(Buffer.concat([nameStart(name), owner]), nothing);
-  add(base, owner, counted);
-  add(base, allKey, counted);
+  sumAt(base, owner).sum += counted;
+  sumAt(base, allKey).sum += counted;
 }
 
 function take(base: OwnedBase, { owner, name, expiresAt, counted }: Held): void {
@@ -106,18 +141,19 @@ function take(base: OwnedBase, { owner, name, expiresAt, counted }: Held): void 
   void base.byOwner.remove(Buffer.concat([owner, time, name]));
   void base.byTime.remove(Buffer.concat([time, owner, name]));
   void base.byName.remove(Buffer.concat([nameStart(name), owner]));
-  add(base, owner, -counted);
-  add(base, allKey, -counted);
+  sumAt(base, owner).sum -= counted;
+  sumAt(base, allKey).sum -= counted;
 }
 
-/** See `OwnedRecords.keep`. Must be called within a write transaction. */
+/** See `OwnedRecords.keep`. Must be called within `changeOwned`. */
 export function keepOwned(base: OwnedBase, ...[of, records, ttlMs, most]: Asked<'keep'>): boolean {
   const owner = ownerKey(of);
   const expiresAt = expiryOf(ttlMs, Date.now());
   // If an id occurs several times, the last record is kept, as if they were written one after the other.
-  const byId = new Map(records.map(({ id, value }) => [id, Buffer.from(value)]));
+  const byId = new Map(records.map(({ id, value }) => [id, value]));
   const made = [...byId].map(([id, value]) => {
-    const held: Held = { owner, name: nameKey(id), expiresAt, counted: countedBytes(id, value.length) };
+    const counted = countedBytes(id, Buffer.byteLength(value));
+    const held: Held = { owner, name: nameKey(id), expiresAt, counted };
     return { held, value };
   });
   const total = made.reduce((sum, { held }) => sum + held.counted, 0);
@@ -145,7 +181,7 @@ function makeRoom(
   { most, came }: { readonly most: number; readonly came: number },
 ): void {
   let freed = 0;
-  for (let count = 0; sumAt(base, of) > most; count += 1) {
+  for (let count = 0; sumAt(base, of).sum > most; count += 1) {
     if (freed >= came && (count >= mostRemoved || freed >= mostFreed)) return;
     const oldest = of === allKey ? oldestOfAll(base) : oldestOf(base, of);
     if (oldest === null) return;
@@ -198,21 +234,22 @@ function isAnybodys(base: OwnedBase, name: Buffer): boolean {
   return false;
 }
 
-/** See `OwnedRecords.renew`. Must be called within a write transaction. */
+/** See `OwnedRecords.renew`. Must be called within `changeOwned`. */
 export function renewOwned(base: OwnedBase, ...[of, ids, ttlMs]: Asked<'renew'>): void {
   const owner = ownerKey(of);
   const now = Date.now();
   for (const id of ids) {
     const held = heldUnder(base, owner, nameKey(id));
     if (held === null || held.expiresAt <= now || held.expiresAt - now > ttlMs / 2) continue;
-    const value = Buffer.from(held.bytes.subarray(headBytes));
+    // LMDB reuses the memory of what it has read.
+    const bytes = Buffer.from(held.bytes);
     take(base, held);
-    putOwned(base, { ...held, expiresAt: expiryOf(ttlMs, now) }, value);
+    putBytes(base, { ...held, expiresAt: expiryOf(ttlMs, now) }, bytes);
   }
 }
 
 /**
- * Must be called within a write transaction.
+ * Must be called within `changeOwned`.
  * @returns false if there was no such record
  */
 export function dropOwned(base: OwnedBase, ...[of, id]: Asked<'drop'>): boolean {
@@ -223,7 +260,7 @@ export function dropOwned(base: OwnedBase, ...[of, id]: Asked<'drop'>): boolean 
 }
 
 /**
- * Removes expired records. Must be called within a write transaction.
+ * Removes expired records. Must be called within `changeOwned`.
  * @param most maximum number of records to remove
  * @returns how many were removed; fewer than `most` if none is left
  */
