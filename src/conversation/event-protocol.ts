@@ -31,6 +31,16 @@ export function isServersOwn(type: string | null, body: JsonObject): boolean {
 }
 
 /**
+ * Returns whether an event whose data is not a JSON object is only a server's sign of life: it has no data, or a name
+ * that no protocol has.
+ * @param event its name
+ */
+export function isSignOfLife(event: string | null, data: string): boolean {
+  // `message` is the name of all events without one (HTML, section 9.2.6).
+  return data.trim() === '' || (event !== 'message' && isServersOwn(event, {}));
+}
+
+/**
  * Returns the protocol to which an event of a stream belongs.
  * @param type its `type`, or its name if it has no type
  * @param body its parsed data

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { isServersOwn, protocolOfEvent } from '../../src/conversation/event-protocol.js';
+import { isServersOwn, isSignOfLife, protocolOfEvent } from '../../src/conversation/event-protocol.js';
 
 test('events of each protocol are known, and those of none are not', async (t) => {
   const cases: [string | null, object, string | null][] = [
@@ -35,4 +35,21 @@ test('a server’s own are those that have a type, are no protocol’s, and may 
   ];
   for (const [type, body, expected] of cases)
     t.equal(isServersOwn(type, body as never), expected, JSON.stringify([type, body]));
+});
+
+test('without a JSON object, an event says nothing if it has no data or a name that no protocol has', async (t) => {
+  const cases: [string | null, string, boolean][] = [
+    [null, '', true],
+    ['message_delta', ' ', true],
+    ['heartbeat', 'ok', true],
+    ['keepalive', 'null', true],
+    [null, 'ok', false],
+    ['message', 'ok', false],
+    ['content_block_delta', '{"type":', false],
+    ['response.completed', '{"type":', false],
+    ['error', 'Internal Server Error', false],
+    ['StreamError', 'x', false],
+  ];
+  for (const [event, data, expected] of cases)
+    t.equal(isSignOfLife(event, data), expected, JSON.stringify([event, data]));
 });

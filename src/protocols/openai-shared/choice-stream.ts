@@ -1,4 +1,4 @@
-import { isServersOwn } from '../../conversation/event-protocol.js';
+import { isServersOwn, isSignOfLife } from '../../conversation/event-protocol.js';
 import {
   judgingEvents,
   marksOf,
@@ -221,10 +221,9 @@ export function readChoiceEvent(
   data: string,
 ): JsonObject | 'end' | GatewayError | null {
   const text = data.trim();
-  if (text === '') return null;
   if (text === '[DONE]') return 'end';
   const chunk = parseObject(text);
-  if (chunk === null) return brokenEvent(protocol);
+  if (chunk === null) return isSignOfLife(event, text) ? null : brokenEvent(protocol);
   const error = upstreamError(chunk.error);
   if (error !== null) return error;
   if ('choices' in chunk || isObject(chunk.usage) || chunk.object === chunkObject) return chunk;

@@ -47,10 +47,11 @@ export class BlockDecoder implements StreamDecoder {
     this.needsTexts = source.searches === true;
   }
 
-  decode(_event: string | null, data: string, out: StreamEvent[]): void {
+  decode(event: string | null, data: string, out: StreamEvent[]): void {
     // Some upstreams end the stream with it, like chat's.
     if (this.#isOver || data.trim() === '[DONE]') return;
-    const read = readBlock(data);
+    const read = readBlock(event, data);
+    if (read === null) return;
     if (read instanceof GatewayError) this.#fail(read, out);
     else this.#read(read, out);
   }

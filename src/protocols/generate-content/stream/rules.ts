@@ -1,3 +1,4 @@
+import { isServersOwn, isSignOfLife } from '../../../conversation/event-protocol.js';
 import {
   judgingEvents,
   marksOf,
@@ -5,7 +6,7 @@ import {
   type StreamFacts,
 } from '../../../conversation/stream-rules.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, parseObject } from '../../../wire/json.js';
+import { isObject, type JsonObject, parseObject, textOrNull } from '../../../wire/json.js';
 import { afterColon, endOfString, skipSpace } from '../../../wire/json-skip.js';
 import { eventObject, firstEventEnd, lastEvents } from '../../../wire/sse.js';
 import { isReason } from '../answer/finish.js';
@@ -39,8 +40,9 @@ const CLOSE_BRACE = 0x7d;
 export const marks = marksOf('"candidates"');
 
 /** Judges the first blocks of a stream; see `StreamRules.judgeStart`. */
-export const judgeStart = judgingEvents((_event, data) => {
-  const read = readBlock(data);
+export const judgeStart = judgingEvents((event, data) => {
+  const read = readBlock(event, data);
+  if (read === null) return 'silence';
   return read instanceof GatewayError ? read : 'meaningful';
 });
 
@@ -71,12 +73,16 @@ export function judgeEnd(tail: Buffer, { ended }: StreamFacts): StreamEnding {
   return { state: complete ? 'complete' : 'incomplete', usage, error: null };
 }
 
-/** @returns a response of this protocol, or part of one; or the error that the data of an event is or means */
-export function readBlock(data: string): JsonObject | GatewayError {
+/**
+ * @returns a response of this protocol, or part of one; the error that the event is or means; or null for a server's own
+ * event
+ */
+export function readBlock(event: string | null, data: string): JsonObject | GatewayError | null {
   const block = parseObject(data);
-  if (block !== null && isObject(block.error)) return upstreamError(block.error);
-  if (block !== null) for (const name of responseMembers) if (name in block) return block;
-  return foreignBlock(block);
+  if (block === null) return isSignOfLife(event, data) ? null : foreignBlock(null);
+  if (isObject(block.error)) return upstreamError(block.error);
+  for (const name of responseMembers) if (name in block) return block;
+  return isServersOwn(textOrNull(block.type) ?? event, block) ? null : foreignBlock(block);
 }
 
 function hasReason({ candidates, promptFeedback }: JsonObject): boolean {

@@ -1,4 +1,5 @@
 import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js';
+import { isSignOfLife } from '../../../conversation/event-protocol.js';
 import type { StreamEvent } from '../../../conversation/events.js';
 import { endedEarly } from '../../../conversation/stream-rules.js';
 import type { Usage } from '../../../conversation/usage.js';
@@ -54,7 +55,7 @@ export class MessagesDecoder implements StreamDecoder {
     const body = parseObject(data);
     if (body === null) {
       // Some upstreams append the end mark of another protocol.
-      if (data.trim() !== '[DONE]') this.#fail(brokenEvent('messages'), out);
+      if (data.trim() !== '[DONE]' && !isSignOfLife(event, data)) this.#fail(brokenEvent('messages'), out);
       return;
     }
     const type = textOrNull(body.type) ?? event;

@@ -1,4 +1,4 @@
-import { isServersOwn } from '../../../conversation/event-protocol.js';
+import { isServersOwn, isSignOfLife } from '../../../conversation/event-protocol.js';
 import {
   judgingEvents,
   marksOf,
@@ -20,7 +20,7 @@ export const judgeStart = judgingEvents(judgeEvent);
 
 function judgeEvent(event: string | null, data: string): StreamStart {
   const body = parseObject(data);
-  if (body === null) return brokenEvent('messages');
+  if (body === null) return isSignOfLife(event, data) ? 'silence' : brokenEvent('messages');
   const type = textOrNull(body.type) ?? event;
   if (type === 'error' || isObject(body.error)) return upstreamError(body);
   if (isForeign(type, body)) return foreignEventOf(type, body);

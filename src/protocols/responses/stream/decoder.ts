@@ -1,5 +1,6 @@
 import type { UrlCitation } from '../../../conversation/answer.js';
 import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js';
+import { isSignOfLife } from '../../../conversation/event-protocol.js';
 import type { StreamEvent } from '../../../conversation/events.js';
 import { endedEarly } from '../../../conversation/stream-rules.js';
 import { GatewayError } from '../../../errors.js';
@@ -52,7 +53,7 @@ export class ResponseDecoder implements StreamDecoder {
     if (this.#isOver || data === '[DONE]') return;
     const body = parseObject(data);
     if (body === null) {
-      this.#fail(brokenEvent('responses'), out);
+      if (!isSignOfLife(event, data)) this.#fail(brokenEvent('responses'), out);
       return;
     }
     const type = textOrNull(body.type) ?? event;

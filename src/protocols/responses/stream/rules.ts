@@ -1,3 +1,4 @@
+import { isSignOfLife } from '../../../conversation/event-protocol.js';
 import {
   marksOf,
   type StreamEnding,
@@ -45,7 +46,7 @@ function judgeEvent(run: Buffer, start: number, end: number): StreamStart {
   const { event, data } = parseEvent(run.toString('utf8', start, end));
   if (data === null) return 'silence';
   const body = parseObject(data);
-  if (body === null) return brokenEvent('responses');
+  if (body === null) return isSignOfLife(event, data) ? 'silence' : brokenEvent('responses');
   const type = textOrNull(body.type) ?? event;
   switch (classifyEvent(type, body)) {
     case 'known':
