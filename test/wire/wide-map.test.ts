@@ -4,12 +4,20 @@ import { shardOf, shardOfEnd, WideMap } from '../../src/wire/wide-map.js';
 import { fc } from '../support/seed.js';
 
 test('a wide map holds what a map does, in whatever order', (t) => {
-  const name = fc.oneof(fc.string({ maxLength: 3 }), fc.stringMatching(/^[0-9a-f]{6}$/));
+  const name = fc.oneof(
+    fc.string({ maxLength: 3 }),
+    fc.stringMatching(/^[0-9a-f]{6}$/),
+    fc.nat(2000).map((number) => `name-${number}`),
+  );
   const action = fc.tuple(name, fc.option(fc.integer()));
   fc.assert(
-    fc.property(fc.array(action), fc.boolean(), (actions, byEnd) => {
+    fc.property(fc.array(action, { size: '+1' }), fc.boolean(), fc.nat(2000), (actions, byEnd, count) => {
       const map = new Map<string, number>();
       const wide = byEnd ? new WideMap<number>(shardOfEnd) : new WideMap<number>();
+      for (let index = 0; index < count; index++) {
+        map.set(`name-${index}`, index);
+        wide.set(`name-${index}`, index);
+      }
       for (const [key, value] of actions) {
         if (value === null) t.equal(wide.delete(key), map.delete(key));
         else {
