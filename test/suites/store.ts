@@ -33,7 +33,7 @@ export function postgresSettings(port: number): PostgresStoreSettings {
     others: [],
     tls: 'off',
     schema: 'gateway',
-    timeoutMs: 5000,
+    timeoutMs: 20_000,
     taskDays: 7,
   };
 }
