@@ -56,7 +56,7 @@ import { createErrorFormatForPath } from './protocols/error-formats/select.js';
 import { buildRoutes, servedPaths, socketPaths } from './routes.js';
 import { createStore, mayHoldAnything } from './store/create.js';
 import { hasEnded, thisProcess } from './store/process-mark.js';
-import type { WholeStore } from './store/whole-store.js';
+import type { WholeStore } from './store/store.js';
 import { createUpstreamClient } from './upstream/client.js';
 import { createDialer, type Dialer } from './upstream/dial.js';
 import type { StaleNames } from './upstream/names.js';

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { GatewayError } from '../errors.js';
-import { changeRecord } from '../store/change-record.js';
-import type { Store } from '../store/store.js';
+import { changeRecord, type Store } from '../store/store.js';
 import { parseObject } from '../wire/json.js';
 import type { ManagedKey } from './managed-key.js';
 

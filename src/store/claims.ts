@@ -1,6 +1,5 @@
-import { nameKey } from './record-format.js';
+import { expiryOf, nameKey } from './record-format.js';
 import type { Bytes } from './records.js';
-import { expiryOf } from './revision.js';
 
 /** Claims of the same name have similar times, of minutes at most. */
 export const mostAheadMs = 5 * 60 * 1000;

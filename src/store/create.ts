@@ -6,7 +6,7 @@ import { createPostgresStore } from './postgres.js';
 import { createPostgresShares } from './postgres-shares.js';
 import { createRecordAccounts } from './record-accounts.js';
 import type { ShareStore } from './shares.js';
-import type { WholeStore } from './whole-store.js';
+import type { WholeStore } from './store.js';
 
 /** Creates the store of the config. Its server or disk need not be available yet. */
 export function createStore(settings: StoreSettings): WholeStore {

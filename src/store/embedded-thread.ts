@@ -2,14 +2,14 @@ import { constants } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { claimName, sweepClaims } from './claims.js';
 import { type EmbeddedBase, openBase } from './embedded-base.js';
-import type {
-  EmbeddedAnswer,
-  EmbeddedName,
-  EmbeddedResult,
-  EmbeddedThreadData,
-  NumberedCall,
+import {
+  doWork,
+  type EmbeddedAnswer,
+  type EmbeddedName,
+  type EmbeddedResult,
+  type EmbeddedThreadData,
+  type NumberedCall,
 } from './embedded-calls.js';
-import { doWork } from './embedded-exit.js';
 import { appendBatch, readLines, readSums, type SumQuestion, sweepLines } from './ledgers.js';
 import { dropOwned, findOwned, keepOwned, renewOwned, sweepOwned } from './owned-records.js';
 import {

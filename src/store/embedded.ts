@@ -1,16 +1,16 @@
 import { Worker } from 'node:worker_threads';
-import type {
-  Asked,
-  EmbeddedAnswer,
-  EmbeddedName,
-  EmbeddedResult,
-  EmbeddedThreadData,
+import {
+  type Asked,
+  awaitWork,
+  createExitState,
+  type EmbeddedAnswer,
+  type EmbeddedName,
+  type EmbeddedResult,
+  type EmbeddedThreadData,
 } from './embedded-calls.js';
-import { awaitWork, createExitState } from './embedded-exit.js';
 import { checkBatch, checkSumRange } from './ledger-format.js';
 import type { OwnedRecords } from './owned.js';
-import type { Ledger, Store } from './store.js';
-import { storeClosed, storeUnavailable } from './unavailable.js';
+import { type Ledger, type Store, storeClosed, storeUnavailable } from './store.js';
 
 interface EmbeddedStoreOptions {
   /** Absolute path of the folder of the data. */

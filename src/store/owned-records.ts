@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Asked } from './embedded-calls.js';
 import { countedBytes, type FoundOwned } from './owned.js';
-import { nameKey, timeBytes } from './record-format.js';
+import { expiryOf, nameKey, timeBytes } from './record-format.js';
 import type { Bytes } from './records.js';
-import { expiryOf } from './revision.js';
 
 /**
  * The records of all owners. The five databases change together, so that they are consistent at any moment and after a

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { GatewayError } from '../errors.js';
 import { type BudgetAccounts, mostDebts, type Reservation } from './accounts.js';
-import { numberOf, type PostgresLink, type Row } from './postgres-link.js';
-import { sweepInSteps } from './postgres-sweep.js';
+import { numberOf, type PostgresLink, type Row, sweepInSteps } from './postgres-link.js';
 import { toColumn, toKey } from './postgres-text.js';
-import { firstRevision } from './revision.js';
-import { storeUnavailable } from './unavailable.js';
+import { firstRevision } from './record-format.js';
+import { storeUnavailable } from './store.js';
 
 /** A change of one account. */
 interface Change extends Reservation {

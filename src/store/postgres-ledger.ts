@@ -2,8 +2,15 @@ import { GatewayError } from '../errors.js';
 import { checkBatch, checkSumRange, storedLine, writerTtlMs } from './ledger-format.js';
 import { callLedger } from './postgres-call-tables.js';
 import { copyCalls, createPostgresCalls } from './postgres-calls.js';
-import { numberOf, type PostgresLink, pageOf, type Row, type Statement, textOf } from './postgres-link.js';
-import { sweepInSteps } from './postgres-sweep.js';
+import {
+  numberOf,
+  type PostgresLink,
+  pageOf,
+  type Row,
+  type Statement,
+  sweepInSteps,
+  textOf,
+} from './postgres-link.js';
 import { fromColumn, toColumn } from './postgres-text.js';
 import type { Ledger, LedgerBatch, LedgerLine, LedgerSums, SumPage } from './store.js';
 

@@ -1,10 +1,7 @@
-import type { ClientBase, ClientConfig, Pool, PoolClient } from 'pg';
+import type { ClientBase, ClientConfig, Connection, Pool, PoolClient, Submittable } from 'pg';
 import type { PostgresPlace, PostgresStoreSettings } from '../config/types.js';
-import { backOffBefore } from './back-off.js';
-import { CopyQuery } from './postgres-copy.js';
-import { refuseSharedSessions } from './postgres-pooler.js';
 import { prepareConnection, ReadOnlyServer } from './postgres-schema.js';
-import { storeClosed, storeUnavailable } from './unavailable.js';
+import { backOffBefore, storeClosed, storeUnavailable } from './store.js';
 
 /** A prepared statement. Its name is unique. */
 export interface Statement {
@@ -319,4 +316,118 @@ export function numberOf(value: unknown): number {
   const number = typeof value === 'string' || typeof value === 'number' ? Number(value) : Number.NaN;
   if (Number.isSafeInteger(number)) return number;
   throw new Error('a column of the store has no number');
+}
+
+/** Methods of the driver's connection during `COPY`, which are missing in its types. */
+interface CopyConnection {
+  sendCopyFromChunk(chunk: Uint8Array): void;
+  endCopyFrom(): void;
+}
+
+/**
+ * A `COPY … FROM STDIN` as a query of the driver, which does not provide one.
+ * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY
+ */
+class CopyQuery implements Submittable {
+  /** Resolves when the server has stored all rows. Otherwise rejects with the server's error. */
+  readonly done: Promise<void>;
+  readonly #text: string;
+  readonly #chunks: readonly Uint8Array[];
+  #resolve: () => void = () => {};
+  #reject: (error: unknown) => void = () => {};
+
+  /** @param chunks whole rows in the text format of `COPY`, each with its line end */
+  constructor(text: string, chunks: readonly Uint8Array[]) {
+    this.#text = text;
+    this.#chunks = chunks;
+    this.done = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  submit(connection: Connection): void {
+    connection.query(this.#text);
+  }
+
+  handleCopyInResponse(connection: CopyConnection): void {
+    this.#send(connection, 0);
+  }
+
+  handleError(error: unknown): void {
+    this.#reject(error);
+  }
+
+  handleReadyForQuery(): void {
+    this.#resolve();
+  }
+
+  handleCommandComplete(): void {}
+
+  /** Sends one chunk per turn of the event loop. Many at once would block a process that serves requests. */
+  #send(connection: CopyConnection, index: number): void {
+    const chunk = this.#chunks[index];
+    if (chunk === undefined) {
+      connection.endCopyFrom();
+      return;
+    }
+    connection.sendCopyFromChunk(chunk);
+    setImmediate(() => this.#send(connection, index + 1));
+  }
+}
+
+/** Most checks of a connection. More than one, since other clients of the pooler may have been given the connection meanwhile. */
+const mostTries = 10;
+
+/**
+ * Refuses a pooler that gives each transaction a connection of its own. Behind such a pooler, the next statement may
+ * run in another session, with another schema, other timeouts and prepared statements, and without `LISTEN`. Tables
+ * could be created in the wrong schema.
+ * @param client a new connection
+ * @param connect opens another connection to the same place
+ * @throws Error that says what to change
+ */
+async function refuseSharedSessions(
+  client: ClientBase,
+  connect: () => Promise<ClientBase & { end(): Promise<void> }>,
+): Promise<void> {
+  const own = await backendOf(client);
+  // A pooler reports a process id of its own, whereas a server reports that of the process that executes the
+  // statements.
+  if (own === Reflect.get(client, 'processID')) return;
+  const other = await connect();
+  try {
+    for (let tries = 0; tries < mostTries; tries++) {
+      // A pooler reuses the connection that was freed last, or the first of many.
+      const before = await backendOf(client);
+      await other.query('BEGIN');
+      const isShared =
+        before !== own || (await backendOf(other)) === own || (await backendOf(client)) !== own;
+      await other.query('ROLLBACK');
+      if (isShared) throw new Error(refusal);
+    }
+  } finally {
+    await other.end();
+  }
+}
+
+const refusal =
+  'the pooler in front of PostgreSQL gives each transaction another connection: it has to keep one for each session ' +
+  '(pool_mode = session with PgBouncer), or the URL of the store has to name the server itself';
+
+async function backendOf(client: ClientBase): Promise<number | undefined> {
+  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  return rows[0]?.pid;
+}
+
+/** Most rows that one step of a sweep removes. */
+const mostSwept = 1000;
+
+/**
+ * Removes rows in steps, so that each step is done in time and other calls run in between.
+ * @param statement removes at most as many rows as its parameter says, and returns one row for each
+ */
+export async function sweepInSteps(link: PostgresLink, statement: Statement): Promise<void> {
+  let swept = mostSwept;
+  while (swept >= mostSwept) swept = (await link.ask(statement, [mostSwept])).length;
 }

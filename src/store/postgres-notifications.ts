@@ -1,8 +1,7 @@
 import type { Client } from 'pg';
 import type { PostgresStoreSettings } from '../config/types.js';
-import { backOffBefore } from './back-off.js';
 import { clientConfig } from './postgres-link.js';
-import type { ChangeFeed } from './whole-store.js';
+import { backOffBefore, type ChangeFeed } from './store.js';
 
 /** Interval of probes, which detect a dead connection. */
 const probeEveryMs = 10_000;

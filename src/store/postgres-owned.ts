@@ -1,8 +1,7 @@
 import { countedBytes, type OwnedRecords } from './owned.js';
-import { numberOf, type PostgresLink, textOf } from './postgres-link.js';
-import { sweepInSteps } from './postgres-sweep.js';
+import { numberOf, type PostgresLink, sweepInSteps, textOf } from './postgres-link.js';
 import { fromColumn, ownerColumn, toColumn, toKey } from './postgres-text.js';
-import { storeUnavailable } from './unavailable.js';
+import { storeUnavailable } from './store.js';
 
 /** Most changes in flight in this process. */
 const mostChanges = 4096;

@@ -4,8 +4,7 @@ import { budgetChanges, budgetWriters } from './postgres-budget-changes.js';
 import { callPlaces, callTables } from './postgres-call-tables.js';
 import { ledgerTables, sumChangesById } from './postgres-ledger-tables.js';
 import { limitTables } from './postgres-limit-tables.js';
-import { ownedByKey, ownedTables } from './postgres-owned-tables.js';
-import { recordTables } from './postgres-record-tables.js';
+import { ownedByKey, ownedTables, recordTables } from './postgres-owned-tables.js';
 
 /**
  * Statements that create the tables of a store, in order. All missing ones are executed in one transaction. A released

@@ -3,7 +3,7 @@ import { listOf } from '../wire/json.js';
 import { numberOf, PostgresLink, textOf } from './postgres-link.js';
 import { fromColumn, toColumn } from './postgres-text.js';
 import type { HostAnswer, HostStatement, ShareAnswer, ShareStore } from './shares.js';
-import { storeUnavailable } from './unavailable.js';
+import { storeUnavailable } from './store.js';
 
 /** A host that would wait longer than this should count alone. */
 const longestWaitMs = 1000;

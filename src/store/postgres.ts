@@ -2,14 +2,12 @@ import type { PostgresStoreSettings } from '../config/types.js';
 import { mostAheadMs } from './claims.js';
 import { createPostgresBudgets } from './postgres-budgets.js';
 import { createPostgresLedger } from './postgres-ledger.js';
-import { numberOf, PostgresLink, pageOf, type Row, textOf } from './postgres-link.js';
+import { numberOf, PostgresLink, pageOf, type Row, sweepInSteps, textOf } from './postgres-link.js';
 import { createPostgresChanges } from './postgres-notifications.js';
 import { createPostgresOwned } from './postgres-owned.js';
-import { sweepInSteps } from './postgres-sweep.js';
 import { fromColumn, toColumn, toKey } from './postgres-text.js';
-import { firstRevision } from './revision.js';
-import type { ListOrder, Store, StoredPage, StoredRecord } from './store.js';
-import type { ChangeFeed, WholeStore } from './whole-store.js';
+import { firstRevision } from './record-format.js';
+import type { ChangeFeed, ListOrder, Store, StoredPage, StoredRecord, WholeStore } from './store.js';
 
 /** Connections of a process: for records, and for lines of ledgers. Budgets have one more. */
 const recordConnections = 4;

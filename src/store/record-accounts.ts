@@ -1,8 +1,7 @@
 import { GatewayError } from '../errors.js';
 import { parseObject } from '../wire/json.js';
 import { type BudgetAccounts, mostDebts } from './accounts.js';
-import { changeRecord } from './change-record.js';
-import type { Store } from './store.js';
+import { changeRecord, type Store } from './store.js';
 
 /** Collection of the store. Existing stores have this name. */
 const collection = 'budgets';

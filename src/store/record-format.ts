@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomInt } from 'node:crypto';
 
 /** A record in LMDB. */
 export interface HeldRecord {
@@ -88,4 +88,17 @@ export function readRecord(bytes: Buffer): HeldRecord {
     id: bytes.toString('utf8', idAt, valueAt),
     value: bytes.toString('utf8', valueAt),
   };
+}
+
+/** Far below the largest safe integer, even after many changes. */
+const highestFirst = 2 ** 47;
+
+/** Returns the first revision of a record. */
+export function firstRevision(): number {
+  return randomInt(1, highestFirst);
+}
+
+/** Returns when something expires that has to last for this long from `now` on, in whole milliseconds. */
+export function expiryOf(ttlMs: number, now: number): number {
+  return Math.ceil(now + Math.max(1, ttlMs));
 }

@@ -3,6 +3,8 @@ import type { Asked } from './embedded-calls.js';
 import {
   collectionKey,
   expiryKey,
+  expiryOf,
+  firstRevision,
   type HeldRecord,
   nameKey,
   readExpiryKey,
@@ -10,7 +12,6 @@ import {
   recordKey,
   writeRecord,
 } from './record-format.js';
-import { expiryOf, firstRevision } from './revision.js';
 import type { ListOrder, StoredPage, StoredRecord } from './store.js';
 
 export type Bytes = Database<Buffer, Buffer>;

@@ -1,3 +1,7 @@
+import { GatewayError } from '../errors.js';
+import type { BudgetAccounts } from './accounts.js';
+import type { OwnedRecords } from './owned.js';
+
 /** A record, and the number that changes with each of its changes. */
 export interface StoredRecord {
   readonly value: string;
@@ -194,4 +198,88 @@ export interface Ledger {
     limit: number,
     from: string | null,
   ): Promise<SumPage>;
+}
+
+/** A store with its ledgers, the records of owners, and what only a store of several hosts has. */
+export interface WholeStore extends Store, Ledger {
+  readonly owned: OwnedRecords;
+  readonly accounts: BudgetAccounts;
+  /** Null if changes can only be found by polling. */
+  readonly changes: ChangeFeed | null;
+  /**
+   * @returns a sentence for each setting by which a crash may lose what was confirmed as stored, without a full stop
+   */
+  risks(): Promise<readonly string[]>;
+}
+
+/**
+ * Notifies immediately of changes by other processes and hosts, but may miss some. A listener that needs all of them
+ * has to poll as well.
+ */
+export interface ChangeFeed {
+  /**
+   * Begins to listen.
+   * @param onChange called with the collection of each change, and with null if some may have been missed
+   * @returns a function that stops listening
+   */
+  listen(onChange: (collection: string | null) => void): () => void;
+  close(): Promise<void>;
+}
+
+/** Makes the error with which all calls of a store reject. The cause is for the log. */
+export function storeUnavailable(cause: unknown): GatewayError {
+  return new GatewayError('store_unavailable', null, { retryAfter: 1, cause });
+}
+
+/** @returns the error with which calls of a closed store reject */
+export function storeClosed(): GatewayError {
+  return storeUnavailable(new Error('the store is closed'));
+}
+
+/**
+ * Returns the back-off before an attempt, in milliseconds. It grows with each attempt, with a random part so that
+ * processes differ.
+ * @param firstMs and `longestMs`: by default those of connections
+ */
+export function backOffBefore(attempt: number, firstMs = 50, longestMs = 2000): number {
+  const longest = Math.min(firstMs * 2 ** Math.min(attempt, 16), longestMs);
+  return Math.round(longest * (0.5 + Math.random() / 2));
+}
+
+/** Concurrent changes of a record collide. More collisions in a row than this mean that something is wrong. */
+const mostTries = 30;
+const longestPauseMs = 20;
+
+/** A record, and how long it is kept after a change. */
+interface RecordPlace {
+  readonly collection: string;
+  readonly id: string;
+  readonly ttlMs: number;
+}
+
+/**
+ * Changes a record that other processes may change concurrently. Reads it, and writes the new value if the record has
+ * not changed since. Otherwise retries after a random pause.
+ * @param change makes the new value from the current one, or from null if there is none. Returns null to leave the
+ * record unchanged. May be called several times
+ * @returns false if other processes were first in all tries
+ * @throws what the store throws
+ */
+export async function changeRecord(
+  store: Pick<Store, 'get' | 'create' | 'replace'>,
+  { collection, id, ttlMs }: RecordPlace,
+  change: (value: string | null) => string | null,
+): Promise<boolean> {
+  for (let tries = 0; tries < mostTries; tries++) {
+    const record = await store.get(collection, id);
+    const value = change(record?.value ?? null);
+    if (value === null) return true;
+    const isDone =
+      record === null
+        ? await store.create(collection, id, value, ttlMs)
+        : await store.replace(collection, id, value, record.revision, ttlMs);
+    if (isDone) return true;
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(tries, longestPauseMs)));
+  }
+  return false;
 }

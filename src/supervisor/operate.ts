@@ -19,7 +19,7 @@ import { createHistory, historyStepMs } from '../metrics/history.js';
 import type { Inspection } from '../metrics/inspection.js';
 import type { MetricsSnapshot } from '../metrics/snapshot.js';
 import { createTotals } from '../metrics/totals.js';
-import { storedBytes } from '../store/size.js';
+import { storedBytes } from '../store/folder.js';
 import type { Ledger, Store } from '../store/store.js';
 import { formatAuthority } from '../wire/authority.js';
 import { inSlices, type Steps, textInSlices } from '../wire/steps.js';

@@ -7,7 +7,7 @@ import type { ResolvedConfig } from '../config/resolve.js';
 import { needsSimulator, snapshotSteps } from '../config/snapshot.js';
 import { type FaultPlace, guard } from '../errors.js';
 import { createStore, folderRisks, withoutMaking } from '../store/create.js';
-import type { WholeStore } from '../store/whole-store.js';
+import type { WholeStore } from '../store/store.js';
 import { formatAuthority } from '../wire/authority.js';
 import { inSlices } from '../wire/steps.js';
 import { createLeases, type Leases } from './leases.js';

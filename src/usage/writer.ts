@@ -6,8 +6,13 @@ import { GatewayError } from '../errors.js';
 import type { CallRecord } from '../metrics/call-record.js';
 import type { CountedCalls, Recorder, TokenCounts } from '../metrics/recorder.js';
 import type { CallTimes } from '../metrics/tables.js';
-import { backOffBefore } from '../store/back-off.js';
-import type { CallRows, Ledger, LedgerBatch, NewLedgerLine } from '../store/store.js';
+import {
+  backOffBefore,
+  type CallRows,
+  type Ledger,
+  type LedgerBatch,
+  type NewLedgerLine,
+} from '../store/store.js';
 import { dayMs } from './budget.js';
 import { writeRows } from './call-rows.js';
 import { CallTable } from './call-table.js';

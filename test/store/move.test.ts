@@ -9,7 +9,7 @@ import { createStore } from '../../src/store/create.js';
 import { copyEmbedded } from '../../src/store/embedded-dump.js';
 import { exportStore, importStore } from '../../src/store/move.js';
 import type { RedisPlace } from '../../src/store/redis-dump.js';
-import type { WholeStore } from '../../src/store/whole-store.js';
+import type { WholeStore } from '../../src/store/store.js';
 import { allLines, allSums, ledgerBatch } from '../suites/ledger.js';
 import { sumTable } from '../suites/ledger-sums.js';
 import { postgresSettings } from '../suites/store.js';

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { type Test, test } from 'tap';
 import { GatewayError } from '../../src/errors.js';
-import { backOffBefore } from '../../src/store/back-off.js';
 import { createPostgresStore } from '../../src/store/postgres.js';
-import type { Store } from '../../src/store/store.js';
+import { backOffBefore, type Store } from '../../src/store/store.js';
 import { postgresSettings, unavailable } from '../suites/store.js';
 import { eventually } from '../support/eventually.js';
 import { type PostgresServer, postgresFor, skipWithoutPostgres } from '../support/postgres.js';

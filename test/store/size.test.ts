@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'tap';
-import { storedBytes } from '../../src/store/size.js';
+import { storedBytes } from '../../src/store/folder.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 
 test('the size of a store is what its files take of the disk', async (t) => {

@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
 import type { StoreSettings } from '../../src/config/types.js';
 import { createStore } from '../../src/store/create.js';
-import type { WholeStore } from '../../src/store/whole-store.js';
+import type { WholeStore } from '../../src/store/store.js';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
 import { readPage } from '../../src/usage/queries.js';
 import { usageLedger } from '../../src/usage/sums.js';

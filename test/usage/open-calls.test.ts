@@ -3,7 +3,7 @@ import { GatewayError } from '../../src/errors.js';
 import type { CallRecord } from '../../src/metrics/call-record.js';
 import { createStore } from '../../src/store/create.js';
 import { type ProcessMark, thisProcess } from '../../src/store/process-mark.js';
-import type { WholeStore } from '../../src/store/whole-store.js';
+import type { WholeStore } from '../../src/store/store.js';
 import { CallTable } from '../../src/usage/call-table.js';
 import { InterruptedSearch } from '../../src/usage/interrupted.js';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';

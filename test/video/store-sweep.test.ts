@@ -1,7 +1,7 @@
 import pino from 'pino';
 import { test } from 'tap';
 import { createStore } from '../../src/store/create.js';
-import { storeUnavailable } from '../../src/store/unavailable.js';
+import { storeUnavailable } from '../../src/store/store.js';
 import { TaskBook } from '../../src/video/book.js';
 import { startStoreSweep } from '../../src/video/store-sweep.js';
 import { eventually } from '../support/eventually.js';

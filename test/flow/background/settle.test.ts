@@ -5,7 +5,7 @@ import type { Services } from '../../../src/flow/services.js';
 import type { Answered } from '../../../src/flow/upstream/ask.js';
 import { type CallRecord, unknownCost } from '../../../src/metrics/call-record.js';
 import { createStore } from '../../../src/store/create.js';
-import type { WholeStore } from '../../../src/store/whole-store.js';
+import type { WholeStore } from '../../../src/store/store.js';
 import { BackgroundCalls } from '../../../src/usage/background-calls.js';
 import { callRecord } from '../../support/call-record.js';
 import { servicesOf, settlingWith } from '../../support/tasks/settling.js';

@@ -1,7 +1,7 @@
 import type { Services } from '../../../src/flow/services.js';
 import { changeTask } from '../../../src/flow/video/settle.js';
 import { uncounted } from '../../../src/metrics/recorder.js';
-import type { WholeStore } from '../../../src/store/whole-store.js';
+import type { WholeStore } from '../../../src/store/store.js';
 import { appendOnce } from '../../../src/usage/writer.js';
 import { failedTask } from '../../../src/video/advance.js';
 import { TaskBook } from '../../../src/video/book.js';
