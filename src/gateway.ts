@@ -52,7 +52,7 @@ import { watchProcess } from './metrics/process-gauges.js';
 import { createRecorder, type Recorder, uncounted } from './metrics/recorder.js';
 import { type MetricsSnapshot, snapshotParts } from './metrics/snapshot.js';
 import { UnixTime } from './metrics/unix-time.js';
-import { createErrorFormatForPath } from './protocols/error-formats/select.js';
+import { createErrorFormatForPath } from './protocols/error-formats/formats.js';
 import { buildRoutes, servedPaths, socketPaths } from './routes.js';
 import { createStore, mayHoldAnything } from './store/create.js';
 import { hasEnded, thisProcess } from './store/process-mark.js';
@@ -68,8 +68,7 @@ import { appendOnce, createUsageWriter, retentionOf, type UsageWriter } from './
 import { TaskBook } from './video/book.js';
 import { startStoreSweep } from './video/store-sweep.js';
 import { requestSeries } from './wire/head.js';
-import { atOnce, type Steps } from './wire/steps.js';
-import { TurnQueue } from './wire/turn-queue.js';
+import { atOnce, type Steps, TurnQueue } from './wire/steps.js';
 
 export interface GatewayOptions {
   readonly snapshot: Snapshot;

@@ -1,32 +1,39 @@
 import type { Protocol, VendorWords } from './config/types.js';
 import { GatewayError } from './errors.js';
-import { speech, transcriptions, translations } from './protocols/audio/index.js';
-import { speechRequest, transcriptionForm, translationForm } from './protocols/audio/schema.js';
+import {
+  speech,
+  speechRequest,
+  transcriptionForm,
+  transcriptions,
+  translationForm,
+  translations,
+} from './protocols/audio/index.js';
 import { chat } from './protocols/chat/index.js';
 import { passedChatRequest } from './protocols/chat/request/schema.js';
-import { completions } from './protocols/completions/index.js';
-import { completionsRequest } from './protocols/completions/schema.js';
+import { completions, completionsRequest } from './protocols/completions/index.js';
 import type { AuthStyle } from './protocols/credentials/credentials.js';
 import { embedV1, embedV2 } from './protocols/embeddings/cohere.js';
-import { batchEmbedContents, embedContent, embeddings } from './protocols/embeddings/index.js';
 import {
+  batchEmbedContents,
   batchEmbedContentsRequest,
+  embedContent,
   embedContentRequest,
+  embeddings,
   embeddingsRequest,
   embedRequest,
   engineEmbeddingsRequest,
-} from './protocols/embeddings/schema.js';
+} from './protocols/embeddings/index.js';
 import type { Endpoint } from './protocols/endpoint.js';
-import { anthropic } from './protocols/error-formats/anthropic.js';
 import type { ErrorFormat } from './protocols/error-formats/error-format.js';
-import { google } from './protocols/error-formats/google.js';
-import { jimeng } from './protocols/error-formats/jimeng.js';
-import { kling } from './protocols/error-formats/kling.js';
 import {
+  anthropic,
+  google,
+  jimeng,
+  kling,
   openai,
   rerank as rerankErrorFormat,
   responses as responsesErrorFormat,
-} from './protocols/error-formats/openai.js';
+} from './protocols/error-formats/formats.js';
 import { generateContentImages } from './protocols/generate-content/images.js';
 import { generateContent, countTokens as googleCountTokens } from './protocols/generate-content/index.js';
 import {
@@ -39,10 +46,8 @@ import { passedEditsRequest, passedGenerationsRequest } from './protocols/images
 import type { ImagesTranslation } from './protocols/images-translation.js';
 import { countTokens, messages } from './protocols/messages/index.js';
 import { passedCountTokensRequest, passedMessagesRequest } from './protocols/messages/request/schema.js';
-import { moderations } from './protocols/moderations/index.js';
-import { moderationsRequest } from './protocols/moderations/schema.js';
-import { rerank } from './protocols/rerank/index.js';
-import { rerankRequest } from './protocols/rerank/schema.js';
+import { moderations, moderationsRequest } from './protocols/moderations/index.js';
+import { rerank, rerankRequest } from './protocols/rerank/index.js';
 import { compactResponses, countInputTokens, responses } from './protocols/responses/index.js';
 import {
   passedCompactRequest,

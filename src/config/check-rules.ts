@@ -1,7 +1,7 @@
 import { type TextProtocolName, textProtocols } from '../conversation/request.js';
+import { clash, type MemberRule, placesOf } from '../wire/member-edits.js';
 import { foldName } from '../wire/member-guard.js';
-import { clash, type MemberRule, placesOf } from '../wire/member-rule.js';
-import { steeringMembers } from '../wire/steering-members.js';
+import { steeringMembers } from '../wire/routed-members.js';
 import { passHeaderProblem, refusedHeaders, token } from './headers.js';
 import { presetOf, presets } from './presets.js';
 import { propertiesOf, propertyOf, type Report, textsOf } from './problem.js';

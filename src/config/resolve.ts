@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { TargetOptions } from '../conversation/codec.js';
 import type { ClientCertificate, EgressProxy } from '../upstream/origin.js';
-import type { SteeringMember } from '../wire/steering-members.js';
+import type { SteeringMember } from '../wire/routed-members.js';
 import { usualConnections } from './descriptors.js';
 import type { ConfigFiles } from './files.js';
 import { parseHostPattern, parseNetwork, portRange } from './networks.js';

@@ -1,6 +1,5 @@
-import { clash, type MemberPath, type MemberRule } from '../wire/member-rule.js';
-import { isForwarded } from '../wire/passed-headers.js';
-import { editedList } from '../wire/token-list.js';
+import { clash, type MemberPath, type MemberRule } from '../wire/member-edits.js';
+import { editedList, isForwarded } from '../wire/passed-headers.js';
 import { propertiesOf, propertyOf, textsOf } from './problem.js';
 import type { RuleSettings } from './rules-schema.js';
 import type { ClientHeaders, ConfiguredHeaders, TargetRules, ThinkingForm } from './types.js';

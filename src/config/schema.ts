@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { steeringMembers } from '../wire/steering-members.js';
+import { steeringMembers } from '../wire/routed-members.js';
 import { price } from './price-schema.js';
 import { rules } from './rules-schema.js';
 import { closedObject, described, headerValue, optional } from './setting.js';

@@ -15,7 +15,7 @@ import type { Deadlines, RequestBodySource } from '../upstream/types.js';
 import type { OpenCall, OpenRecord } from '../usage/open-calls.js';
 import type { Writable } from '../wire/head.js';
 import { type JsonObject, parseObject, requireCheapBody } from '../wire/json.js';
-import type { SteeringMember } from '../wire/steering-members.js';
+import type { SteeringMember } from '../wire/routed-members.js';
 import type { CallLimits } from './limits/call-limits.js';
 import type { BegunResponse, GivenUpTokens, ImplausibleUsage } from './record/consumption.js';
 import type { SocketCall } from './responses-socket/upstream-session.js';

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { GatewayError } from '../errors.js';
 import type { Exchange } from '../http/exchange.js';
 import { checkVendorcVersion, presentedKey, unwritableHeader } from '../protocols/credentials/credentials.js';
-import { openai } from '../protocols/error-formats/openai.js';
+import { openai } from '../protocols/error-formats/formats.js';
 import { methodNotAllowed, type Route, unknownOperation, unknownUrl } from '../routes.js';
 import { type CompiledSchema, type ValidatedBody, validateBody } from '../schema/accept.js';
 import { mostGateways } from '../wire/gateway-loop.js';

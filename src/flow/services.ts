@@ -17,7 +17,7 @@ import type { BackgroundCalls } from '../usage/background-calls.js';
 import type { OpenCalls } from '../usage/open-calls.js';
 import type { TaskBook } from '../video/book.js';
 import type { VideoTask } from '../video/task.js';
-import type { TurnQueue } from '../wire/turn-queue.js';
+import type { TurnQueue } from '../wire/steps.js';
 import type { DetachedList } from './answer/detached-list.js';
 import type { Unattended } from './background/unattended.js';
 import type { Asking, Call } from './call.js';

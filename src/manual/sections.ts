@@ -8,12 +8,10 @@ import { outcomeMeanings } from '../metrics/call-record.js';
 import { counterFamilies, gaugeFamilies, histogramFamilies, primaryFamilies } from '../metrics/families.js';
 import { createOperationWords } from '../openapi/operation-words.js';
 import type { AuthStyle } from '../protocols/credentials/credentials.js';
-import { anthropic } from '../protocols/error-formats/anthropic.js';
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
-import { google } from '../protocols/error-formats/google.js';
-import { openai } from '../protocols/error-formats/openai.js';
+import { anthropic, google, openai } from '../protocols/error-formats/formats.js';
 import { buildRoutes, type Route } from '../routes.js';
-import { steeringMembers } from '../wire/steering-members.js';
+import { steeringMembers } from '../wire/routed-members.js';
 
 /** What stands between a pair of markers in the manual: Markdown that is made from the code. */
 const sections: Readonly<Record<string, () => string>> = {

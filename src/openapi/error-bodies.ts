@@ -1,10 +1,6 @@
 import { type TSchema, Type } from 'typebox';
-import { anthropic } from '../protocols/error-formats/anthropic.js';
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
-import { google } from '../protocols/error-formats/google.js';
-import { jimeng } from '../protocols/error-formats/jimeng.js';
-import { kling } from '../protocols/error-formats/kling.js';
-import { openai, rerank } from '../protocols/error-formats/openai.js';
+import { anthropic, google, jimeng, kling, openai, rerank } from '../protocols/error-formats/formats.js';
 import { type NamedSchema, named } from './schemas.js';
 
 const text = Type.String();

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox';
-import { transcriptionForm, translationForm } from '../protocols/audio/schema.js';
+import { transcriptionForm, translationForm } from '../protocols/audio/index.js';
 import { formFieldsType, mostImages } from '../protocols/images/schema.js';
 import type { FormSchema } from '../schema/form.js';
 import { name } from '../schema/members.js';

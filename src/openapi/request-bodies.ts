@@ -1,7 +1,7 @@
 import { type TSchema, Type } from 'typebox';
-import { speechRequest, speechRequestType } from '../protocols/audio/schema.js';
+import { speechRequest, speechRequestType } from '../protocols/audio/index.js';
 import { chatRequestType, passedChatRequest } from '../protocols/chat/request/schema.js';
-import { completionsRequest, completionsRequestType } from '../protocols/completions/schema.js';
+import { completionsRequest, completionsRequestType } from '../protocols/completions/index.js';
 import {
   batchEmbedContentsRequest,
   batchEmbedContentsRequestType,
@@ -13,7 +13,7 @@ import {
   embedRequestType,
   engineEmbeddingsRequest,
   engineEmbeddingsRequestType,
-} from '../protocols/embeddings/schema.js';
+} from '../protocols/embeddings/index.js';
 import {
   generateContentRequestType,
   passedCountTokensRequest as googleCountTokensRequest,
@@ -32,8 +32,8 @@ import {
   passedCountTokensRequest,
   passedMessagesRequest,
 } from '../protocols/messages/request/schema.js';
-import { moderationsRequest, moderationsRequestType } from '../protocols/moderations/schema.js';
-import { rerankRequest, rerankRequestType } from '../protocols/rerank/schema.js';
+import { moderationsRequest, moderationsRequestType } from '../protocols/moderations/index.js';
+import { rerankRequest, rerankRequestType } from '../protocols/rerank/index.js';
 import {
   compactRequestType,
   inputTokensRequestType,

@@ -24,10 +24,10 @@ import {
   continuationMembers,
   itemsMember,
   outputMembers,
+  type SteeringMember,
   toolsMember,
 } from '../wire/routed-members.js';
 import { parseBody } from '../wire/skeleton.js';
-import type { SteeringMember } from '../wire/steering-members.js';
 import {
   type AcceptNode,
   type ArrayRule,

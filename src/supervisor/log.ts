@@ -1,7 +1,7 @@
 import { constants, fstatSync, openSync, write, writeSync } from 'node:fs';
 import { type Logger, pino, stdSerializers } from 'pino';
 import { errorCode, GatewayError } from '../errors.js';
-import { asciiJson } from '../wire/ascii-json.js';
+import { asciiJson } from '../wire/json.js';
 
 /**
  * Size of a buffer of lines. A file takes a buffer in one write, so lines that several processes append to it never

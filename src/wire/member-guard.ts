@@ -2,8 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../errors.js';
 import { type Span, tooDeep } from './json-scan.js';
 import { afterColon, endOfString, endOfValue, mostDepth, skipSpace } from './json-skip.js';
-import { routedMembers } from './routed-members.js';
-import { type SteeringMember, steeringMembers } from './steering-members.js';
+import { routedMembers, type SteeringMember, steeringMembers } from './routed-members.js';
 
 /*
  * Parsers differ on the names of members. Go's encoding/json accepts `Model` and `MODEL` for `model` (and U+017F for s,

@@ -1,5 +1,5 @@
 import { ambiguousMembers, type GuardEntry, type MemberGuard } from './member-guard.js';
-import type { SteeringMember } from './steering-members.js';
+import type { SteeringMember } from './routed-members.js';
 
 /** Rules for the names of a form's parts. */
 export interface PartRules {

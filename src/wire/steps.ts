@@ -1,5 +1,3 @@
-import { TurnQueue } from './turn-queue.js';
-
 /**
  * Work that may pause wherever it yields, and returns a result. Work that takes long with many keys or models is
  * written this way, and either runs without interruption, if nothing else waits, or in slices between calls.
@@ -18,6 +16,27 @@ export function atOnce<Result>(steps: Steps<Result>): Result {
     const step = steps.next();
     if (step.done === true) return step.value;
   }
+}
+
+/**
+ * Runs work that blocks the event loop for a while, one piece per turn, so that other events are processed in between.
+ * The queue has no limit: its callers have to bound it.
+ */
+export class TurnQueue {
+  #waiting: (() => void)[] = [];
+
+  /** @param work runs in a later turn, in order. Must not throw */
+  add(work: () => void): void {
+    this.#waiting.push(work);
+    if (this.#waiting.length === 1) setImmediate(this.#next);
+  }
+
+  readonly #next = (): void => {
+    const [work] = this.#waiting;
+    work?.();
+    this.#waiting.shift();
+    if (this.#waiting.length > 0) setImmediate(this.#next);
+  };
 }
 
 /** Work that waits for a slice. */

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { passedChatRequest } from '../../src/protocols/chat/request/schema.js';
-import { completionsRequest } from '../../src/protocols/completions/schema.js';
+import { completionsRequest } from '../../src/protocols/completions/index.js';
 import { passedGenerateContentRequest } from '../../src/protocols/generate-content/request/schema.js';
 import { passedMessagesRequest } from '../../src/protocols/messages/request/schema.js';
 import { passedResponsesRequest } from '../../src/protocols/responses/request/schema.js';

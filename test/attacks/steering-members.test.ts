@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { parseConfig } from '../../src/config/load.js';
-import { steeringMembers } from '../../src/wire/steering-members.js';
+import { steeringMembers } from '../../src/wire/routed-members.js';
 import { startGateway, testConfig } from '../support/gateway.js';
 import { mediaConfig } from '../support/media/gateway.js';
 import { goodAnswer } from '../support/routed.js';

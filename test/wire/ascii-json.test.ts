@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { asciiQuoted } from '../../src/wire/ascii-json.js';
+import { asciiQuoted } from '../../src/wire/json.js';
 import { fc } from '../support/seed.js';
 
 test('any text is a JSON string of visible ASCII characters', async (t) => {

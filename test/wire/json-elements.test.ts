@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { elementsOf } from '../../src/wire/json-elements.js';
+import { elementsOf } from '../../src/wire/json-scan.js';
 import { fc } from '../support/seed.js';
 
 test('the elements of an array are its own texts', (t) => {

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
-import { addRule, createEdits, editAt, editMembers, type ObjectEdits } from '../../src/wire/member-edits.js';
-import { clash, type MemberRule } from '../../src/wire/member-rule.js';
+import {
+  addRule,
+  clash,
+  createEdits,
+  editAt,
+  editMembers,
+  type MemberRule,
+  type ObjectEdits,
+} from '../../src/wire/member-edits.js';
 import { fc } from '../support/seed.js';
 import { anyJson, anyText, noise, thrownBy, writeJson } from './json-text.js';
 

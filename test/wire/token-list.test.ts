@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { editedList } from '../../src/wire/token-list.js';
+import { editedList } from '../../src/wire/passed-headers.js';
 
 test('words are added once, and those that are dropped are left out', async (t) => {
   const none = new Set<string>();

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { TurnQueue } from '../../src/wire/turn-queue.js';
+import { TurnQueue } from '../../src/wire/steps.js';
 
 test('work is done in order, a piece a turn', async (t) => {
   const queue = new TurnQueue();

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { masked } from '../../attempts/secrets.js';
 import type { Usage } from '../../conversation/usage.js';
 import { type CallRecord, none } from '../../metrics/call-record.js';
-import { asciiQuoted } from '../../wire/ascii-json.js';
+import { asciiQuoted } from '../../wire/json.js';
 import type { Asking } from '../call.js';
 import type { VendorAccountRefusal } from '../services.js';
 

@@ -6,7 +6,7 @@ import type { Dialer } from '../../upstream/dial.js';
 import { SocketCalls } from '../../upstream/socket-calls.js';
 import type { SocketRequest } from '../../upstream/socket-types.js';
 import type { Deadlines, UpstreamExchange, UpstreamHandler } from '../../upstream/types.js';
-import type { SteeringMember } from '../../wire/steering-members.js';
+import type { SteeringMember } from '../../wire/routed-members.js';
 
 /** A call to be sent, with the fallback for an upstream without a WebSocket. */
 interface SessionRequest {

@@ -1,18 +1,24 @@
+import { carryingMark, withBareId } from '../../conversation/carrying-id.js';
 import type { TextCodec } from '../../conversation/codec.js';
+import { tokenIn, tokenMarks } from '../../conversation/signature.js';
 import { growingMetering } from '../../conversation/stream-rules.js';
+import { changedObjects, type JsonObject } from '../../wire/json.js';
 import { chatEffects } from '../effects.js';
 import { bodyOutputLimit, plainEndpoint, plainTranslation, type TextEndpoint } from '../endpoint.js';
 import { openaiSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { decodeUsage, lastUsage } from './answer/usage.js';
+import { signatureBeside } from './carried.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { chatRequest } from './request/schema.js';
-import { carriedMarks, restore } from './restore.js';
 import { ChatDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
 import { hideUsage, isHarmless, judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
+
+/** Marks of tokens in ids or beside calls; see `Translation.carriedMarks`. */
+const carriedMarks = [carryingMark, ...tokenMarks];
 
 /** Translates between the chat protocol and the neutral types. */
 export const chatCodec: TextCodec = {
@@ -69,3 +75,26 @@ export const chat: TextEndpoint = {
   },
   hasEffects: chatEffects,
 };
+
+/**
+ * Prepares a body for an upstream of this protocol; see `Translation.restore`. Removes the signatures of other
+ * upstreams from the ids of calls, since vendors limit the length of ids.
+ */
+function restore(body: JsonObject): JsonObject | null {
+  const messages = changedObjects(body.messages, restoreMessage);
+  return messages === null ? null : { ...body, messages };
+}
+
+function restoreMessage(message: JsonObject): JsonObject {
+  const restored = withBareId(message, 'tool_call_id');
+  const calls = changedObjects(message.tool_calls, restoreCall);
+  return calls === null ? restored : { ...restored, tool_calls: calls };
+}
+
+function restoreCall(call: JsonObject): JsonObject {
+  const restored = withBareId(call, 'id');
+  const carried = signatureBeside(call);
+  if (carried === null || tokenIn(carried) === null) return restored;
+  const { extra_content: _, ...rest } = restored;
+  return rest;
+}

@@ -1,6 +1,6 @@
 import { reasoningNames } from '../../conversation/unsigned-reasoning.js';
 import { isObject, type JsonObject, objectOf } from '../../wire/json.js';
-import { servingMembers } from '../openai-shared/serving.js';
+import { servingMembers } from '../openai-shared/settings.js';
 import { type Shape, shapeOf } from '../unread.js';
 import { isSwitchedOff } from './reasoning.js';
 

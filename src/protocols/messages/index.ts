@@ -1,7 +1,11 @@
-import type { TextCodec } from '../../conversation/codec.js';
+import { carryingMark, withBareId } from '../../conversation/carrying-id.js';
+import type { TargetOptions, TextCodec } from '../../conversation/codec.js';
+import { searchToken, tokenMarks, untagSignature } from '../../conversation/signature.js';
 import { growingMetering } from '../../conversation/stream-rules.js';
-import { needleOf } from '../../wire/json-skip.js';
+import { changedObjects, isList, isObject, type JsonObject, listOf } from '../../wire/json.js';
+import { afterColon, needleAt, needleOf } from '../../wire/json-skip.js';
 import { queryParameter } from '../../wire/query.js';
+import type { Sealer } from '../../wire/seal.js';
 import { messagesEffects } from '../effects.js';
 import {
   bodyOutputLimit,
@@ -14,15 +18,21 @@ import { anthropicSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { decodeUsage, firstUsage, lastUsage } from './answer/usage.js';
+import { isOwnCompaction } from './compaction-block.js';
 import { countTokensConversation, messagesConversation } from './conversation.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { countTokensRequest, messagesRequest } from './request/schema.js';
-import { carriedMarks, mayLackSignature, restore } from './restore.js';
-import { searchName } from './search-tool.js';
+import { isOwnSearchId, ownSearchMark, searchName } from './search-blocks.js';
 import { MessagesDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
 import { judgeEnd, judgeStart, marks } from './stream/rules.js';
+
+/**
+ * Marks of tokens, including those in ids of calls, and of searches that another vendor ran; see
+ * `Translation.carriedMarks`.
+ */
+const carriedMarks = [...tokenMarks, carryingMark, ownSearchMark];
 
 /** Translates between the messages protocol and the neutral types. */
 export const messagesCodec: TextCodec = {
@@ -103,3 +113,119 @@ export const countTokens = tokenCountOf(messages, {
   conversation: countTokensConversation,
   unwrap: null,
 });
+
+const signature = needleOf('"signature"');
+const QUOTE = 0x22;
+
+/** Tells whether a signature in a body may be empty; see `Translation.mayLackSignature`. */
+function mayLackSignature(body: Buffer): boolean {
+  const lastAt = signature.whole.length - 1;
+  for (let at = needleAt(body, signature, 0); at !== -1; at = needleAt(body, signature, at + 1)) {
+    const value = afterColon(body, at + lastAt);
+    if (value !== -1 && body[value] === QUOTE && body[value + 1] === QUOTE) return true;
+  }
+  return false;
+}
+
+/**
+ * Prepares a body for an upstream of this protocol; see `Translation.restore`. A thinking block with a token gets the
+ * signature in it, or becomes the encrypted block that it represents. Removed are another vendor's thinking, blocks
+ * with an empty signature, which the vendor refuses, searches that another vendor ran, and citations of their results.
+ * An assistant message with nothing else is removed, too. Ids of calls lose the tokens that they carry.
+ */
+export function restore(body: JsonObject, _sealer: Sealer, target: TargetOptions): JsonObject | null {
+  const messages = changedObjects(body.messages, restoreMessage);
+  if (messages === null) return null;
+  const restored = { ...body, messages };
+  return target.thinking === 'adaptive' || mayThink(messages) ? restored : withoutThinking(restored);
+}
+
+/**
+ * With a thinking budget, the vendor requires the message whose calls have just been answered to begin with a thinking
+ * block (https://platform.claude.com/docs/en/build-with-claude/extended-thinking).
+ */
+function mayThink(messages: readonly unknown[]): boolean {
+  const [answered, last] = messages.slice(-2);
+  if (!isObject(answered) || !isObject(last) || answered.role !== 'assistant') return true;
+  if (!blocksOf(last).some(({ type }) => type === 'tool_result')) return true;
+  const first = blocksOf(answered)[0]?.type;
+  return first === 'thinking' || first === 'redacted_thinking';
+}
+
+function blocksOf({ content }: JsonObject): readonly JsonObject[] {
+  return listOf(content).filter(isObject);
+}
+
+/** Turns off thinking with a budget, and the context edits that the vendor takes only beside thinking. */
+function withoutThinking(body: JsonObject): JsonObject {
+  if (!isObject(body.thinking) || body.thinking.type !== 'enabled') return body;
+  const { thinking: _, context_management: management, ...rest } = body;
+  if (!isObject(management) || !Array.isArray(management.edits))
+    return management === undefined ? rest : { ...rest, context_management: management };
+  const edits = management.edits.filter((edit: unknown) => !(isObject(edit) && clearsThinking(edit)));
+  return edits.length === 0 ? rest : { ...rest, context_management: { ...management, edits } };
+}
+
+function clearsThinking({ type }: JsonObject): boolean {
+  return typeof type === 'string' && type.startsWith('clear_thinking_');
+}
+
+function restoreMessage(message: JsonObject): JsonObject | null {
+  if (blocksOf(message).some(isOwnCompaction)) return withSummary(message);
+  const searches = ownSearches(message.content);
+  const content = changedObjects(message.content, (block) => restoreBlock(block, searches));
+  if (content === null) return message;
+  return content.length === 0 ? null : { ...message, content };
+}
+
+/**
+ * Replaces a compaction that was made here by a message of the user, since a conversation begins with the user's words.
+ * The changes of tools that the summary replaces follow it, as their original blocks.
+ */
+function withSummary(message: JsonObject): JsonObject {
+  const content = blocksOf(message).flatMap((block) =>
+    isOwnCompaction(block) ? [{ type: 'text', text: block.content }, ...listOf(block.tool_changes)] : [block],
+  );
+  return { ...message, role: 'user', content };
+}
+
+/** Returns the ids of the searches that another vendor ran. Their results show it. */
+function ownSearches(content: unknown): ReadonlySet<unknown> {
+  const ids = new Set<unknown>();
+  for (const block of listOf(content)) {
+    if (!isObject(block) || block.type !== 'web_search_tool_result') continue;
+    const results = listOf(block.content);
+    const isOwn = results.some((result) => isObject(result) && result.encrypted_content === searchToken);
+    // A search without results shows who ran it only by its id.
+    if (isOwn || (results.length === 0 && isOwnSearchId(block.tool_use_id))) ids.add(block.tool_use_id);
+  }
+  return ids;
+}
+
+function restoreBlock(block: JsonObject, searches: ReadonlySet<unknown>): JsonObject | null {
+  if (block.type === 'web_search_tool_result') return searches.has(block.tool_use_id) ? null : block;
+  if (block.type === 'server_tool_use') return searches.has(block.id) ? null : block;
+  if (block.type === 'text') return withoutOwnCitations(block);
+  if (block.type === 'tool_use') return withBareId(block, 'id');
+  if (block.type === 'tool_result') return withBareId(block, 'tool_use_id');
+  const isRedacted = block.type === 'redacted_thinking';
+  if (block.type !== 'thinking' && !isRedacted) return block;
+  const token = isRedacted ? block.data : block.signature;
+  if (token === '') return null;
+  const signature = typeof token === 'string' ? untagSignature(token) : null;
+  if (signature === null) return block;
+  const { protocol, value, redacted, words = block.thinking, isWordless } = signature;
+  if (protocol !== 'messages') return null;
+  if (redacted) return { type: 'redacted_thinking', data: value };
+  return isRedacted || (isWordless && words === '') ? null : { ...block, thinking: words, signature: value };
+}
+
+function withoutOwnCitations(block: JsonObject): JsonObject {
+  if (!isList(block.citations)) return block;
+  const citations = block.citations.filter(
+    (citation) => !isObject(citation) || citation.encrypted_index !== searchToken,
+  );
+  if (citations.length === block.citations.length) return block;
+  const { citations: _, ...rest } = block;
+  return citations.length === 0 ? rest : { ...rest, citations };
+}

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../wire/json.js';
 import { type Shape, shapeOf } from '../unread.js';
 import { clientFunctionOf } from './client-tools.js';
-import { isSearchTool } from './search-tool.js';
+import { isSearchTool } from './search-blocks.js';
 
 const searchResult = shapeOf('type', 'title', 'url');
 

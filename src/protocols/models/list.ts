@@ -2,10 +2,8 @@ import type { Model, Protocol } from '../../config/types.js';
 import { queryParameter } from '../../wire/query.js';
 import { memberError } from '../../wire/reading.js';
 import type { ModelListFormat } from '../credentials/credentials.js';
-import { anthropic } from '../error-formats/anthropic.js';
 import type { ErrorFormat } from '../error-formats/error-format.js';
-import { google } from '../error-formats/google.js';
-import { openai } from '../error-formats/openai.js';
+import { anthropic, google, openai } from '../error-formats/formats.js';
 import { bareName } from '../model-path.js';
 
 interface ListFormat {

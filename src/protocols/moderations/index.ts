@@ -1,4 +1,7 @@
+import { Type } from 'typebox';
 import { reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
+import { compileSchema, type MixedBody } from '../../schema/compile.js';
+import { bodies, given, name, nullable, otherType } from '../../schema/members.js';
 import { noEffects } from '../effects.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
 import { judgeError } from '../openai-shared/judge-error.js';
@@ -15,3 +18,32 @@ export const moderations: Endpoint = {
   upstreamPath: () => '/moderations',
   hasEffects: noEffects,
 };
+
+const part = Type.Union([
+  Type.String(),
+  Type.Object({ type: Type.Literal('text'), text: Type.String() }),
+  Type.Object({
+    type: Type.Literal('image_url'),
+    image_url: Type.Object({ url: Type.String({ minLength: 1 }) }),
+  }),
+  otherType(['text', 'image_url']),
+]);
+
+/** Body of `POST /v1/moderations`. */
+export const moderationsRequestType = Type.Object({
+  model: nullable(name),
+  input: Type.Union([Type.String(), Type.Array(part, { minItems: 1 })]),
+});
+
+/** Bodies of other endpoints, recognised by the member that holds their input. */
+const moderationsMixedBody: MixedBody = {
+  own: 'input',
+  foreign: [bodies.chat, bodies.completions, bodies.rerank],
+};
+
+/** Check of a moderation request body, which is passed on untouched. */
+export const moderationsRequest = compileSchema(
+  Type.Object({ model: nullable(name), input: given }),
+  moderationsMixedBody,
+  { reads: Object.keys(moderationsRequestType.properties) },
+);

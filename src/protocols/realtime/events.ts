@@ -6,8 +6,8 @@ import { skipSpace, textStart } from '../../wire/json-skip.js';
 import { MemberGuard } from '../../wire/member-guard.js';
 import { looksLikeText } from '../../wire/plain-text.js';
 import { memberError } from '../../wire/reading.js';
-import type { SteeringMember } from '../../wire/steering-members.js';
-import { openaiError } from '../error-formats/openai.js';
+import type { SteeringMember } from '../../wire/routed-members.js';
+import { openaiError } from '../error-formats/formats.js';
 import { encodedKeyError, keyError, vendorAccountErrorOf } from '../error-formats/vendor-account.js';
 import { isPlainEvent } from './event-type.js';
 

@@ -1,6 +1,6 @@
 import { ambiguousMembers, MemberGuard } from '../../wire/member-guard.js';
 import { queryName } from '../../wire/query.js';
-import type { SteeringMember } from '../../wire/steering-members.js';
+import type { SteeringMember } from '../../wire/routed-members.js';
 
 /**
  * Characters that are not allowed in a query (RFC 3986 section 3.4), and those that some servers read as the end of a

@@ -2,7 +2,7 @@ import type { FinishReason } from '../../conversation/answer.js';
 import type { AnswerContext } from '../../conversation/codec.js';
 import type { Usage } from '../../conversation/usage.js';
 import type { GatewayError } from '../../errors.js';
-import { responsesErrorEvent } from '../error-formats/openai.js';
+import { responsesErrorEvent } from '../error-formats/formats.js';
 import { encodeFinish } from './answer/finish.js';
 import { frameResponse, type ResponseFrame, responseText } from './response.js';
 

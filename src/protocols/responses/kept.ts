@@ -7,7 +7,7 @@ import {
   writeTurn,
 } from '../../conversation/kept-turns.js';
 import { isObject, type JsonObject, listOf } from '../../wire/json.js';
-import { elementsOf } from '../../wire/json-elements.js';
+import { elementsOf } from '../../wire/json-scan.js';
 import { withoutMembers } from '../../wire/json-skip.js';
 import { answerOfItem } from './made-id.js';
 

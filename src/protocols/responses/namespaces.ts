@@ -4,7 +4,7 @@ import { invalidValue, missingValue, nameOfType } from '../../wire/reading.js';
 import { hashOf } from '../openai-shared/hashed-id.js';
 import { untranslatable } from '../unsupported.js';
 import { type ClientToolType, clientToolType, clientToolTypes, functionOf } from './client-tools.js';
-import { isSearchTool } from './search-tool.js';
+import { isSearchTool } from './search-item.js';
 
 /*
  * Tools can stand in a namespace, which their calls name, too. No other protocol has namespaces: the upstream gets such

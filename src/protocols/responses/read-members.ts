@@ -1,7 +1,7 @@
 import { type JsonObject, listOf } from '../../wire/json.js';
-import { servingMembers } from '../openai-shared/serving.js';
+import { servingMembers } from '../openai-shared/settings.js';
 import { type Shape, shapeOf, unreadMembers } from '../unread.js';
-import { includedSources, isSearchTool } from './search-tool.js';
+import { includedSources, isSearchTool } from './search-item.js';
 
 const definition = shapeOf('type', 'name', 'description', 'parameters', 'strict', 'format');
 

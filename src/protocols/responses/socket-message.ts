@@ -7,7 +7,7 @@ import { findJsonFault, invalidJson } from '../../wire/json-fault.js';
 import { skipSpace, withMembers, withoutMembers } from '../../wire/json-skip.js';
 import { type FoundMembers, noMembers } from '../../wire/member-guard.js';
 import { memberError } from '../../wire/reading.js';
-import type { SteeringMember } from '../../wire/steering-members.js';
+import type { SteeringMember } from '../../wire/routed-members.js';
 import { messageGuard } from './request/schema.js';
 import { frameResponse, responseText } from './response.js';
 

@@ -3,13 +3,15 @@ import type { TextProtocolName } from '../../conversation/request.js';
 import { parseJson, parseObject, textOrNull } from '../../wire/json.js';
 import {
   addRule,
+  clash,
   createEdits,
   editAt,
   type MemberEdit,
+  type MemberPath,
+  type MemberRule,
   type ObjectEdits,
   type Spelling,
 } from '../../wire/member-edits.js';
-import { clash, type MemberPath, type MemberRule } from '../../wire/member-rule.js';
 
 /** Where the bodies of a protocol have the members that rules refer to by meaning. */
 interface Places {

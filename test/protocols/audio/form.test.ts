@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { transcriptionForm, translationForm } from '../../../src/protocols/audio/schema.js';
+import { transcriptionForm, translationForm } from '../../../src/protocols/audio/index.js';
 import { checkForm, type FormSchema } from '../../../src/schema/form.js';
 
 type Pair = readonly [name: string, value: string];

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { speechRequest } from '../../../src/protocols/audio/schema.js';
+import { speechRequest } from '../../../src/protocols/audio/index.js';
 import { type Refused, refuses, takes } from '../verdicts.js';
 
 const body = (more: object = {}) => ({ model: 'tts-1', input: 'Hello', voice: 'alloy', ...more });

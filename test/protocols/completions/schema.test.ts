@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { completionsRequest, completionsRequestType } from '../../../src/protocols/completions/schema.js';
+import { completionsRequest, completionsRequestType } from '../../../src/protocols/completions/index.js';
 import { compileSchema } from '../../../src/schema/compile.js';
 import { type Refused, refuses, takes } from '../verdicts.js';
 

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { embeddingsRequest, engineEmbeddingsRequest } from '../../../src/protocols/embeddings/schema.js';
+import { embeddingsRequest, engineEmbeddingsRequest } from '../../../src/protocols/embeddings/index.js';
 import { type Refused, refuses, takes } from '../verdicts.js';
 
 const body = (more: object = {}) => ({ model: 'm', input: 'hello', ...more });

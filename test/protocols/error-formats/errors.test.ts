@@ -1,11 +1,7 @@
 import { test } from 'tap';
 import { type ErrorKind, errorTable, GatewayError } from '../../../src/errors.js';
-import { anthropic } from '../../../src/protocols/error-formats/anthropic.js';
 import type { ErrorFormat } from '../../../src/protocols/error-formats/error-format.js';
-import { google } from '../../../src/protocols/error-formats/google.js';
-import { jimeng } from '../../../src/protocols/error-formats/jimeng.js';
-import { kling } from '../../../src/protocols/error-formats/kling.js';
-import { openai } from '../../../src/protocols/error-formats/openai.js';
+import { anthropic, google, jimeng, kling, openai } from '../../../src/protocols/error-formats/formats.js';
 
 const requestId = 'req_0123';
 const errorFormats: readonly ErrorFormat[] = [openai, anthropic, google, kling, jimeng];

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { GatewayError } from '../../../src/errors.js';
-import { openai, rerank } from '../../../src/protocols/error-formats/openai.js';
+import { openai, rerank } from '../../../src/protocols/error-formats/formats.js';
 
 test('an error has the body of the chat family with its message at the top as well', async (t) => {
   const error = new GatewayError('invalid_value', 'documents is "empty"', { param: 'documents' });

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { GatewayError } from '../../../src/errors.js';
-import { openai, responses } from '../../../src/protocols/error-formats/openai.js';
+import { openai, responses } from '../../../src/protocols/error-formats/formats.js';
 
 const error = new GatewayError('invalid_value', 'Not "this".', { param: 'input[0]' });
 

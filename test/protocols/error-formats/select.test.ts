@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { createErrorFormatForPath } from '../../../src/protocols/error-formats/select.js';
+import { createErrorFormatForPath } from '../../../src/protocols/error-formats/formats.js';
 
 const errorFormatForPath = createErrorFormatForPath({
   vendorc: ['anthropic'],

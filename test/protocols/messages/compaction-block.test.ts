@@ -1,8 +1,7 @@
 import { test } from 'tap';
 import type { StreamEvent } from '../../../src/conversation/events.js';
 import { noSignature } from '../../../src/conversation/signature.js';
-import { messagesCodec } from '../../../src/protocols/messages/index.js';
-import { restore } from '../../../src/protocols/messages/restore.js';
+import { messagesCodec, restore } from '../../../src/protocols/messages/index.js';
 import { createSealer } from '../../../src/wire/seal.js';
 import { context, decode, target } from './samples.js';
 

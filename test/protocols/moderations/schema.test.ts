@@ -1,6 +1,5 @@
 import { test } from 'tap';
-import { moderations } from '../../../src/protocols/moderations/index.js';
-import { moderationsRequest } from '../../../src/protocols/moderations/schema.js';
+import { moderations, moderationsRequest } from '../../../src/protocols/moderations/index.js';
 import { type Refused, refuses, takes } from '../verdicts.js';
 
 const image = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { rerankRequest } from '../../../src/protocols/rerank/schema.js';
+import { rerankRequest } from '../../../src/protocols/rerank/index.js';
 import { type Refused, refuses, takes } from '../verdicts.js';
 
 const body = (more: object = {}) => ({ model: 'm', query: 'q', documents: ['a', 'b'], ...more });

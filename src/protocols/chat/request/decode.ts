@@ -33,8 +33,7 @@ import {
 import { decodeStop, nameOfType, requireName, wrongValue } from '../../../wire/reading.js';
 import { breakpointOf } from '../../openai-shared/cache-breakpoint.js';
 import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
-import { decodeServing } from '../../openai-shared/serving.js';
-import { decodeSchema, decodeUser } from '../../openai-shared/settings.js';
+import { decodeSchema, decodeServing, decodeUser } from '../../openai-shared/settings.js';
 import { unreadMembers } from '../../unread.js';
 import { ofType, untranslatable } from '../../unsupported.js';
 import { carriedReasoning, cutIdOf, withReasoning } from '../carried.js';

@@ -20,8 +20,7 @@ import { wholeOrNull } from '../../../wire/reading.js';
 import { systemParts, withBreakpoint } from '../../openai-shared/cache-breakpoint.js';
 import { fileNameOf, textOfDocument } from '../../openai-shared/file-part.js';
 import { chatCallId, userId } from '../../openai-shared/hashed-id.js';
-import { encodeServing } from '../../openai-shared/serving.js';
-import { encodeSchema, member } from '../../openai-shared/settings.js';
+import { encodeSchema, encodeServing, member } from '../../openai-shared/settings.js';
 import { ofType, refuseUnsupported, unsupportedAt } from '../../unsupported.js';
 import { encodeSearch } from '../search-options.js';
 

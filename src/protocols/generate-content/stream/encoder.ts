@@ -6,7 +6,7 @@ import type { Usage } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
 import { entryOf } from '../../../wire/entry-of.js';
 import { framed, type RawTextFrame, rawBytes } from '../../../wire/raw-text.js';
-import { google } from '../../error-formats/google.js';
+import { google } from '../../error-formats/formats.js';
 import { answerEnd, blockedPrompt } from '../answer/encode.js';
 import { encodeFinish } from '../answer/finish.js';
 import { encodeInputUsage, encodeUsage } from '../answer/usage.js';

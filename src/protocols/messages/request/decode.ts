@@ -46,7 +46,7 @@ import { originalCallId } from '../call-ids.js';
 import { clientFunctionOf } from '../client-tools.js';
 import { compactionIn } from '../compaction-block.js';
 import { readMembers } from '../read-members.js';
-import { decodeSearch, isSearchTool } from '../search-tool.js';
+import { decodeSearch, isSearchTool } from '../search-blocks.js';
 import { isServerBlock, serverBlockText } from '../server-blocks.js';
 import { changedTools, type GivenTool, noteToolChange, type ToolChange } from '../tool-changes.js';
 

@@ -23,7 +23,7 @@ import { type JsonObject, quoted } from '../../../wire/json.js';
 import { memberError, wholeOrNull } from '../../../wire/reading.js';
 import { ofType, refuseUnsupported, unsupportedAt } from '../../unsupported.js';
 import { legalCallId } from '../call-ids.js';
-import { encodeSearch, searchName } from '../search-tool.js';
+import { encodeSearch, searchName } from '../search-blocks.js';
 
 const samplingNames = [
   ['temperature', 'temperature'],

@@ -8,7 +8,7 @@ import type { SearchPart } from '../../../conversation/web-search.js';
 import { GatewayError } from '../../../errors.js';
 import { GrowingText } from '../../../wire/growing-text.js';
 import { framed, type RawTextFrame } from '../../../wire/raw-text.js';
-import { anthropic } from '../../error-formats/anthropic.js';
+import { anthropic } from '../../error-formats/formats.js';
 import { messageHead, redactedBlock } from '../answer/encode.js';
 import { encodeFinish } from '../answer/finish.js';
 import { encodeUsage } from '../answer/usage.js';

@@ -36,8 +36,7 @@ import { invalidValue, missingValue, wrongType } from '../../../wire/reading.js'
 import type { Sealer } from '../../../wire/seal.js';
 import { breakpointOf } from '../../openai-shared/cache-breakpoint.js';
 import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
-import { decodeServing } from '../../openai-shared/serving.js';
-import { decodeSchema, decodeUser } from '../../openai-shared/settings.js';
+import { decodeSchema, decodeServing, decodeUser } from '../../openai-shared/settings.js';
 import { ofType, untranslatable } from '../../unsupported.js';
 import { callIdOf, clientCallOf, clientOutputOf } from '../client-tools.js';
 import { isCompaction, keptContents, openCompaction } from '../compact.js';
@@ -56,7 +55,7 @@ import { unreadOf } from '../read-members.js';
 import { carriedReasoning } from '../reasoning.js';
 import { isReference, referenceType } from '../references.js';
 import { echoedSettings } from '../response.js';
-import { decodeSearch } from '../search-tool.js';
+import { decodeSearch } from '../search-item.js';
 
 /**
  * Items of an input that declare tools: agents add some in the course of their work, and a search for tools finds some.

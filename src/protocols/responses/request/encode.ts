@@ -20,11 +20,10 @@ import { type JsonObject, quoted } from '../../../wire/json.js';
 import { systemParts, withBreakpoint } from '../../openai-shared/cache-breakpoint.js';
 import { fileNameOf } from '../../openai-shared/file-part.js';
 import { responsesCallId, userId } from '../../openai-shared/hashed-id.js';
-import { encodeServing } from '../../openai-shared/serving.js';
-import { encodeSchema, member } from '../../openai-shared/settings.js';
+import { encodeSchema, encodeServing, member } from '../../openai-shared/settings.js';
 import { refuseUnsupported, unsupportedAt } from '../../unsupported.js';
 import { openReasoning } from '../reasoning.js';
-import { encodeSearch, includedSources } from '../search-tool.js';
+import { encodeSearch, includedSources } from '../search-item.js';
 
 /** The protocol refuses a lower limit of output tokens. */
 const leastOutputTokens = 16;
