@@ -1,6 +1,5 @@
 import { counterFamilies } from '../metrics/families.js';
 import { targetStates } from '../metrics/gauges.js';
-import type { InspectedTarget, Inspection } from '../metrics/inspection.js';
 import {
   addBuckets,
   bucketsOf,
@@ -10,7 +9,8 @@ import {
   isError,
   latencyOf,
   sumOf,
-} from '../metrics/readings.js';
+} from '../metrics/history.js';
+import type { InspectedTarget, Inspection } from '../metrics/inspection.js';
 import type { MetricsSnapshot, NumberRows } from '../metrics/snapshot.js';
 import type {
   Counts,

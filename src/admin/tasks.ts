@@ -3,7 +3,7 @@ import type { Store } from '../store/store.js';
 import type { VideoTask } from '../video/task.js';
 import { dateTime, decodeCursor, json, readLimit, wrongCursor } from './answer.js';
 import { type AdminRoute, route } from './routes.js';
-import { checkNames } from './usage-query.js';
+import { checkNames } from './usage.js';
 
 /** Source of tasks. */
 export type TaskStore = Pick<Store, 'list'>;

@@ -1,7 +1,6 @@
 import type { TargetOptions } from '../conversation/codec.js';
-import type { ModelTokens } from '../conversation/plausible-usage.js';
 import type { TextProtocolName } from '../conversation/request.js';
-import type { ServiceTier } from '../conversation/usage.js';
+import type { ModelTokens, ServiceTier } from '../conversation/usage.js';
 import type { EgressProxy, Origin } from '../upstream/origin.js';
 import type { Needle } from '../wire/json-skip.js';
 import type { MemberRule } from '../wire/member-edits.js';

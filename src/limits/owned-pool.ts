@@ -1,5 +1,15 @@
-import type { PoolAnswer, PoolAsk } from './lease-messages.js';
+import { WideMap } from '../wire/wide-map.js';
+import {
+  type OwnerMessage,
+  omitEmpty,
+  type PoolAmount,
+  type PoolAnswer,
+  type PoolAsk,
+  type PoolLease,
+  type PoolRecall,
+} from './lease-messages.js';
 import { isReturnable, type Pool, type PoolKind, sliceOf, windowMsOf } from './pool.js';
+import { ofAnyPeriod } from './pools.js';
 import { SlidingWindow } from './sliding-window.js';
 
 /** For how long after a recall or a denial workers return units that become free, and get none beyond their need. */
@@ -262,4 +272,111 @@ export class OwnedPool {
 export function earlier(one: number | null, other: number | null): number | null {
   if (one === null || other === null) return one ?? other;
   return Math.min(one, other);
+}
+
+/** The pools of which the primary has state beyond the limit. Several hundred thousand if all pools are in use. */
+export class OwnedPools {
+  readonly #byName = new WideMap<OwnedPool>();
+  /**
+   * Pools of budgets, by the name that the config has for all periods of a budget. Few periods are in use at a time.
+   */
+  readonly #periods = new WideMap<readonly OwnedPool[]>();
+
+  get(name: string): OwnedPool | undefined {
+    return this.#byName.get(name);
+  }
+
+  has(name: string): boolean {
+    return this.#byName.has(name);
+  }
+
+  add(pool: OwnedPool): void {
+    this.#byName.set(pool.name, pool);
+    const budget = ofAnyPeriod(pool.name);
+    if (budget !== null) this.#periods.set(budget, [...(this.#periods.get(budget) ?? []), pool]);
+  }
+
+  delete(pool: OwnedPool): void {
+    this.#byName.delete(pool.name);
+    const budget = ofAnyPeriod(pool.name);
+    if (budget === null) return;
+    const left = (this.#periods.get(budget) ?? []).filter((each) => each !== pool);
+    if (left.length === 0) this.#periods.delete(budget);
+    else this.#periods.set(budget, left);
+  }
+
+  /** Returns the pools that a name of the config stands for: the pool, or that of each period of a budget. */
+  under(name: string): readonly OwnedPool[] {
+    const pool = this.#byName.get(name);
+    const periods = this.#periods.get(name) ?? [];
+    return pool === undefined ? periods : [...periods, pool];
+  }
+
+  values(): Generator<OwnedPool, void, undefined> {
+    return this.#byName.values();
+  }
+}
+
+/** Smallest extension of a term that workers are told of. */
+const termStepMs = 1000;
+
+/** A worker at the primary, and the pending message to it: one for everything that happens in a turn. */
+export class OwnedWorker {
+  readonly id: number;
+  /** Divisor for its slices: see `sliceOf`. */
+  readonly sliceDivisor: number;
+  /** Whether it missed a recall and has sent nothing since. Requests do not wait for it. */
+  isLate = false;
+  /** Whether it is still being told of the pools in which it has no slice. It would add what is granted to a slice. */
+  isJoining: boolean;
+  leases: PoolLease[] = [];
+  answers: PoolAnswer[] = [];
+  recalls: PoolRecall[] = [];
+  debts: PoolAmount[] = [];
+  refilled: string[] = [];
+  readonly #send: (message: OwnerMessage) => void;
+  /** Whether it was sent an answer, and so may have units. */
+  #isAnswered = false;
+  /** End of its term that it was last told. */
+  #until: number | null = null;
+
+  constructor(id: number, sliceDivisor: number, send: (message: OwnerMessage) => void) {
+    this.id = id;
+    this.sliceDivisor = sliceDivisor;
+    this.isJoining = sliceDivisor > 0;
+    this.#send = send;
+  }
+
+  /** Tells a worker that may have units until when it may use them. */
+  tellTerm(until: number | null): void {
+    if (this.#isAnswered && this.#isNews(until)) this.#send({ type: 'lease-order', until });
+  }
+
+  /** @param until end of the term of what it is granted */
+  flush(until: number | null): void {
+    const { leases, answers, recalls, debts, refilled } = this;
+    this.#isAnswered ||= answers.length > 0;
+    this.leases = [];
+    this.answers = [];
+    this.recalls = [];
+    this.debts = [];
+    this.refilled = [];
+    this.#send({
+      type: 'lease-order',
+      leases: omitEmpty(leases),
+      until: answers.length > 0 && this.#isNews(until) ? until : undefined,
+      answers: omitEmpty(answers),
+      recalls: omitEmpty(recalls),
+      debts: omitEmpty(debts),
+      refilled: omitEmpty(refilled),
+    });
+  }
+
+  /** @returns whether the worker has to be told of that end of its term. If so, records that it was told */
+  #isNews(until: number | null): boolean {
+    if (until === this.#until) return false;
+    if (until !== null && this.#until !== null && until - this.#until < termStepMs) return false;
+    this.#until = until;
+    return true;
+  }
 }

@@ -1,8 +1,6 @@
 import { atOnce, type EndOfSlice, type Steps } from '../wire/steps.js';
 import type { HolderMessage, OwnerMessage, PoolAnswer, PoolAsk, PoolRecalled } from './lease-messages.js';
-import { type Ask, earlier, OwnedPool } from './owned-pool.js';
-import { OwnedPools } from './owned-pools.js';
-import { OwnedWorker } from './owned-worker.js';
+import { type Ask, earlier, OwnedPool, OwnedPools, OwnedWorker } from './owned-pool.js';
 import { type Pool, type PoolKind, sliceOf, windowMsOf } from './pool.js';
 import { type ShareSource, unsharedSource } from './share-source.js';
 import { bucketMs } from './sliding-window.js';

@@ -4,18 +4,18 @@ import type { AuthStyle } from '../protocols/credentials/credentials.js';
 import { buildRoutes, type Route } from '../routes.js';
 import { videoVariant } from '../video/variants.js';
 import { modelAnswers, taskAnswers } from './answers.js';
-import { errorBodies } from './error-bodies.js';
 import {
   type ErrorResponses,
+  errorBodies,
   errorResponsesOf,
   headerReferences,
   responseHeaders,
 } from './error-responses.js';
+import type { Content, JsonSchema, Reference, Response } from './json-schema.js';
 import { createOperationWords, type OperationWords } from './operation-words.js';
 import { describeParameters, parametersOf, placeRoutes } from './parameters.js';
 import { requestBodyOf, requestSchemas } from './request-bodies.js';
 import { type NamedSchema, schemaReference, writeSchemas } from './schemas.js';
-import type { Content, JsonSchema, Reference, Response } from './types.js';
 
 interface OpenApiOptions {
   /** Version of the gateway. */

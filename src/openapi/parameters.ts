@@ -1,7 +1,7 @@
 import type { VendorWords } from '../config/types.js';
 import type { AuthStyle } from '../protocols/credentials/credentials.js';
 import type { Route } from '../routes.js';
-import type { JsonSchema, Parameter, Reference } from './types.js';
+import type { JsonSchema, Parameter, Reference } from './json-schema.js';
 
 const string: JsonSchema = { type: 'string' };
 const date: JsonSchema = { type: 'string', format: 'date', examples: ['2023-06-01'] };

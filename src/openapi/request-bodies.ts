@@ -47,8 +47,8 @@ import type { CompiledSchema } from '../schema/accept.js';
 import { name, nullable, text } from '../schema/members.js';
 import { genericBodyType, vendorkBodyType } from '../video/request.js';
 import { file, fileForm, imageEditForm, imageGenerationForm, uploadForms } from './forms.js';
+import type { Content } from './json-schema.js';
 import { type NamedSchema, schemaReference } from './schemas.js';
-import type { Content } from './types.js';
 
 const seconds = Type.String({
   pattern: '^(?=.*[1-9])\\d{1,9}(?:\\.\\d{1,9})?$',

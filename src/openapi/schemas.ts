@@ -1,5 +1,12 @@
-import { innerSchemas, type SourceSchema, type Step, withoutNull, writeSchema } from './json-schema.js';
-import type { JsonSchema, Reference } from './types.js';
+import {
+  innerSchemas,
+  type JsonSchema,
+  type Reference,
+  type SourceSchema,
+  type Step,
+  withoutNull,
+  writeSchema,
+} from './json-schema.js';
 
 /** A schema with a name of its own in the document. */
 export interface NamedSchema {

@@ -4,6 +4,7 @@ import type { ConversationRules } from '../conversation/kept-turns.js';
 import type { LeftOut } from '../conversation/left-out.js';
 import type { ConversationRequest } from '../conversation/request.js';
 import {
+  judgingEvents,
   plainRules,
   reportedMetering,
   type StreamRules,
@@ -11,11 +12,12 @@ import {
 } from '../conversation/stream-rules.js';
 import { estimateTokens } from '../conversation/token-count.js';
 import type { CompiledSchema } from '../schema/accept.js';
-import type { JsonObject } from '../wire/json.js';
+import { type JsonObject, parseObject } from '../wire/json.js';
 import type { Needle } from '../wire/json-skip.js';
 import { outputMembers } from '../wire/routed-members.js';
 import type { Sealer } from '../wire/seal.js';
 import { type EffectRule, noEffects } from './effects.js';
+import { upstreamError } from './error-formats/upstream-error.js';
 
 /** What the flow needs to know of an endpoint that calls a model. Each protocol's `index.ts` defines its own. */
 export interface Endpoint extends StreamRules {
@@ -217,3 +219,8 @@ export function tokenCountOf(
     hasEffects: noEffects,
   };
 }
+
+/** The `StreamRules.judgeStart` of endpoints that do not stream, with errors in the common form. */
+export const judgeError = judgingEvents(
+  (_event, data) => upstreamError(parseObject(data)?.error) ?? 'meaningful',
+);

@@ -9,7 +9,6 @@ import {
   withUncounted,
 } from '../conversation/estimate-usage.js';
 import type { Keep } from '../conversation/kept-turns.js';
-import { type ModelTokens, UsageCheck } from '../conversation/plausible-usage.js';
 import {
   type AnswerCharges,
   chargedUsage,
@@ -22,12 +21,13 @@ import {
   type StreamStart,
   type UnitCounter,
 } from '../conversation/stream-rules.js';
-import type { MadeMedia, Usage } from '../conversation/usage.js';
+import { type MadeMedia, type ModelTokens, type Usage, UsageCheck } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import { keyError, reportableError } from '../protocols/error-formats/vendor-account.js';
 import { parseObject } from '../wire/json.js';
+import { endOfString, textStart } from '../wire/json-skip.js';
+import { eventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, StreamFailure, TransformEnd, WaitingEnd } from './answer-transform.js';
-import { LargeEvent } from './large-event.js';
 import { streamedWeight, writtenIn } from './streamed-text.js';
 import { VendorAccountErrors } from './vendor-account-errors.js';
 
@@ -465,5 +465,119 @@ export class Tail {
   /** @returns at most the last `2 * tailBytes` bytes; valid until the next `add` */
   bytes(): Buffer {
     return this.#buffer === null ? Buffer.alloc(0) : this.#buffer.subarray(0, this.#length);
+  }
+}
+
+const quote = 0x22;
+const openBrace = 0x7b;
+const openBracket = 0x5b;
+const closeBrace = 0x7d;
+const closeBracket = 0x5d;
+const backslash = 0x5c;
+/** Deepest nesting that is tracked. Nothing that is read of an answer is deeper, and an upstream could nest without bound. */
+const mostEnds = 1000;
+
+/** An event that is so large that it is passed on in parts. Tracks which objects, lists and strings of its JSON are open. */
+class LargeEvent {
+  #hasBegun = false;
+  #depth = 0;
+  #inText = false;
+  /** The last byte is a backslash that escapes the next one. */
+  #isEscaped = false;
+
+  /** Nothing is open, so the JSON may have ended. */
+  get isClosed(): boolean {
+    return this.#depth <= 0 && !this.#inText;
+  }
+
+  /**
+   * Handles the next part.
+   * @param before what is known of the parts before, unless it is the first
+   * @param run the part; the first one follows whole events
+   * @param goesOn it is not the last part
+   * @returns both, with everything that is open closed, so that values have the same depth as in the whole event
+   */
+  add(before: Buffer, run: Buffer, goesOn: boolean): Buffer {
+    const isFirst = !this.#hasBegun;
+    this.#hasBegun = true;
+    if (goesOn) this.#look(run, isFirst ? lastEventEnd(run, 0, run.length) : 0);
+    const part = Buffer.concat([before, run, Buffer.from(goesOn ? this.#ends : '')]);
+    return isFirst ? part : behindBraces(part);
+  }
+
+  /** Returns what closes everything that is open. Lists are closed like objects, since only the depth matters. */
+  get #ends(): string {
+    // After a backslash the first quote belongs to the string.
+    const ofText = this.#inText ? (this.#isEscaped ? '""' : '"') : '';
+    return ofText + '}'.repeat(Math.min(mostEnds, Math.max(0, this.#depth)));
+  }
+
+  /** @param from offset in the part where the JSON begins or continues */
+  #look(part: Buffer, from: number): void {
+    let at = from;
+    if (this.#inText) at = this.#endOfText(part, from + (this.#isEscaped ? 1 : 0)) + 1;
+    for (; at < part.length; at++) {
+      const byte = part[at];
+      if (byte === openBrace || byte === openBracket) this.#depth++;
+      else if (byte === closeBrace || byte === closeBracket) this.#depth--;
+      else if (byte === quote) at = this.#endOfText(part, at + 1);
+    }
+  }
+
+  #endOfText(part: Buffer, from: number): number {
+    const end = endOfString(part, from);
+    this.#inText = end === -1;
+    if (end !== -1) return end;
+    let before = part.length;
+    while (before > from && part[before - 1] === backslash) before--;
+    this.#isEscaped = (part.length - before) % 2 === 1;
+    return part.length;
+  }
+}
+
+/** Returns a part without its leading opening braces, so that it cannot be mistaken for an answer of its own. */
+function behindBraces(part: Buffer): Buffer {
+  let rest = part;
+  for (let at = textStart(rest); rest[at] === openBrace; at = textStart(rest)) rest = rest.subarray(at + 1);
+  return rest;
+}
+
+/**
+ * Returns the events of an answer as the elements of one JSON array, each untouched: the form in which generateContent streams
+ * without `alt=sse`.
+ */
+export class ArrayTransform extends ObservedTransform {
+  /** An element is sent whole, even with large inline media. */
+  override readonly eventBytes = 32 * 1024 * 1024;
+  /** A larger event is refused, since an incomplete element cannot be sent. */
+  override readonly divisible = false;
+  #isOpen = false;
+
+  override pass(run: Buffer): Buffer {
+    const events = super.pass(run);
+    let text = '';
+    for (let start = 0; start < events.length; ) {
+      const end = eventEnd(events, start);
+      const { data } = parseEvent(events.toString('utf8', start, end));
+      // Some upstreams add the end mark of another protocol, which is not JSON.
+      if (data !== null && data !== '[DONE]') text += this.#element(data);
+      start = end;
+    }
+    return Buffer.from(text);
+  }
+
+  override end(): TransformEnd {
+    const { error } = super.end();
+    return { last: error === null ? Buffer.from(this.#isOpen ? '\n]' : '[]') : null, error };
+  }
+
+  override lastWords(_error: GatewayError, event: string): string {
+    return `${this.#element(parseEvent(event).data ?? '')}\n]`;
+  }
+
+  #element(json: string): string {
+    const before = this.#isOpen ? ',\n' : '[';
+    this.#isOpen = true;
+    return before + json;
   }
 }

@@ -1,4 +1,4 @@
-import type { StreamEvent } from '../conversation/events.js';
+import type { StreamEvent } from '../conversation/answer.js';
 import { charactersOf } from '../conversation/web-search.js';
 import { GatewayError } from '../errors.js';
 

@@ -1,5 +1,5 @@
 import type { OwnSecrets } from '../config/types.js';
-import { type Answer, wordsOf } from '../conversation/answer.js';
+import { type Answer, type StreamEvent, wordsOf } from '../conversation/answer.js';
 import type {
   AnswerContext,
   AnswerSource,
@@ -15,12 +15,10 @@ import {
   tokensOf,
   withUncounted,
 } from '../conversation/estimate-usage.js';
-import type { StreamEvent } from '../conversation/events.js';
 import type { AnswerRestorer } from '../conversation/fit/fitted.js';
 import type { Keep } from '../conversation/kept-turns.js';
-import { type ModelTokens, UsageCheck } from '../conversation/plausible-usage.js';
 import type { StreamStart } from '../conversation/stream-rules.js';
-import type { Usage } from '../conversation/usage.js';
+import { type ModelTokens, type Usage, UsageCheck } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import {
   errorToReport,

@@ -1,8 +1,7 @@
 import { test } from 'tap';
 import { demoConfig, isLoopback } from '../../src/config/demo.js';
-import { resolvePrice } from '../../src/config/prices.js';
 import { resolveProxy } from '../../src/config/proxy.js';
-import { defaults, type ResolvedConfig } from '../../src/config/resolve.js';
+import { defaults, type ResolvedConfig, resolvePrice } from '../../src/config/resolve.js';
 import { createOrigin, needsSimulator } from '../../src/config/snapshot.js';
 import { servableProtocols } from '../../src/config/upstream-kinds.js';
 import { hashKey } from '../../src/keys/secret.js';

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { answerCallId, isLegalCallId } from '../../src/conversation/call-id.js';
+import { answerCallId, isLegalCallId } from '../../src/conversation/tool-calls.js';
 
 const context = { id: 'a' };
 

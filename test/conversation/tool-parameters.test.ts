@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { LeftOut } from '../../src/conversation/left-out.js';
-import { toolParameters } from '../../src/conversation/tool-parameters.js';
+import { toolParameters } from '../../src/conversation/tool-calls.js';
 import { chatCodec } from '../../src/protocols/chat/index.js';
 import { generateContentCodec } from '../../src/protocols/generate-content/index.js';
 import { messagesCodec } from '../../src/protocols/messages/index.js';

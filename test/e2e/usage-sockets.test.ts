@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Test, test } from 'tap';
-import { resolvePrice } from '../../src/config/prices.js';
+import { resolvePrice } from '../../src/config/resolve.js';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
 import { type DemoGateway, startGateway } from '../support/gateway.js';
 import { openLedger } from '../support/ledger.js';

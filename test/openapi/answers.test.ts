@@ -2,7 +2,7 @@ import { test } from 'tap';
 import type { Model, Protocol } from '../../src/config/types.js';
 import { type ErrorKind, errorTable, GatewayError } from '../../src/errors.js';
 import { taskAnswers } from '../../src/openapi/answers.js';
-import { errorBodyOf, modelListError } from '../../src/openapi/error-bodies.js';
+import { errorBodyOf, modelListError } from '../../src/openapi/error-responses.js';
 import { modelList, modelObject } from '../../src/protocols/models/list.js';
 import { buildRoutes } from '../../src/routes.js';
 import { advance, failedTask } from '../../src/video/advance.js';

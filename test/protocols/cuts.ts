@@ -1,7 +1,7 @@
 import { ownSecrets } from '../../src/config/snapshot.js';
 import type { AnswerContext } from '../../src/conversation/codec.js';
-import { unknownTokens } from '../../src/conversation/plausible-usage.js';
 import type { TextProtocolName } from '../../src/conversation/request.js';
+import { unknownTokens } from '../../src/conversation/usage.js';
 import { lastEvent } from '../../src/flow/answer/phase.js';
 import { textEndpoints } from '../../src/protocols/text.js';
 import { TranslatedTransform } from '../../src/stream/translate.js';

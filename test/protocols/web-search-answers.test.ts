@@ -1,6 +1,6 @@
 import { test } from 'tap';
+import type { StreamEvent } from '../../src/conversation/answer.js';
 import type { AnswerContext } from '../../src/conversation/codec.js';
-import type { StreamEvent } from '../../src/conversation/events.js';
 import { LeftOut } from '../../src/conversation/left-out.js';
 import { type TextProtocolName, textProtocols } from '../../src/conversation/request.js';
 import { decodeCitations } from '../../src/protocols/chat/annotations.js';

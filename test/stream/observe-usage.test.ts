@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { ownSecrets } from '../../src/config/snapshot.js';
-import { unknownTokens } from '../../src/conversation/plausible-usage.js';
+import { unknownTokens } from '../../src/conversation/usage.js';
 import { speech, transcriptions } from '../../src/protocols/audio/index.js';
 import { chat } from '../../src/protocols/chat/index.js';
 import { embeddings } from '../../src/protocols/embeddings/index.js';
@@ -8,8 +8,7 @@ import type { Endpoint } from '../../src/protocols/endpoint.js';
 import { generateContent } from '../../src/protocols/generate-content/index.js';
 import { imageGenerations } from '../../src/protocols/images/index.js';
 import { countTokens, messages } from '../../src/protocols/messages/index.js';
-import { ObservedTransform } from '../../src/stream/observe.js';
-import { ArrayTransform } from '../../src/stream/reframe.js';
+import { ArrayTransform, ObservedTransform } from '../../src/stream/observe.js';
 
 const observing = (endpoint: Endpoint) => ({
   rules: endpoint,

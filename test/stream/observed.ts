@@ -1,6 +1,6 @@
 import { ownSecrets } from '../../src/config/snapshot.js';
-import { unknownTokens } from '../../src/conversation/plausible-usage.js';
 import type { StreamRules } from '../../src/conversation/stream-rules.js';
+import { unknownTokens } from '../../src/conversation/usage.js';
 import { ObservedTransform } from '../../src/stream/observe.js';
 
 /** What an answer of an endpoint passes through as it came; its request is thought to have cost seven tokens. */

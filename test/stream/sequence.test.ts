@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { StreamEvent } from '../../src/conversation/events.js';
+import type { StreamEvent } from '../../src/conversation/answer.js';
 import { Sequence } from '../../src/stream/sequence.js';
 import { fc } from '../support/seed.js';
 

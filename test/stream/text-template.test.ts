@@ -1,9 +1,9 @@
 import { test } from 'tap';
 import { ownSecrets } from '../../src/config/snapshot.js';
+import type { StreamEvent } from '../../src/conversation/answer.js';
 import type { AnswerContext } from '../../src/conversation/codec.js';
-import type { StreamEvent } from '../../src/conversation/events.js';
-import { unknownTokens } from '../../src/conversation/plausible-usage.js';
 import { textProtocols } from '../../src/conversation/request.js';
+import { unknownTokens } from '../../src/conversation/usage.js';
 import { textEndpoints } from '../../src/protocols/text.js';
 import { TextTemplate } from '../../src/stream/text-template.js';
 import { TranslatedTransform } from '../../src/stream/translate.js';

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { PriceSettings } from '../../src/config/price-schema.js';
-import { resolvePrice } from '../../src/config/prices.js';
+import { resolvePrice } from '../../src/config/resolve.js';
 import type { ServiceTier, Usage } from '../../src/conversation/usage.js';
 import { costOf, isFree } from '../../src/usage/cost.js';
 import { fc } from '../support/seed.js';

@@ -1,8 +1,7 @@
 import { isList, isObject, type JsonObject, listOf } from '../../wire/json.js';
-import type { Answer, AnswerPart } from '../answer.js';
+import type { Answer, AnswerPart, StreamEvent } from '../answer.js';
 import { clientTraitsOf } from '../client-traits.js';
 import type { AnswerSchemaRules, StrictRules } from '../codec.js';
-import type { StreamEvent } from '../events.js';
 import type { ConversationRequest, OutputFormat, Turn } from '../request.js';
 import { leaveOut } from '../setting-names.js';
 import type { AnswerRestorer, FitContext, Fitted } from './fitted.js';

@@ -1,9 +1,8 @@
 import { isObjectText } from '../../wire/json.js';
-import type { Answer } from '../answer.js';
-import { objectArguments } from '../call-arguments.js';
+import type { Answer, StreamEvent } from '../answer.js';
 import { clientTraitsOf } from '../client-traits.js';
-import type { StreamEvent } from '../events.js';
 import type { ConversationRequest, ToolCallPart } from '../request.js';
+import { objectArguments } from '../tool-calls.js';
 import { type AnswerRestorer, type FitContext, type Fitted, mapCalls } from './fitted.js';
 import { ObjectText } from './object-text.js';
 

@@ -1,6 +1,5 @@
 import type { JsonObject } from '../../wire/json.js';
-import type { Answer, AnswerPart } from '../answer.js';
-import type { StreamEvent } from '../events.js';
+import type { Answer, AnswerPart, StreamEvent } from '../answer.js';
 import type { ConversationRequest, Tool, ToolCallPart } from '../request.js';
 import { type AnswerRestorer, type FitContext, type Fitted, mapCalls, mapParts } from './fitted.js';
 import { MemberText, memberOf } from './member-reader.js';

@@ -1,6 +1,5 @@
-import type { Answer, AnswerPart } from '../answer.js';
+import type { Answer, AnswerPart, StreamEvent } from '../answer.js';
 import type { RequestRules, TargetOptions } from '../codec.js';
-import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
 import type { AssistantPart, ConversationRequest, ToolCallPart, Turn } from '../request.js';
 

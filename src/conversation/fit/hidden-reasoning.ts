@@ -1,7 +1,6 @@
-import type { Answer, AnswerPart } from '../answer.js';
+import type { Answer, AnswerPart, StreamEvent } from '../answer.js';
 import { clientTraitsOf } from '../client-traits.js';
 import type { RequestRules } from '../codec.js';
-import type { StreamEvent } from '../events.js';
 import type { ConversationRequest } from '../request.js';
 import { signatureFor, signedBy, withWords } from '../signature.js';
 import { mostCarried, withText } from '../unsigned-reasoning.js';

@@ -1,4 +1,4 @@
-import { argumentsMember, objectArguments } from '../call-arguments.js';
+import { argumentsMember, objectArguments } from '../tool-calls.js';
 
 /** Maximum number of characters that are held of a text that is not an object, until it is complete. */
 const mostHeld = 1024 * 1024;

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { entryOf } from '../../wire/entry-of.js';
-import type { Answer, AnswerPart } from '../answer.js';
+import type { Answer, AnswerPart, StreamEvent } from '../answer.js';
 import { carryBeside, carryInId, mostTokens } from '../carrying-id.js';
 import { clientTraitsOf } from '../client-traits.js';
-import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest, ReasoningPart, ToolCallPart } from '../request.js';
 import { isOfPart, withoutWords } from '../signature.js';

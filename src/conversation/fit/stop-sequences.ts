@@ -1,5 +1,4 @@
-import type { Answer, AnswerChoice, AnswerPart, AnswerText, TokenLogprob } from '../answer.js';
-import type { StreamEvent } from '../events.js';
+import type { Answer, AnswerChoice, AnswerPart, AnswerText, StreamEvent, TokenLogprob } from '../answer.js';
 import type { ConversationRequest } from '../request.js';
 import { leaveOut } from '../setting-names.js';
 import type { AnswerRestorer, FitContext, Fitted } from './fitted.js';

@@ -2,7 +2,7 @@ import { isObject, type JsonObject, listOf } from '../../wire/json.js';
 import type { StrictCounts, StrictRules } from '../codec.js';
 import type { ConversationRequest, Tool } from '../request.js';
 import { leaveOut } from '../setting-names.js';
-import { toolParameters } from '../tool-parameters.js';
+import { toolParameters } from '../tool-calls.js';
 import type { FitContext, Fitted } from './fitted.js';
 import { allowsObject, isRecursive, mapSchemas } from './schema.js';
 

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Answer } from '../answer.js';
-import type { StreamEvent } from '../events.js';
+import type { Answer, StreamEvent } from '../answer.js';
 import type { ConversationRequest, ToolChoice, Turn } from '../request.js';
 import { type AnswerRestorer, type FitContext, type Fitted, mapParts, withCalls } from './fitted.js';
 

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { failureError } from '../../attempts/reported-error.js';
 import type { Upstream } from '../../config/types.js';
-import { unknownTokens } from '../../conversation/plausible-usage.js';
+import { unknownTokens } from '../../conversation/usage.js';
 import type { FaultPlace, GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import { Swept } from '../../http/sweep.js';

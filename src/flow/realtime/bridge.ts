@@ -2,8 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { Attempt } from '../../attempts/attempts.js';
 import { masked } from '../../attempts/secrets.js';
 import type { Key, Upstream } from '../../config/types.js';
-import { isPlausible } from '../../conversation/plausible-usage.js';
-import { addUsage } from '../../conversation/usage.js';
+import { addUsage, isPlausible } from '../../conversation/usage.js';
 import { type AttemptFailure, asGatewayError, type FaultPlace, GatewayError, guard } from '../../errors.js';
 import {
   acceptSocket,

@@ -1,7 +1,6 @@
 import type { Key, Model, Price, Target } from '../../config/types.js';
 import { estimatedUsage } from '../../conversation/estimate-usage.js';
-import { plausibleSeconds } from '../../conversation/plausible-usage.js';
-import type { MadeMedia, Usage } from '../../conversation/usage.js';
+import { type MadeMedia, plausibleSeconds, type Usage } from '../../conversation/usage.js';
 import type { Exchange } from '../../http/exchange.js';
 import { type CallOutcome, type OtherAttempt, unknownCost } from '../../metrics/call-record.js';
 import { targetName } from '../../metrics/recorder.js';

@@ -10,10 +10,15 @@ import { countOf, countOrNone, isObject, type JsonObject, parseObject } from '..
 import { afterColon, endOfValue, lastObjectStart, mostDepth } from '../../wire/json-skip.js';
 import { memberError } from '../../wire/reading.js';
 import { noEffects } from '../effects.js';
-import { type Endpoint, type OtherForm, type OtherFormRequest, plainEndpoint } from '../endpoint.js';
+import {
+  type Endpoint,
+  judgeError,
+  type OtherForm,
+  type OtherFormRequest,
+  plainEndpoint,
+} from '../endpoint.js';
 import { partsByModality } from '../modality-tokens.js';
 import { modelPath, resourceName } from '../model-path.js';
-import { judgeError } from '../openai-shared/judge-error.js';
 import { createInputUsageReader } from '../openai-shared/usage.js';
 import { amendedTo, encodingAmender } from './encoding.js';
 

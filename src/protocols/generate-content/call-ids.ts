@@ -1,4 +1,4 @@
-import { type AnsweredCall, CallQueue } from '../../conversation/call-queue.js';
+import { type AnsweredCall, CallQueue } from '../../conversation/tool-calls.js';
 import { entryOf } from '../../wire/entry-of.js';
 
 interface OpenCall extends AnsweredCall {

@@ -1,6 +1,6 @@
-import { objectArguments } from '../../conversation/call-arguments.js';
 import type { ToolCallPart } from '../../conversation/request.js';
 import { tokenAsBytes } from '../../conversation/signature.js';
+import { objectArguments } from '../../conversation/tool-calls.js';
 import { quoted } from '../../wire/json.js';
 
 /*

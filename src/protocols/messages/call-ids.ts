@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { isLegalCallId } from '../../conversation/call-id.js';
 import { legalCarryingId } from '../../conversation/carrying-id.js';
 import type { AnswerContext } from '../../conversation/codec.js';
+import { isLegalCallId } from '../../conversation/tool-calls.js';
 
 const mapped = 'gwid_';
 /** Longest id, in bytes, that is still short enough once it is mapped. */

@@ -3,8 +3,7 @@ import { reportedMetering, wholeAnswers } from '../../conversation/stream-rules.
 import { compileSchema, type MixedBody } from '../../schema/compile.js';
 import { bodies, given, name, nullable, otherType } from '../../schema/members.js';
 import { noEffects } from '../effects.js';
-import { type Endpoint, plainEndpoint } from '../endpoint.js';
-import { judgeError } from '../openai-shared/judge-error.js';
+import { type Endpoint, judgeError, plainEndpoint } from '../endpoint.js';
 import { createInputUsageReader } from '../openai-shared/usage.js';
 
 /** Finds the `usage` of an answer, which OpenAI's own does not have; see `UsageReader.lastUsage`. */

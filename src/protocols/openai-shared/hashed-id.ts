@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isLegalCallId } from '../../conversation/call-id.js';
+import { isLegalCallId } from '../../conversation/tool-calls.js';
 
 const hashLength = 32;
 /** Longest id of a user that chat and responses take. Source: OpenAI's API reference, `safety_identifier`. */

@@ -17,8 +17,7 @@ import { scanBody } from '../../wire/json-scan.js';
 import { lastMemberObject } from '../../wire/json-skip.js';
 import { parseBody } from '../../wire/skeleton.js';
 import { noEffects } from '../effects.js';
-import { type Endpoint, plainEndpoint } from '../endpoint.js';
-import { judgeError } from '../openai-shared/judge-error.js';
+import { type Endpoint, judgeError, plainEndpoint } from '../endpoint.js';
 
 /** `POST /v1/rerank` */
 export const rerank: Endpoint = {

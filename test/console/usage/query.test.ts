@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { checkNames, dayOnly, readGroupings, readRange } from '../../../src/admin/usage-query.js';
+import { checkNames, dayOnly, readGroupings, readRange } from '../../../src/admin/usage.js';
 import {
   daysBetween,
   exportName,

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { StreamEvent } from '../../../src/conversation/events.js';
+import type { StreamEvent } from '../../../src/conversation/answer.js';
 import { fitCallArguments } from '../../../src/conversation/fit/call-arguments.js';
 import type { ToolCallPart, Turn } from '../../../src/conversation/request.js';
 import { plain } from '../../protocols/messages/samples.js';

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { StreamEvent } from '../../../src/conversation/events.js';
+import type { StreamEvent } from '../../../src/conversation/answer.js';
 import { fitRequest } from '../../../src/conversation/fit/fit.js';
 import { LeftOut } from '../../../src/conversation/left-out.js';
 import type { ConversationRequest, Tool } from '../../../src/conversation/request.js';

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { StreamEvent } from '../../../src/conversation/events.js';
+import type { StreamEvent } from '../../../src/conversation/answer.js';
 import { fitHiddenReasoning } from '../../../src/conversation/fit/hidden-reasoning.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
 import { tagSignature, untagSignature } from '../../../src/conversation/signature.js';

@@ -1,6 +1,5 @@
 import { test } from 'tap';
-import type { AnswerPart } from '../../../src/conversation/answer.js';
-import type { StreamEvent } from '../../../src/conversation/events.js';
+import type { AnswerPart, StreamEvent } from '../../../src/conversation/answer.js';
 import { fitOutputRoot } from '../../../src/conversation/fit/answer-format.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
 import type { JsonObject } from '../../../src/wire/json.js';

@@ -1,7 +1,6 @@
 import { test } from 'tap';
-import type { AnswerPart } from '../../../src/conversation/answer.js';
+import type { AnswerPart, StreamEvent } from '../../../src/conversation/answer.js';
 import { cutId, tokensIn } from '../../../src/conversation/carrying-id.js';
-import type { StreamEvent } from '../../../src/conversation/events.js';
 import { fitSignedCalls } from '../../../src/conversation/fit/signed-calls.js';
 import { LeftOut } from '../../../src/conversation/left-out.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';

@@ -1,6 +1,5 @@
 import { test } from 'tap';
-import type { Answer, AnswerPart } from '../../../src/conversation/answer.js';
-import type { StreamEvent } from '../../../src/conversation/events.js';
+import type { Answer, AnswerPart, StreamEvent } from '../../../src/conversation/answer.js';
 import { fitStopSequences } from '../../../src/conversation/fit/stop-sequences.js';
 import { LeftOut } from '../../../src/conversation/left-out.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';

@@ -1,5 +1,5 @@
 import { type Test, test } from 'tap';
-import { resolvePrice } from '../../../src/config/prices.js';
+import { resolvePrice } from '../../../src/config/resolve.js';
 import { settleShown, watchedResponses } from '../../../src/flow/background/settle.js';
 import type { Services } from '../../../src/flow/services.js';
 import type { Answered } from '../../../src/flow/upstream/ask.js';

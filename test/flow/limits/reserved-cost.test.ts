@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { resolvePrice } from '../../../src/config/prices.js';
+import { resolvePrice } from '../../../src/config/resolve.js';
 import { estimatedUsage } from '../../../src/conversation/estimate-usage.js';
 import type { ResolvedCall } from '../../../src/flow/call.js';
 import { reservedCost } from '../../../src/flow/limits/reserved-cost.js';

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { resolvePrice } from '../../../src/config/prices.js';
+import { resolvePrice } from '../../../src/config/resolve.js';
 import type { Model } from '../../../src/config/types.js';
 import { SessionFunds } from '../../../src/flow/realtime/funds.js';
 import { Admission, type Decision, type Denial } from '../../../src/limits/admission.js';

@@ -1,5 +1,5 @@
+import type { StreamEvent } from '../../../src/conversation/answer.js';
 import type { AnswerContext, TargetOptions } from '../../../src/conversation/codec.js';
-import type { StreamEvent } from '../../../src/conversation/events.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
 import { GatewayError } from '../../../src/errors.js';
 import { chatCodec } from '../../../src/protocols/chat/index.js';

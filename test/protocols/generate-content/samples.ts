@@ -1,5 +1,5 @@
+import type { StreamEvent } from '../../../src/conversation/answer.js';
 import type { AnswerContext, TargetOptions } from '../../../src/conversation/codec.js';
-import type { StreamEvent } from '../../../src/conversation/events.js';
 import type { ConversationRequest, Turn } from '../../../src/conversation/request.js';
 import { tagSignature } from '../../../src/conversation/signature.js';
 import type { Usage } from '../../../src/conversation/usage.js';

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { StreamEvent } from '../../../src/conversation/events.js';
+import type { StreamEvent } from '../../../src/conversation/answer.js';
 import { noSignature } from '../../../src/conversation/signature.js';
 import { messagesCodec, restore } from '../../../src/protocols/messages/index.js';
 import { createSealer } from '../../../src/wire/seal.js';

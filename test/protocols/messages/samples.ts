@@ -1,5 +1,5 @@
+import type { StreamEvent } from '../../../src/conversation/answer.js';
 import type { AnswerContext, TargetOptions } from '../../../src/conversation/codec.js';
-import type { StreamEvent } from '../../../src/conversation/events.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
 import { tagSignature } from '../../../src/conversation/signature.js';
 import { messagesCodec } from '../../../src/protocols/messages/index.js';

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { StreamEvent } from '../../../src/conversation/events.js';
+import type { StreamEvent } from '../../../src/conversation/answer.js';
 import { responsesCodec } from '../../../src/protocols/responses/index.js';
 
 type Event = Readonly<Record<string, unknown>> & { readonly type: string };

@@ -1,7 +1,7 @@
 import { OpenAI as OpenAI4 } from 'openai4';
 import { OpenAI as OpenAI6 } from 'openai6';
 import { test } from 'tap';
-import type { StreamEvent } from '../../../src/conversation/events.js';
+import type { StreamEvent } from '../../../src/conversation/answer.js';
 import { GatewayError } from '../../../src/errors.js';
 import { responsesCodec } from '../../../src/protocols/responses/index.js';
 import { context } from './conversation.js';

@@ -1,6 +1,5 @@
-import type { FinishReason } from '../../../src/conversation/answer.js';
+import type { FinishReason, StreamEvent } from '../../../src/conversation/answer.js';
 import type { AnswerContext } from '../../../src/conversation/codec.js';
-import type { StreamEvent } from '../../../src/conversation/events.js';
 import { responsesCodec } from '../../../src/protocols/responses/index.js';
 import { parseEvent } from '../../../src/wire/sse.js';
 import { context } from './conversation.js';

@@ -1,8 +1,8 @@
 import type { Answer, AnswerChoice, AnswerPart, TokenLogprob } from '../../../conversation/answer.js';
-import { answerCallId } from '../../../conversation/call-id.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
 import type { ToolCallPart } from '../../../conversation/request.js';
 import { isOfVendor } from '../../../conversation/signature.js';
+import { answerCallId } from '../../../conversation/tool-calls.js';
 import { quoted } from '../../../wire/json.js';
 import { encodeCitation, encodeLogprobs } from '../annotations.js';
 import { extraContent } from '../carried.js';

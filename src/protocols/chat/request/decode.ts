@@ -1,5 +1,4 @@
 import { cacheMarkOf, marked, markedAsWhole } from '../../../conversation/cache-marks.js';
-import { CallQueue } from '../../../conversation/call-queue.js';
 import { decodeMediaUrl, isHttpUrl } from '../../../conversation/media-source.js';
 import type {
   AssistantPart,
@@ -19,6 +18,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../../conversation/request.js';
+import { CallQueue } from '../../../conversation/tool-calls.js';
 import { entryOf } from '../../../wire/entry-of.js';
 import {
   flagOrNull,

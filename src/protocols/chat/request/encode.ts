@@ -13,7 +13,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../../conversation/request.js';
-import { toolParameters } from '../../../conversation/tool-parameters.js';
+import { toolParameters } from '../../../conversation/tool-calls.js';
 import { type ReasoningName, unsignedReasoning } from '../../../conversation/unsigned-reasoning.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';

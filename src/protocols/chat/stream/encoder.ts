@@ -1,8 +1,8 @@
-import { answerCallId } from '../../../conversation/call-id.js';
+import type { StreamEvent } from '../../../conversation/answer.js';
 import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
-import type { StreamEvent } from '../../../conversation/events.js';
 import type { LeftOut } from '../../../conversation/left-out.js';
 import { isOfVendor } from '../../../conversation/signature.js';
+import { answerCallId } from '../../../conversation/tool-calls.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { framed, type RawTextFrame, rawBytes } from '../../../wire/raw-text.js';
 import { openai } from '../../error-formats/formats.js';

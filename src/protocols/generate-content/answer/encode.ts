@@ -6,8 +6,8 @@ import type {
   TokenLogprob,
   UrlCitation,
 } from '../../../conversation/answer.js';
-import { answerCallId } from '../../../conversation/call-id.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
+import { answerCallId } from '../../../conversation/tool-calls.js';
 import { GroundingWriter } from '../grounding-encode.js';
 import { encodeLogprobs } from '../logprobs.js';
 import { callPart, textPart, thoughtPart } from '../parts-encode.js';

@@ -11,7 +11,7 @@ import type {
   Turn,
 } from '../../../conversation/request.js';
 import { type Signature, signatureFor } from '../../../conversation/signature.js';
-import { toolParameters } from '../../../conversation/tool-parameters.js';
+import { toolParameters } from '../../../conversation/tool-calls.js';
 import { isObjectText, type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
 import { refuseUnsupported, unsupportedSetting } from '../../unsupported.js';

@@ -1,7 +1,6 @@
-import type { FinishReason, TokenLogprob } from '../../../conversation/answer.js';
-import { answerCallId } from '../../../conversation/call-id.js';
+import type { FinishReason, StreamEvent, TokenLogprob } from '../../../conversation/answer.js';
 import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
-import type { StreamEvent } from '../../../conversation/events.js';
+import { answerCallId } from '../../../conversation/tool-calls.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
 import { entryOf } from '../../../wire/entry-of.js';

@@ -1,9 +1,9 @@
 import type { Answer, AnswerText } from '../../../conversation/answer.js';
-import { objectArguments } from '../../../conversation/call-arguments.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
 import { summaryOf } from '../../../conversation/compaction.js';
 import type { ReasoningPart, ToolCallPart } from '../../../conversation/request.js';
 import { isRedacted, noSignature } from '../../../conversation/signature.js';
+import { objectArguments } from '../../../conversation/tool-calls.js';
 import { GatewayError } from '../../../errors.js';
 import { isObjectText, quoted } from '../../../wire/json.js';
 import { toolUseId } from '../call-ids.js';

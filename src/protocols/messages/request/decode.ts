@@ -1,5 +1,4 @@
 import { cacheMarkOf, lastMark, marked, markedAsWhole } from '../../../conversation/cache-marks.js';
-import { objectArguments } from '../../../conversation/call-arguments.js';
 import { cutId } from '../../../conversation/carrying-id.js';
 import { compactionRequest } from '../../../conversation/compaction.js';
 import { effortOfBudget, readEffort } from '../../../conversation/effort.js';
@@ -24,6 +23,7 @@ import type {
   UserPart,
 } from '../../../conversation/request.js';
 import { carriedSignature } from '../../../conversation/signature.js';
+import { objectArguments } from '../../../conversation/tool-calls.js';
 import type { WebSearch } from '../../../conversation/web-search.js';
 import { GatewayError } from '../../../errors.js';
 import {

@@ -17,7 +17,7 @@ import type {
 } from '../../../conversation/request.js';
 import { leaveOut, settingName } from '../../../conversation/setting-names.js';
 import { signatureFor } from '../../../conversation/signature.js';
-import { toolParameters } from '../../../conversation/tool-parameters.js';
+import { toolParameters } from '../../../conversation/tool-calls.js';
 import type { GatewayError } from '../../../errors.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { memberError, wholeOrNull } from '../../../wire/reading.js';

@@ -1,6 +1,6 @@
+import type { StreamEvent } from '../../../conversation/answer.js';
 import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js';
 import { isSignOfLife } from '../../../conversation/event-protocol.js';
-import type { StreamEvent } from '../../../conversation/events.js';
 import { endedEarly } from '../../../conversation/stream-rules.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { resultsIn, type SearchResult } from '../../../conversation/web-search.js';

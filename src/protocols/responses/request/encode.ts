@@ -15,7 +15,7 @@ import type {
   Turn,
   UserPart,
 } from '../../../conversation/request.js';
-import { toolParameters } from '../../../conversation/tool-parameters.js';
+import { toolParameters } from '../../../conversation/tool-calls.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { systemParts, withBreakpoint } from '../../openai-shared/cache-breakpoint.js';
 import { fileNameOf } from '../../openai-shared/file-part.js';

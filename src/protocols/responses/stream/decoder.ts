@@ -1,7 +1,6 @@
-import type { UrlCitation } from '../../../conversation/answer.js';
+import type { StreamEvent, UrlCitation } from '../../../conversation/answer.js';
 import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js';
 import { isSignOfLife } from '../../../conversation/event-protocol.js';
-import type { StreamEvent } from '../../../conversation/events.js';
 import { endedEarly } from '../../../conversation/stream-rules.js';
 import { GatewayError } from '../../../errors.js';
 import {

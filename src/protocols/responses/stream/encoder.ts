@@ -1,7 +1,6 @@
-import type { FinishReason, UrlCitation } from '../../../conversation/answer.js';
+import type { FinishReason, StreamEvent, UrlCitation } from '../../../conversation/answer.js';
 import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
 import { faultOfSummary } from '../../../conversation/compaction.js';
-import type { StreamEvent } from '../../../conversation/events.js';
 import type { LeftOut } from '../../../conversation/left-out.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { charactersOf as charactersOfSearch, type SearchPart } from '../../../conversation/web-search.js';

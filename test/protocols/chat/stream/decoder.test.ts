@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { StreamEvent } from '../../../../src/conversation/events.js';
+import type { StreamEvent } from '../../../../src/conversation/answer.js';
 import { chatCodec } from '../../../../src/protocols/chat/index.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
 import { fc } from '../../../support/seed.js';

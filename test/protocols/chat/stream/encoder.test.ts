@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { StreamEvent } from '../../../../src/conversation/events.js';
+import type { StreamEvent } from '../../../../src/conversation/answer.js';
 import { tagUnsigned } from '../../../../src/conversation/unsigned-reasoning.js';
 import { GatewayError } from '../../../../src/errors.js';
 import { chatCodec } from '../../../../src/protocols/chat/index.js';

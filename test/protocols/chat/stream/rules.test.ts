@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { StreamEvent } from '../../../../src/conversation/events.js';
+import type { StreamEvent } from '../../../../src/conversation/answer.js';
 import { GatewayError } from '../../../../src/errors.js';
 import { lastUsage } from '../../../../src/protocols/chat/answer/usage.js';
 import { ChatDecoder } from '../../../../src/protocols/chat/stream/decoder.js';

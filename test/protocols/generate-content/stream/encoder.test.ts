@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { StreamEvent } from '../../../../src/conversation/events.js';
+import type { StreamEvent } from '../../../../src/conversation/answer.js';
 import { tokenAsBytes } from '../../../../src/conversation/signature.js';
 import { GatewayError } from '../../../../src/errors.js';
 import { generateContentCodec } from '../../../../src/protocols/generate-content/index.js';

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { StreamEvent } from '../../../../src/conversation/events.js';
+import type { StreamEvent } from '../../../../src/conversation/answer.js';
 import { LeftOut } from '../../../../src/conversation/left-out.js';
 import { messagesCodec } from '../../../../src/protocols/messages/index.js';
 import { fc } from '../../../support/seed.js';

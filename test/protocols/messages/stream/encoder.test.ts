@@ -1,8 +1,7 @@
 import Anthropic0 from 'anthropic0';
 import Anthropic1 from 'anthropic1';
 import { test } from 'tap';
-import type { FinishReason } from '../../../../src/conversation/answer.js';
-import type { StreamEvent } from '../../../../src/conversation/events.js';
+import type { FinishReason, StreamEvent } from '../../../../src/conversation/answer.js';
 import { noSignature } from '../../../../src/conversation/signature.js';
 import { GatewayError } from '../../../../src/errors.js';
 import { decodeStream, encodeStream, sse, token } from '../samples.js';

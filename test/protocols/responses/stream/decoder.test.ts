@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
-import type { StreamEvent } from '../../../../src/conversation/events.js';
+import type { StreamEvent } from '../../../../src/conversation/answer.js';
 import { untagSignature } from '../../../../src/conversation/signature.js';
 import { responsesCodec } from '../../../../src/protocols/responses/index.js';
 import { fc } from '../../../support/seed.js';

@@ -1,7 +1,6 @@
 import { test } from 'tap';
-import type { FinishReason } from '../../../../src/conversation/answer.js';
+import type { FinishReason, StreamEvent } from '../../../../src/conversation/answer.js';
 import type { AnswerContext } from '../../../../src/conversation/codec.js';
-import type { StreamEvent } from '../../../../src/conversation/events.js';
 import { GatewayError } from '../../../../src/errors.js';
 import { responsesCodec } from '../../../../src/protocols/responses/index.js';
 import { clientTools, listTools } from '../../../../src/protocols/responses/namespaces.js';
