@@ -1,12 +1,10 @@
+import { COMMA, OPEN_BRACE, QUOTE } from '../wire/bytes.js';
 import { parseJson } from '../wire/json.js';
 import { afterColon, endOfString, endOfValue, mostDepth, skipSpace, textStart } from '../wire/json-skip.js';
 import { firstEventEnd } from '../wire/sse.js';
 import { isLegalId, type KeptRecord, type Watch } from './kept-turns.js';
 
 const data = Buffer.from('data:');
-const quote = 0x22;
-const comma = 0x2c;
-const openBrace = 0x7b;
 /** The id is in the first event of a stream, but some upstreams send a keep-alive event before it. */
 const mostEvents = 4;
 
@@ -60,16 +58,16 @@ function idAt(bytes: Buffer, object: number): string | null {
  * @param object where the object begins
  */
 function memberAt(bytes: Buffer, object: number, name: string): number {
-  if (bytes[object] !== openBrace) return -1;
+  if (bytes[object] !== OPEN_BRACE) return -1;
   let at = skipSpace(bytes, object + 1);
-  while (at < bytes.length && bytes[at] === quote) {
+  while (at < bytes.length && bytes[at] === QUOTE) {
     const close = endOfString(bytes, at + 1);
     const value = close === -1 ? -1 : afterColon(bytes, close);
     if (value === -1) return -1;
     if (bytes.toString('latin1', at + 1, close) === name) return value;
     const end = endOfValue(bytes, value, mostDepth);
     at = end === -1 ? -1 : skipSpace(bytes, end);
-    if (at === -1 || bytes[at] !== comma) return -1;
+    if (at === -1 || bytes[at] !== COMMA) return -1;
     at = skipSpace(bytes, at + 1);
   }
   return -1;

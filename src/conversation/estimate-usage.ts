@@ -1,3 +1,4 @@
+import { QUOTE } from '../wire/bytes.js';
 import { textWeight } from '../wire/text-weight.js';
 import { type Answer, wordsOf } from './answer.js';
 import { type ClassifiedString, classifyString } from './media-string.js';
@@ -46,7 +47,6 @@ const leastWithMedia = 32 * 1024;
 const longestWayBack = 512 * 1024;
 /** Maximum number of bytes before the base64 of a string: the beginning of a `data:` URL. */
 const longestHead = 256;
-const QUOTE = 0x22;
 /** Estimates by body: a call asks several times, and each sampling would give another number. */
 const known = new WeakMap<Buffer, number>();
 

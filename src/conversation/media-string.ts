@@ -1,3 +1,4 @@
+import { BACKSLASH, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../wire/bytes.js';
 import { type JsonObject, parseObject } from '../wire/json.js';
 import { isSpace } from '../wire/json-skip.js';
 
@@ -49,13 +50,6 @@ const mostPassed = 16;
 const mostSpace = 1024;
 /** Number of bytes in which the end of a string is looked for. */
 const longestMedium = 8 * 1024 * 1024;
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_BRACKET = 0x5b;
-const BACKSLASH = 0x5c;
-const OPEN_BRACE = 0x7b;
 
 /** A string that was classified. A later one may be in the same list. */
 export interface ClassifiedString {

@@ -1,3 +1,4 @@
+import { SLASH } from '../wire/bytes.js';
 export interface RouterEntry<T> {
   readonly method: string;
   /** See `parsePath`. */
@@ -21,7 +22,6 @@ export interface Router<T> {
 }
 
 const notFound = Object.freeze({ kind: 'notFound' } as const);
-const slash = 0x2f;
 // What remains to be tried at a node: everything, everything but static text, or only the greedy parameter.
 const tryAll = 0;
 const tryWildcards = 1;
@@ -166,7 +166,7 @@ function segmentEnd(path: string, offset: number): number {
 }
 
 function hasNoEmptySegment(path: string, start: number, end: number): boolean {
-  if (path.charCodeAt(start) === slash || path.charCodeAt(end - 1) === slash) return false;
+  if (path.charCodeAt(start) === SLASH || path.charCodeAt(end - 1) === SLASH) return false;
   const doubled = path.indexOf('//', start);
   return doubled === -1 || doubled >= end;
 }

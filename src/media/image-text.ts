@@ -1,4 +1,5 @@
 import { GatewayError } from '../errors.js';
+import { EQUALS } from '../wire/bytes.js';
 import { dataUrl, splitDataUrl } from '../wire/data-url.js';
 import { declaredImageType, type ImageBytes, type ImageSource, unknownType } from './image.js';
 
@@ -65,7 +66,6 @@ function wrongImage(at: string, problem: string): GatewayError {
   );
 }
 
-const EQUALS = 0x3d;
 const lineEnds = /[\r\n]+/g;
 
 /**

@@ -1,4 +1,4 @@
-import type { MemberGuard } from '../wire/member-guard.js';
+import type { GuardSpec, MemberGuard } from '../wire/member-guard.js';
 import { isType, type SchemaNode } from './node.js';
 
 /*
@@ -134,12 +134,13 @@ interface BodyMarks {
 
 /**
  * Compiles the schema of a body.
- * @returns The rule of the body, or null for a schema that cannot be compiled to one.
+ * @returns The rule of the body, or null for a schema or guard that cannot be compiled to one.
  */
 export function compileBody(
   schema: SchemaNode,
   { own, guardedKeys, itemKey, guard }: BodyMarks,
 ): ObjectRule | null {
+  if (isNoting(guard.spec)) return null;
   if (schema.type !== 'object' || !hasOnly(schema, ofTypes) || schema.not !== undefined) return null;
   const rule = objectRule(
     own === null ? schema : { ...schema, required: [...(schema.required ?? []), own] },
@@ -361,4 +362,26 @@ function eitherText(one: TextRule | null, other: TextRule | null): TextRule | nu
   if (one.constants === null || one.excluded) return one;
   if (other.constants === null || other.excluded) return other;
   return { nonEmpty: false, constants: [...one.constants, ...other.constants], excluded: false };
+}
+
+/** Whether a guard notes further members, which the walk cannot: it notes the guarded keys only. */
+function isNoting({ notes = [], within = {} }: GuardSpec): boolean {
+  return notes.length > 0 || Object.values(within).some(isNoting);
+}
+
+/** Returns the property of a rule whose name these bytes of a body are, or null. */
+export function findProperty(rule: ObjectRule, body: Buffer, start: number, end: number): Property | null {
+  const length = end - start;
+  if (length >= rule.byLength.length) return null;
+  let property = rule.byLength[length] as Property | null;
+  while (property !== null && !holds(body, start, property.name)) property = property.next;
+  return property;
+}
+
+/** Returns whether these bytes are in a body at an offset. */
+export function holds(body: Buffer, at: number, bytes: Uint8Array): boolean {
+  for (let i = 0; i < bytes.length; i++) {
+    if (body[at + i] !== bytes[i]) return false;
+  }
+  return true;
 }

@@ -1,4 +1,19 @@
 import type { GatewayError } from '../errors.js';
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COMMA,
+  DOT,
+  LOWER_F,
+  LOWER_N,
+  LOWER_T,
+  MINUS,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  ZERO,
+} from '../wire/bytes.js';
 import { isObject, type JsonObject, objectOf, requireCheapBody } from '../wire/json.js';
 import { type BodySpans, type Span, scanBody } from '../wire/json-scan.js';
 import {
@@ -12,13 +27,7 @@ import {
   mostDepth,
   skipSpace,
 } from '../wire/json-skip.js';
-import {
-  checkMembers,
-  type FoundMembers,
-  type GuardSpec,
-  type MemberGuard,
-  noMembers,
-} from '../wire/member-guard.js';
+import { checkMembers, type FoundMembers, type MemberGuard, noMembers } from '../wire/member-guard.js';
 import {
   backgroundMember,
   continuationMembers,
@@ -32,13 +41,13 @@ import {
   type AcceptNode,
   type ArrayRule,
   compileBody,
+  findProperty,
+  holds,
   type ItemKey,
   type NumberRule,
   type ObjectRule,
-  type Property,
   type TextRule,
 } from './accept-node.js';
-import { NameTable } from './name-table.js';
 import { asSchema } from './node.js';
 
 /** The findings of an accepted body. */
@@ -68,19 +77,6 @@ export interface OutputSpans {
   readonly choices: Span | null;
   readonly config: Span | null;
 }
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const MINUS = 0x2d;
-const DOT = 0x2e;
-const ZERO = 0x30;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
-const LOWER_F = 0x66;
-const LOWER_N = 0x6e;
-const LOWER_T = 0x74;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
 
 const guardedKeys = [
   ...['model', 'stream', 'stream_options'],
@@ -133,7 +129,7 @@ export function acceptorOf(
   return (body) => {
     if (walk === undefined) {
       const rule = compileBody(asSchema(schema), { own, guardedKeys, itemKey, guard });
-      walk = rule === null || isNoting(guard.spec) ? null : new Walk(rule);
+      walk = rule === null ? null : new Walk(rule);
     }
     return walk === null ? null : walk.accept(body);
   };
@@ -141,12 +137,48 @@ export function acceptorOf(
 
 const toolsOfItems: ItemKey = { list: itemsMember, key: toolsMember, guard: itemToolsGuard };
 
-/** Whether a guard notes further members, which the walk cannot: it notes the guarded keys only. */
-function isNoting({ notes = [], within = {} }: GuardSpec): boolean {
-  return notes.length > 0 || Object.values(within).some(isNoting);
+const noBody: Buffer = Buffer.alloc(0);
+
+/** A power of two. */
+const buckets = 256;
+/** Longer names are left to the full check. */
+const longestName = 128;
+
+/**
+ * Caches strings of recurring names, such as those of models. A cached name costs a comparison of its bytes; a new one
+ * replaces another, so the table stays bounded whatever clients send.
+ */
+class NameTable {
+  readonly #names = new Array<string>(buckets).fill('');
+
+  /**
+   * Reads the inside of a JSON string.
+   * @returns The text, or null if it is long or not plain ASCII, which is left to the full check.
+   */
+  read(body: Buffer, start: number, end: number): string | null {
+    const length = end - start;
+    if (length > longestName) return null;
+    let hash = length;
+    for (let at = start; at < end; at++) {
+      const byte = body[at] as number;
+      if (byte < 0x20 || byte > 0x7e || byte === BACKSLASH) return null;
+      hash = (Math.imul(hash, 31) + byte) | 0;
+    }
+    const bucket = (hash ^ (hash >>> 8)) & (buckets - 1);
+    const known = this.#names[bucket] as string;
+    if (known.length === length && holdsText(body, start, known)) return known;
+    const name = body.toString('latin1', start, end);
+    this.#names[bucket] = name;
+    return name;
+  }
 }
 
-const noBody: Buffer = Buffer.alloc(0);
+function holdsText(body: Buffer, start: number, text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    if (body[start + i] !== text.charCodeAt(i)) return false;
+  }
+  return true;
+}
 
 /** A walk over a body. Each step takes the offset of an element's start, and returns the offset after it, or -1. */
 class Walk {
@@ -468,21 +500,6 @@ class Walk {
 
 function spanOf(start: number, end: number): Span | null {
   return start === -1 ? null : { start, end };
-}
-
-function findProperty(rule: ObjectRule, body: Buffer, start: number, end: number): Property | null {
-  const length = end - start;
-  if (length >= rule.byLength.length) return null;
-  let property = rule.byLength[length] as Property | null;
-  while (property !== null && !holds(body, start, property.name)) property = property.next;
-  return property;
-}
-
-function holds(body: Buffer, at: number, bytes: Uint8Array): boolean {
-  for (let i = 0; i < bytes.length; i++) {
-    if (body[at + i] !== bytes[i]) return false;
-  }
-  return true;
 }
 
 /** A check that is built once and run for every request. */

@@ -24,6 +24,7 @@ import {
 import { type MadeMedia, type ModelTokens, type Usage, UsageCheck } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import { keyError, reportableError } from '../protocols/error-formats/vendor-account.js';
+import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../wire/bytes.js';
 import { parseObject } from '../wire/json.js';
 import { endOfString, textStart } from '../wire/json-skip.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
@@ -468,12 +469,6 @@ export class Tail {
   }
 }
 
-const quote = 0x22;
-const openBrace = 0x7b;
-const openBracket = 0x5b;
-const closeBrace = 0x7d;
-const closeBracket = 0x5d;
-const backslash = 0x5c;
 /** Deepest nesting that is tracked. Nothing that is read of an answer is deeper, and an upstream could nest without bound. */
 const mostEnds = 1000;
 
@@ -518,9 +513,9 @@ class LargeEvent {
     if (this.#inText) at = this.#endOfText(part, from + (this.#isEscaped ? 1 : 0)) + 1;
     for (; at < part.length; at++) {
       const byte = part[at];
-      if (byte === openBrace || byte === openBracket) this.#depth++;
-      else if (byte === closeBrace || byte === closeBracket) this.#depth--;
-      else if (byte === quote) at = this.#endOfText(part, at + 1);
+      if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#depth++;
+      else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.#depth--;
+      else if (byte === QUOTE) at = this.#endOfText(part, at + 1);
     }
   }
 
@@ -529,7 +524,7 @@ class LargeEvent {
     this.#inText = end === -1;
     if (end !== -1) return end;
     let before = part.length;
-    while (before > from && part[before - 1] === backslash) before--;
+    while (before > from && part[before - 1] === BACKSLASH) before--;
     this.#isEscaped = (part.length - before) % 2 === 1;
     return part.length;
   }
@@ -538,7 +533,7 @@ class LargeEvent {
 /** Returns a part without its leading opening braces, so that it cannot be mistaken for an answer of its own. */
 function behindBraces(part: Buffer): Buffer {
   let rest = part;
-  for (let at = textStart(rest); rest[at] === openBrace; at = textStart(rest)) rest = rest.subarray(at + 1);
+  for (let at = textStart(rest); rest[at] === OPEN_BRACE; at = textStart(rest)) rest = rest.subarray(at + 1);
   return rest;
 }
 

@@ -1,8 +1,6 @@
+import { BACKSLASH, LOWER_U, QUOTE } from '../wire/bytes.js';
 import { plainText } from '../wire/raw-text.js';
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const LOWER_U = 0x75;
 /** Bytes that may follow a backslash and can be copied unchanged (RFC 8259 section 7). */
 const simpleEscapes = new Set([...'"\\/bfnrt'].map((character) => character.charCodeAt(0)));
 /** Consecutive templates that matched no second event. After these no more are made, since each event of the upstream differs. */

@@ -9,6 +9,18 @@ import {
   vendorAccountError,
   vendorAccountErrorOf,
 } from '../protocols/error-formats/vendor-account.js';
+import {
+  COLON,
+  CR,
+  LF,
+  LOWER_E,
+  LOWER_N,
+  LOWER_S,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  SPACE,
+} from '../wire/bytes.js';
 import { parseObject } from '../wire/json.js';
 import { skipSpace, wordAt } from '../wire/json-skip.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
@@ -21,14 +33,6 @@ const errorWordEnd = errorWord.subarray(1);
 /** Largest event or answer that is checked for being an error. */
 const longestError = 64 * 1024;
 const endMark = '[DONE]';
-const colon = 0x3a;
-const space = 0x20;
-const letterE = 0x65;
-const letterN = 0x6e;
-const letterS = 0x73;
-const quote = 0x22;
-const openBrace = 0x7b;
-const openBracket = 0x5b;
 
 /** The first event of a run that must not be passed on. */
 interface Withheld {
@@ -163,44 +167,42 @@ export class VendorAccountErrors {
 function hasError(body: Buffer): boolean {
   for (let at = body.indexOf(errorKey); at !== -1; at = body.indexOf(errorKey, at)) {
     at += errorKey.length;
-    if (body[at] === letterS) at++;
-    if (body[at] === quote && !isNull(body, at + 1)) return true;
+    if (body[at] === LOWER_S) at++;
+    if (body[at] === QUOTE && !isNull(body, at + 1)) return true;
   }
   return false;
 }
 
 function isJson(body: Buffer): boolean {
   const first = body[skipSpace(body, 0)];
-  return first === openBrace || first === openBracket;
+  return first === OPEN_BRACE || first === OPEN_BRACKET;
 }
 
 /** Returns the offset of the next occurrence of the word, or -1. Searches for its end, which begins with a rarer letter. */
 function nextErrorWord(run: Buffer, from: number): number {
   for (let at = run.indexOf(errorWordEnd, from); at !== -1; at = run.indexOf(errorWordEnd, at + 1)) {
-    if (at > from && run[at - 1] === letterE) return at - 1;
+    if (at > from && run[at - 1] === LOWER_E) return at - 1;
   }
   return -1;
 }
 
 /** Where the word occurs in an event: as a name or value that is not followed by null, as the event's name, or elsewhere. */
 function errorAt(run: Buffer, at: number): 'member' | 'name' | null {
-  const end = at + errorWord.length + (run[at + errorWord.length] === letterS ? 1 : 0);
-  if (run[at - 1] === quote) return run[end] === quote && !isNull(run, end + 1) ? 'member' : null;
-  const colonAt = run[at - 1] === space ? at - 2 : at - 1;
+  const end = at + errorWord.length + (run[at + errorWord.length] === LOWER_S ? 1 : 0);
+  if (run[at - 1] === QUOTE) return run[end] === QUOTE && !isNull(run, end + 1) ? 'member' : null;
+  const colonAt = run[at - 1] === SPACE ? at - 2 : at - 1;
   const isName =
-    run[colonAt] === colon && run.toString('latin1', Math.max(0, colonAt - 5), colonAt) === 'event';
+    run[colonAt] === COLON && run.toString('latin1', Math.max(0, colonAt - 5), colonAt) === 'event';
   return isName ? 'name' : null;
 }
 
 /** Whether the value after a key is null, as for an absent error. */
 function isNull(bytes: Buffer, at: number): boolean {
   let value = at;
-  while (bytes[value] === colon || bytes[value] === space) value++;
-  return bytes[value] === letterN;
+  while (bytes[value] === COLON || bytes[value] === SPACE) value++;
+  return bytes[value] === LOWER_N;
 }
 
-const lf = 0x0a;
-const cr = 0x0d;
 const wordBytes = 4;
 const nothing = Buffer.alloc(0);
 
@@ -277,7 +279,7 @@ function wordsOf(mark: Buffer): Int32Array {
 
 /** An event may end with CRs only, and a following LF belongs to the next one. */
 export function hasPlainLines(run: Buffer): boolean {
-  return run.indexOf(cr) === -1;
+  return run.indexOf(CR) === -1;
 }
 
 /**
@@ -285,11 +287,11 @@ export function hasPlainLines(run: Buffer): boolean {
  * data is one line, and the last.
  */
 function endBehind(run: Buffer, start: number, at: number): number {
-  let lineEnd = run.indexOf(lf, start);
+  let lineEnd = run.indexOf(LF, start);
   // A blank line before the data means that the mark belongs to another event.
   while (lineEnd !== -1 && lineEnd < at) {
-    if (run[lineEnd + 1] === lf) return -1;
-    lineEnd = run.indexOf(lf, lineEnd + 1);
+    if (run[lineEnd + 1] === LF) return -1;
+    lineEnd = run.indexOf(LF, lineEnd + 1);
   }
-  return lineEnd !== -1 && run[lineEnd + 1] === lf ? lineEnd + 2 : -1;
+  return lineEnd !== -1 && run[lineEnd + 1] === LF ? lineEnd + 2 : -1;
 }

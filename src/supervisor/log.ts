@@ -1,6 +1,7 @@
 import { constants, fstatSync, openSync, write, writeSync } from 'node:fs';
 import { type Logger, pino, stdSerializers } from 'pino';
 import { errorCode, GatewayError } from '../errors.js';
+import { LF } from '../wire/bytes.js';
 import { asciiJson } from '../wire/json.js';
 
 /**
@@ -21,7 +22,6 @@ const batchBytes = 49_152;
 const fullMs = 20;
 /** Wait after a write to a pipe or disk has failed. */
 const failedMs = 100;
-const newline = 0x0a;
 /** Longest wait for the last lines. */
 const lastLinesMs = 500;
 
@@ -195,7 +195,7 @@ export class LineWriter {
   #partOf(bytes: Buffer, from: number): number {
     const most = from + this.#mostBytes;
     if (bytes.length <= most) return bytes.length - from;
-    const end = bytes.lastIndexOf(newline, most - 1) + 1;
+    const end = bytes.lastIndexOf(LF, most - 1) + 1;
     return (end > from ? end : most) - from;
   }
 
@@ -221,8 +221,8 @@ export class LineWriter {
     // A batch that only ends a dropped line contains no line.
     if (batch.lines > 0) this.#dropped += linesIn(batch.bytes.subarray(this.#from, batch.length));
     // If a part of a line was written, here or in an earlier batch, a newline precedes the next line.
-    if (batch.bytes[this.#from - 1] !== newline && (this.#from > 0 || batch.lines === 0))
-      this.#full.unshift({ bytes: Buffer.from([newline]), length: 1, lines: 0 });
+    if (batch.bytes[this.#from - 1] !== LF && (this.#from > 0 || batch.lines === 0))
+      this.#full.unshift({ bytes: Buffer.from([LF]), length: 1, lines: 0 });
     this.#release(batch);
     this.#tellWritten();
     setTimeout(this.#onTurn, failedMs).unref();
@@ -257,7 +257,7 @@ function emptyBatch(bytes: number): Batch {
 
 function linesIn(bytes: Buffer): number {
   let lines = 0;
-  for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, at + 1)) lines++;
+  for (let at = bytes.indexOf(LF); at >= 0; at = bytes.indexOf(LF, at + 1)) lines++;
   return lines;
 }
 

@@ -1,16 +1,10 @@
+import { COLON, CR, LF, SPACE, TAB, ZERO } from '../wire/bytes.js';
 /** Parses one answer: its head, then its body by the framing of RFC 9112 section 6.3. No I/O. */
 import { ChunkedState, decodeChunked } from '../wire/chunked.js';
 import { asksToClose, initialOf, isBodyless, maxHeadBytes, textBytes, tokenBytes } from '../wire/head.js';
 
 /** Maximum number of interim answers (1xx) before the final one. */
 const maxInterim = 10;
-
-const tab = 0x09;
-const lf = 0x0a;
-const cr = 0x0d;
-const space = 0x20;
-const colon = 0x3a;
-const zero = 0x30;
 
 type BodyKind = 'length' | 'chunked' | 'close';
 
@@ -153,7 +147,7 @@ export class AnswerReader {
     const length = before + buffer.copy(partial, before, start, end);
     // Only a line feed can complete a line. This keeps a head that arrives byte by byte from being parsed for every
     // byte.
-    const feed = partial.indexOf(lf, before);
+    const feed = partial.indexOf(LF, before);
     const worth = (feed !== -1 && feed < length) || length === maxHeadBytes;
     const head = worth ? parseHead(partial, 0, length, this.#toHead) : null;
     if (head === null) this.#partialLength = length;
@@ -241,7 +235,7 @@ function cutFields(lines: string): string[] {
 }
 
 function isBlank(byte: number | undefined): boolean {
-  return byte === space || byte === tab;
+  return byte === SPACE || byte === TAB;
 }
 
 /**
@@ -259,7 +253,7 @@ export function parseHead(
 ): ParsedHead | string | null {
   const limit = Math.min(end, start + maxHeadBytes);
   // The end of the last complete line. It may lie in the body: a complete head ends before it.
-  const stop = buffer.lastIndexOf(lf, limit - 1) + 1;
+  const stop = buffer.lastIndexOf(LF, limit - 1) + 1;
   const unfinished = limit - start === maxHeadBytes ? 'head too large' : null;
   if (limit === start) return unfinished;
 
@@ -270,24 +264,24 @@ export function parseHead(
   }
   if (stop <= start) return unfinished;
   const head = new ParsedHead();
-  head.minor = (buffer[at] as number) - zero;
+  head.minor = (buffer[at] as number) - ZERO;
   if (head.minor !== 0 && head.minor !== 1) return 'unknown HTTP version';
-  if (buffer[at + 1] !== space) return 'malformed status line';
+  if (buffer[at + 1] !== SPACE) return 'malformed status line';
   at += 2;
   let status = 0;
   for (let i = 0; i < 3; i++, at++) {
-    const digit = (buffer[at] as number) - zero;
+    const digit = (buffer[at] as number) - ZERO;
     if (digit < 0 || digit > 9) return 'malformed status code';
     status = status * 10 + digit;
   }
   if (status < 100) return 'malformed status code';
   head.status = status;
   // The grammar requires the space after the code, but servers without a reason phrase omit it.
-  if (buffer[at] === space) {
+  if (buffer[at] === SPACE) {
     at++;
     while (textBytes[buffer[at] as number] === 1) at++;
   }
-  if (buffer[at] !== cr || buffer[at + 1] !== lf) return 'malformed status line';
+  if (buffer[at] !== CR || buffer[at + 1] !== LF) return 'malformed status line';
   at += 2;
   return readFields(head, buffer, at, stop, toHead) ?? unfinished;
 }
@@ -307,8 +301,8 @@ function readFields(
   let count = 0;
   let initials = 0;
   while (at < stop) {
-    if (buffer[at] === cr) {
-      if (buffer[at + 1] !== lf) return 'bare carriage return';
+    if (buffer[at] === CR) {
+      if (buffer[at + 1] !== LF) return 'bare carriage return';
       head.lines = buffer.toString('latin1', from, at);
       head.initials = initials;
       head.end = at + 2;
@@ -317,12 +311,12 @@ function readFields(
     const nameStart = at;
     while ((tokenBytes[buffer[at] as number] as number) > 0) at++;
     const nameEnd = at;
-    if (nameEnd === nameStart || buffer[nameEnd] !== colon) return 'malformed field name';
+    if (nameEnd === nameStart || buffer[nameEnd] !== COLON) return 'malformed field name';
     at++;
     while (isBlank(buffer[at])) at++;
     const valueStart = at;
     while (textBytes[buffer[at] as number] === 1) at++;
-    if (buffer[at] !== cr || buffer[at + 1] !== lf) return 'malformed field value';
+    if (buffer[at] !== CR || buffer[at + 1] !== LF) return 'malformed field value';
     let valueEnd = at;
     while (valueEnd > valueStart && isBlank(buffer[valueEnd - 1])) valueEnd--;
     if (++count > maxFields) return 'too many fields';
@@ -331,7 +325,7 @@ function readFields(
     else {
       // A tab is white space here as well (RFC 9110 section 5.6.3), but llhttp treats it as part of the value of these
       // two fields. An answer that two parsers frame differently is refused.
-      if (valueEnd < at && governsFraming(name) && buffer.subarray(valueEnd, at).includes(tab))
+      if (valueEnd < at && governsFraming(name) && buffer.subarray(valueEnd, at).includes(TAB))
         return 'tab after a framing field';
       const problem =
         name === 'content-length'
@@ -466,7 +460,7 @@ function decimalAt(bytes: Uint8Array, start: number, end: number): number {
   if (start === end) return -1;
   let number = 0;
   for (let at = start; at < end; at++) {
-    const digit = (bytes[at] as number) - zero;
+    const digit = (bytes[at] as number) - ZERO;
     if (digit < 0 || digit > 9) return -1;
     number = number * 10 + digit;
     if (number > Number.MAX_SAFE_INTEGER) return -1;

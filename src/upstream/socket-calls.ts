@@ -3,6 +3,7 @@
  */
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, guard, surfaceFault, type UpstreamFailureReason } from '../errors.js';
+import { CR, LF } from '../wire/bytes.js';
 import { closeCode } from '../wire/close-code.js';
 import type { Dialer } from './dial.js';
 import { openSocket } from './socket.js';
@@ -35,8 +36,6 @@ export interface SocketOwner extends SocketStreamRules {
 const wheel = new TimerWheel();
 const eventBegin = Buffer.from('data: ');
 const eventEnd = Buffer.from('\n\n');
-const lf = 0x0a;
-const cr = 0x0d;
 
 /**
  * The socket is opened with the first call, and opened again if it has been closed since. The answer of a call is
@@ -414,7 +413,7 @@ function knowsNone(status: number): boolean {
 
 /** Replaces line breaks, which would end the event's line, by spaces: both are white space in JSON. */
 function withoutBreaks(message: Buffer): Buffer {
-  if (!message.includes(lf) && !message.includes(cr)) return message;
+  if (!message.includes(LF) && !message.includes(CR)) return message;
   const text = message.toString('utf8').replace(/[\r\n]/g, ' ');
   return Buffer.from(text);
 }

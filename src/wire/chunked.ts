@@ -1,13 +1,9 @@
+import { COLON, CR, LF, SEMICOLON } from './bytes.js';
 /** The chunked transfer coding (RFC 9112 section 7.1), decoded in place. No I/O; the caller holds the state. */
 import { maxHeadBytes, textBytes, tokenBytes } from './head.js';
 
 /** Maximum length of a chunk-size line, including its extensions. */
 export const maxSizeLine = 256;
-
-const lf = 0x0a;
-const cr = 0x0d;
-const semicolon = 0x3b;
-const colon = 0x3a;
 
 /** Below this many bytes, a loop is faster than a native move. */
 const shortMove = 48;
@@ -113,7 +109,7 @@ export function decodeChunked(state: ChunkedState, buffer: Buffer, start: number
  * @returns the offset of the next data, or `at`
  */
 function nextData(state: ChunkedState, buffer: Buffer, at: number, end: number): number {
-  if (end - at < usualSizeBytes || buffer[at] !== cr || buffer[at + 1] !== lf) return at;
+  if (end - at < usualSizeBytes || buffer[at] !== CR || buffer[at + 1] !== LF) return at;
   const digits = at + 2;
   let size = 0;
   let next = digits;
@@ -122,7 +118,7 @@ function nextData(state: ChunkedState, buffer: Buffer, at: number, end: number):
     if (digit === 255) break;
     size = size * 16 + digit;
   }
-  if (size === 0 || buffer[next] !== cr || buffer[next + 1] !== lf) return at;
+  if (size === 0 || buffer[next] !== CR || buffer[next + 1] !== LF) return at;
   state.size = size;
   state.lineBytes = 0;
   state.phase = data;
@@ -149,7 +145,7 @@ function step(state: ChunkedState, byte: number): string | null {
       return null;
     }
     case sizeDigits: {
-      if (byte === cr) {
+      if (byte === CR) {
         state.phase = sizeLf;
         return null;
       }
@@ -159,26 +155,26 @@ function step(state: ChunkedState, byte: number): string | null {
         state.size = state.size * 16 + digit;
         return state.size > Number.MAX_SAFE_INTEGER ? 'chunk too large' : null;
       }
-      if (byte !== semicolon) return 'malformed chunk size';
+      if (byte !== SEMICOLON) return 'malformed chunk size';
       state.phase = extension;
       return null;
     }
     case extension:
-      if (byte === cr) state.phase = sizeLf;
+      if (byte === CR) state.phase = sizeLf;
       else if (++state.lineBytes > maxSizeLine) return 'chunk-size line too long';
       else if (textBytes[byte] === 0) return 'malformed chunk extension';
       return null;
     case sizeLf:
-      if (byte !== lf) return 'malformed chunk-size line';
+      if (byte !== LF) return 'malformed chunk-size line';
       state.lineBytes = 0;
       state.phase = state.size === 0 ? trailerStart : data;
       return null;
     case dataCr:
-      if (byte !== cr) return 'chunk longer than its size';
+      if (byte !== CR) return 'chunk longer than its size';
       state.phase = dataLf;
       return null;
     case dataLf:
-      if (byte !== lf) return 'malformed end of a chunk';
+      if (byte !== LF) return 'malformed end of a chunk';
       state.phase = sizeStart;
       return null;
     default:
@@ -191,24 +187,24 @@ function trailerStep(state: ChunkedState, byte: number): string | null {
   if (++state.lineBytes > maxHeadBytes) return 'trailers too large';
   switch (state.phase) {
     case trailerStart:
-      if (byte === cr) state.phase = lastLf;
+      if (byte === CR) state.phase = lastLf;
       else if (tokenBytes[byte] !== 0) state.phase = trailerName;
       else return 'malformed trailer name';
       return null;
     case trailerName:
-      if (byte === colon) state.phase = trailerValue;
+      if (byte === COLON) state.phase = trailerValue;
       else if (tokenBytes[byte] === 0) return 'malformed trailer name';
       return null;
     case trailerValue:
-      if (byte === cr) state.phase = trailerLf;
+      if (byte === CR) state.phase = trailerLf;
       else if (textBytes[byte] === 0) return 'malformed trailer value';
       return null;
     case trailerLf:
-      if (byte !== lf) return 'malformed trailer value';
+      if (byte !== LF) return 'malformed trailer value';
       state.phase = trailerStart;
       return null;
     default:
-      if (byte !== lf) return 'malformed end of the body';
+      if (byte !== LF) return 'malformed end of the body';
       state.done = true;
       return null;
   }

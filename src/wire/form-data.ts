@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { CR } from './bytes.js';
 import { isBoundary } from './multipart-type.js';
 
 /** A field or file of a form to write. */
@@ -58,7 +59,7 @@ export function writeForm(parts: readonly FormField[], boundary: string = random
  */
 export function leadingField(boundary: string, { name, value, firstByte }: LeadingField): Buffer {
   const text = `--${boundary}\r\n${headOf({ name, data: value })}\r\n${value}`;
-  return Buffer.from(firstByte === cr ? text : `${text}\r\n`);
+  return Buffer.from(firstByte === CR ? text : `${text}\r\n`);
 }
 
 interface LeadingField {
@@ -66,8 +67,6 @@ interface LeadingField {
   readonly value: string;
   readonly firstByte: number | undefined;
 }
-
-const cr = 0x0d;
 
 function randomBoundary(): string {
   return `----form-${randomBytes(16).toString('hex')}`;

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { GatewayError } from '../errors.js';
+import { ZERO } from './bytes.js';
 
 /* Elements of HTTP/1.1 heads; request ids; and heads of requests to upstreams, which contain these ids. */
 
@@ -250,7 +251,6 @@ export function messageIdOf(id: Writable, count: number): Writable {
 export type RequestHeadLines = HeadLines | NumberedHead;
 
 const idLine = writableLinesOf('x-request-id');
-const zero = 0x30;
 const hexDigits = Buffer.from('0123456789abcdef');
 const lengthStart = Buffer.from('content-length: ');
 const headEnd = Buffer.from('\r\n\r\n');
@@ -314,7 +314,7 @@ export class NumberedHead {
     const end = start + bytes.length + digitsOf(length);
     let rest = length;
     for (let at = end - 1; at >= start + bytes.length; at--) {
-      target[at] = zero + (rest % 10);
+      target[at] = ZERO + (rest % 10);
       rest = Math.floor(rest / 10);
     }
     target.set(headEnd, end);

@@ -1,4 +1,14 @@
 import { GatewayError } from '../errors.js';
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from './bytes.js';
 import { skipSpace } from './json-skip.js';
 
 /** Where a text violates the JSON grammar, and what was expected there. */
@@ -7,15 +17,6 @@ interface JsonFault {
   readonly offset: number;
   readonly expected: string;
 }
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_BRACKET = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSE_BRACKET = 0x5d;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
 
 /** What the walk expects next: a value, a value or the end of an empty array, a key, and so on. */
 type Want = 'value' | 'item' | 'key' | 'member' | 'colon' | 'next' | 'end';

@@ -1,18 +1,10 @@
+import { CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, DOT, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './bytes.js';
 import { countOrNone, isList, isObject, type JsonObject } from './json.js';
 import { endOfDigits, skipSpace, stringEnd } from './json-skip.js';
 
 /*
  * Reads numbers of a JSON object by name from its bytes.
  */
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const DOT = 0x2e;
-const COLON = 0x3a;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
 
 /** Names of the numbers to find. Values are stored in the same order, with those of the scopes last. */
 export interface NumberNames {

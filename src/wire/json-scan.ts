@@ -1,4 +1,14 @@
 import { GatewayError } from '../errors.js';
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from './bytes.js';
 import { findJsonFault, invalidJson } from './json-fault.js';
 import { endOfString, endOfValue, isSpace, longString, mostDepth, skipSpace } from './json-skip.js';
 
@@ -29,14 +39,6 @@ export interface BodyScan extends BodySpans {
 
 // Every file that walks JSON has its own copy of these constants: imported ones make the walk a tenth slower (measured
 // on Node 20 with 8 and 318 KB).
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_BRACKET = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSE_BRACKET = 0x5d;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
 
 const bodyKeys = ['model', 'stream', 'stream_options'];
 const optionKeys = ['include_usage'];

@@ -1,25 +1,26 @@
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  DOT,
+  LOWER_E,
+  LOWER_U,
+  MINUS,
+  NINE,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  PLUS,
+  QUOTE,
+  ZERO,
+} from './bytes.js';
 /*
  * Walks the grammar of RFC 8259 over bytes, without creating values. Each function takes the offset where something
  * begins and returns the offset where it ends, or -1 for "not certain". The caller then does a full parse. Whatever
  * these functions accept, `JSON.parse` accepts as well, except within strings longer than `longString` bytes, which the
  * skeleton omits.
  */
-
-const QUOTE = 0x22;
-const PLUS = 0x2b;
-const COMMA = 0x2c;
-const MINUS = 0x2d;
-const DOT = 0x2e;
-const ZERO = 0x30;
-const NINE = 0x39;
-const COLON = 0x3a;
-const OPEN_BRACKET = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSE_BRACKET = 0x5d;
-const LOWER_E = 0x65;
-const LOWER_U = 0x75;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
 
 /** Maximum levels of nesting in a body. The body itself is the first level. */
 export const mostDepth = 64;

@@ -1,4 +1,14 @@
 import { GatewayError } from '../errors.js';
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from './bytes.js';
 import { findJsonFault } from './json-fault.js';
 import { endOfString } from './json-skip.js';
 
@@ -169,15 +179,6 @@ export const usualCost = 500_000;
 /** Limit for answers of upstreams. Logprobs of thousands of tokens stay below it. */
 const answerCost = 4_000_000;
 
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_BRACKET = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSE_BRACKET = 0x5d;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
-
 /** Whether a text is so short that it cannot cost more than `most`, whatever it contains. */
 function isCheap(length: number, most: number): boolean {
   return length * mostPerByte <= most;
@@ -243,16 +244,13 @@ function isUnbearable(text: string, most: number, mostDepth: number): boolean {
 
 /** Returns the offset of the quote that ends the string around `from`, or -1. The native search skips long strings. */
 function endOfText(text: string, from: number): number {
-  for (let quote = text.indexOf('"', from); quote !== -1; quote = text.indexOf('"', quote + 1)) {
-    let before = quote;
+  for (let QUOTE = text.indexOf('"', from); QUOTE !== -1; QUOTE = text.indexOf('"', QUOTE + 1)) {
+    let before = QUOTE;
     while (before > from && text.charCodeAt(before - 1) === BACKSLASH) before--;
-    if (((quote - before) & 1) === 0) return quote;
+    if (((QUOTE - before) & 1) === 0) return QUOTE;
   }
   return -1;
 }
-
-const quote = 0x22;
-const backslash = 0x5c;
 
 /**
  * Returns a text as a JSON string of printable ASCII characters: it contains no line end, and nothing that a terminal
@@ -261,7 +259,7 @@ const backslash = 0x5c;
 export function asciiQuoted(text: string): string {
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at);
-    if (char < 0x20 || char > 0x7e || char === quote || char === backslash)
+    if (char < 0x20 || char > 0x7e || char === QUOTE || char === BACKSLASH)
       return asciiJson(JSON.stringify(text));
   }
   return `"${text}"`;

@@ -1,3 +1,15 @@
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COMMA,
+  LOWER_N,
+  MINUS,
+  NINE,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  ZERO,
+} from './bytes.js';
 import { invalidJson } from './json-fault.js';
 import { afterColon, endOfString, endOfValue, mostDepth, skipSpace } from './json-skip.js';
 
@@ -93,17 +105,6 @@ function clamped(json: string, min: number | null, max: number | null): string {
   if (min !== null && value < min) return String(min);
   return max !== null && value > max ? String(max) : json;
 }
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const MINUS = 0x2d;
-const ZERO = 0x30;
-const NINE = 0x39;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
-const LOWER_N = 0x6e;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
 
 /** Maximum length of a name or value that edits apply to, in bytes. */
 const longest = 4096;

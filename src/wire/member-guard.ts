@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../errors.js';
+import { CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './bytes.js';
 import { type Span, tooDeep } from './json-scan.js';
 import { afterColon, endOfString, endOfValue, mostDepth, skipSpace } from './json-skip.js';
 import { routedMembers, type SteeringMember, steeringMembers } from './routed-members.js';
@@ -222,13 +223,6 @@ function isUnseen(code: number): boolean {
     code === 0xfffd
   );
 }
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
 
 /** Maximum length, in bytes, of a name that has to be decoded to know whether it is one of the guard's. */
 const longestName = 4096;

@@ -1,4 +1,5 @@
 import { GatewayError } from '../errors.js';
+import { CR, LF, MINUS, SPACE, TAB } from './bytes.js';
 import { isToken, textBytes } from './head.js';
 import { isBoundary, type Parameter, readParameters } from './multipart-type.js';
 
@@ -34,12 +35,6 @@ const lineEndBytes = 2;
 const shortSearch = 7;
 /** Number of bytes sampled to recognize text, in which the first byte of a boundary may occur anywhere. */
 const looks = 64;
-
-const tab = 0x09;
-const lf = 0x0a;
-const cr = 0x0d;
-const space = 0x20;
-const dash = 0x2d;
 
 /**
  * `start` -> `afterBoundary` -> `head` -> `content` -> `afterBoundary` …, and from the last `afterBoundary` through
@@ -178,12 +173,12 @@ export class MultipartDecoder {
       if (found === -1) break;
       const end = found + line.length;
       const before = found > at ? chunk[found - 1] : 0;
-      if (before === lf && found - at >= lineEndBytes && chunk[found - lineEndBytes] === cr) {
+      if (before === LF && found - at >= lineEndBytes && chunk[found - lineEndBytes] === CR) {
         this.#take(chunk, at, found - lineEndBytes);
         this.#endContent(end);
         return end;
       }
-      if (before === lf || before === cr) {
+      if (before === LF || before === CR) {
         this.#take(chunk, at, found - 1);
         throw this.#loneLineEnd();
       }
@@ -212,10 +207,10 @@ export class MultipartDecoder {
     const { length } = chunk;
     const first = Math.max(at, length - this.#line.length);
     let begun = length - 1;
-    while (begun >= first && chunk[begun] !== cr && chunk[begun] !== lf) begun--;
+    while (begun >= first && chunk[begun] !== CR && chunk[begun] !== LF) begun--;
     if (begun < first) return length;
-    if (chunk[begun] === cr) this.#begun = begun === length - 1 ? this.#delimiter : this.#afterCr;
-    else if (begun > at && chunk[begun - 1] === cr) {
+    if (chunk[begun] === CR) this.#begun = begun === length - 1 ? this.#delimiter : this.#afterCr;
+    else if (begun > at && chunk[begun - 1] === CR) {
       this.#begun = this.#delimiter;
       begun--;
     } else this.#begun = this.#afterLf;
@@ -226,7 +221,7 @@ export class MultipartDecoder {
   #continueMatch(chunk: Buffer, at: number): number {
     const matched = this.#matched;
     // After a CR at the end of a chunk, only the next byte decides which delimiter variant begins there.
-    if (matched === 1 && this.#phase === 'content' && this.#begun === this.#delimiter && chunk[at] !== lf)
+    if (matched === 1 && this.#phase === 'content' && this.#begun === this.#delimiter && chunk[at] !== LF)
       this.#begun = this.#afterCr;
     const begun = this.#begun;
     const count = Math.min(begun.length - matched, chunk.length - at);
@@ -245,7 +240,7 @@ export class MultipartDecoder {
       return at;
     }
     // Some clients write a whole delimiter, including CRLF, at the start of the body.
-    if (from === 0 || matched > from || chunk[at] !== cr)
+    if (from === 0 || matched > from || chunk[at] !== CR)
       throw malformed(`The form does not begin with its boundary, '${this.#line}'.`);
     this.#matched = 1;
     return at + 1;
@@ -279,26 +274,26 @@ export class MultipartDecoder {
 
   /** Processes one byte after a boundary: two dashes, or white space and the end of the line. */
   #readBoundaryLine(byte: number): void {
-    const isBlank = byte === space || byte === tab;
+    const isBlank = byte === SPACE || byte === TAB;
     switch (this.#phase) {
       case 'afterBoundary':
       case 'padding':
-        if (byte === dash && this.#phase === 'afterBoundary') this.#phase = 'afterDash';
-        else if (byte === cr) this.#phase = 'beforeHead';
-        else if (byte === lf) throw lineEnd();
+        if (byte === MINUS && this.#phase === 'afterBoundary') this.#phase = 'afterDash';
+        else if (byte === CR) this.#phase = 'beforeHead';
+        else if (byte === LF) throw lineEnd();
         else if (isBlank && ++this.#size <= strayBytes) this.#phase = 'padding';
         else throw longerLine(this.#line);
         return;
       case 'beforeHead':
-        if (byte !== lf) throw longerLine(this.#line);
+        if (byte !== LF) throw longerLine(this.#line);
         this.#beginHead();
         return;
       case 'afterDash':
-        if (byte !== dash) throw longerLine(this.#line);
+        if (byte !== MINUS) throw longerLine(this.#line);
         this.#phase = 'afterLast';
         return;
       default:
-        if (!isBlank && byte !== cr && byte !== lf)
+        if (!isBlank && byte !== CR && byte !== LF)
           throw this.#phase === 'afterLast' ? longerLine(this.#line) : beyondEnd(strayBytes);
         if (++this.#size > strayBytes) throw beyondEnd(strayBytes);
         this.#phase = 'epilogue';
@@ -314,7 +309,7 @@ export class MultipartDecoder {
   }
 
   #readHead(chunk: Buffer, at: number): number {
-    const found = chunk.indexOf(lf, at);
+    const found = chunk.indexOf(LF, at);
     const end = found === -1 ? chunk.length : found + 1;
     const length = this.#headBytes + end - at;
     const { headerBytes } = this.#limits;
@@ -337,7 +332,7 @@ export class MultipartDecoder {
   /** @param end offset in the chunk after a line of a head */
   #endLine(end: number): void {
     const length = this.#headBytes - this.#lineStart;
-    if (length < lineEndBytes || this.#head[this.#headBytes - lineEndBytes] !== cr) throw lineEnd();
+    if (length < lineEndBytes || this.#head[this.#headBytes - lineEndBytes] !== CR) throw lineEnd();
     if (length > lineEndBytes) {
       this.#lineStart = this.#headBytes;
       return;
@@ -472,7 +467,7 @@ const identities = ['7bit', '8bit', 'binary'];
  */
 function readPartHead(head: Buffer, number: number): PartHead {
   for (const byte of head) {
-    if (textBytes[byte] === 0 && byte !== cr && byte !== lf)
+    if (textBytes[byte] === 0 && byte !== CR && byte !== LF)
       throw refusedPart(number, 'has a control character in its head');
   }
   const fields = new Map<string, string>();

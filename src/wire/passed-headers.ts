@@ -1,3 +1,4 @@
+import { LOWER_C, LOWER_S } from './bytes.js';
 import { initialsOf } from './head.js';
 
 /*
@@ -52,15 +53,12 @@ const readers: ReadonlyMap<string, HeaderReader> = new Map(
 /** All of these headers that are known by their full name, not by a prefix. */
 export const listedHeaders: Iterable<readonly [name: string, reader: HeaderReader]> = readers;
 
-const letterC = 0x63;
-const letterS = 0x73;
-
 /** Returns the reader of a header that is known by the prefix of its name; null for any other. */
 export function readerByBeginning(name: string): HeaderReader | null {
   // This runs for each header that is otherwise unknown, so a single character is tested first.
   const third = name.charCodeAt(2);
-  if (third === letterS) return name.startsWith('x-stainless-') ? 'shared' : null;
-  return third === letterC && name.startsWith('x-codex-') ? 'openai' : null;
+  if (third === LOWER_S) return name.startsWith('x-stainless-') ? 'shared' : null;
+  return third === LOWER_C && name.startsWith('x-codex-') ? 'openai' : null;
 }
 
 /** Returns the reader of a header, or null for one that only upstreams get whose config names it. */

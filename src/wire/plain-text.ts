@@ -1,3 +1,4 @@
+import { BACKSLASH, SPACE } from './bytes.js';
 import { isSpace } from './json-skip.js';
 
 /** Number of bytes that are checked to recognize text. */
@@ -13,8 +14,6 @@ export function looksLikeText(bytes: Buffer): boolean {
   return length > 0;
 }
 
-const blank = 0x20;
-const backslash = 0x5c;
 /**
  * Constants for each byte of a word. After adding `oneEach`, the highest bit is set for bytes above `~`; after
  * subtracting `blankEach`, for bytes below the blank.
@@ -38,7 +37,7 @@ export function isPlainAscii(bytes: Buffer): boolean {
     const isAll = bytes.length <= block.length;
     if (!isPlainBlock(isAll ? bytes : bytes.subarray(at, at + block.length))) return false;
   }
-  return !bytes.includes(backslash);
+  return !bytes.includes(BACKSLASH);
 }
 
 /** The same, but allows the backslash. @param bytes at most as many as the block has room for */
@@ -46,7 +45,7 @@ function isPlainBlock(bytes: Buffer): boolean {
   const { length } = bytes;
   block.set(bytes);
   const end = Math.ceil(length / turnBytes) * turnBytes;
-  for (let at = length; at < end; at++) block[at] = blank;
+  for (let at = length; at < end; at++) block[at] = SPACE;
   const count = end >> 2;
   let found = 0;
   for (let i = 0; i < count; i += 4) {

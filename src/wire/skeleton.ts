@@ -1,3 +1,4 @@
+import { DOT } from './bytes.js';
 import { invalidJson } from './json-fault.js';
 import type { BodyScan } from './json-scan.js';
 
@@ -9,7 +10,6 @@ const headBytes = 16;
  * Number of dots. They are ASCII: a character beyond Latin-1 would make V8 store the whole text with two bytes each.
  */
 const ellipsis = 3;
-const DOT = 0x2e;
 /** Below this, a loop copies faster than a call into native code. */
 const shortCopy = 48;
 

@@ -1,3 +1,5 @@
+import { BACKSLASH } from './bytes.js';
+
 /*
  * Estimates a text's tokens for language models, in quarters of a token. A character is about a quarter, and one of the
  * East Asian scripts about a whole token. In UTF-8, the first byte of these is 0xe3 to 0xed (U+3000 to U+D7FF) or 0xef
@@ -18,8 +20,6 @@ export function textWeight(text: string): number {
   }
   return weight;
 }
-
-const BACKSLASH = 0x5c;
 
 /** The same for a raw text; see `raw-text.ts`. */
 export function rawTextWeight(raw: string): number {

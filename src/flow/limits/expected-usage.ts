@@ -4,6 +4,7 @@ import { noParts, type Usage, withCharges } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { bodyOutputLimit, type OutputLimit } from '../../protocols/endpoint.js';
 import type { OutputSpans } from '../../schema/accept.js';
+import { CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../wire/bytes.js';
 import { wholeNumber } from '../../wire/json-numbers.js';
 import { findValues, type Span } from '../../wire/json-scan.js';
 import { endOfValue, mostDepth, skipSpace } from '../../wire/json-skip.js';
@@ -17,10 +18,6 @@ import type { Call, ResolvedCall } from '../call.js';
 
 /** Output tokens of a call that sets no limit. */
 const presumedOutput = 1000;
-const openBrace = 0x7b;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
-const quote = 0x22;
 /** Bytes of text for each second of speech. */
 const bytesOfSpokenSecond = 15;
 /** Seconds of a recording whose length is not announced. */
@@ -138,7 +135,7 @@ function outputTokens(body: Buffer, limit: OutputLimit, { noted, most }: KnownOu
 function objectAt(body: Buffer, names: readonly string[], noted: OutputSpans | null): number {
   const span =
     noted === null ? findValues(body, skipSpace(body, 0), names).find((each) => each !== null) : noted.config;
-  return span == null || body[span.start] !== openBrace ? -1 : span.start;
+  return span == null || body[span.start] !== OPEN_BRACE ? -1 : span.start;
 }
 
 function largest(body: Buffer, spans: readonly (Span | null)[]): number | null {
@@ -152,15 +149,15 @@ function largest(body: Buffer, spans: readonly (Span | null)[]): number | null {
 
 /** Counts the strings or lists in a list. Returns 1 for anything else, such as a list of numbers. */
 function elementsAt(body: Buffer, span: Span | null): number {
-  if (span === null || body[span.start] !== openBracket) return 1;
+  if (span === null || body[span.start] !== OPEN_BRACKET) return 1;
   const first = body[skipSpace(body, span.start + 1)];
-  if (first !== quote && first !== openBracket) return 1;
+  if (first !== QUOTE && first !== OPEN_BRACKET) return 1;
   let count = 0;
   for (let at = span.start; at < span.end; count++) {
     at = endOfValue(body, skipSpace(body, at + 1), mostDepth);
     if (at === -1) return Math.max(1, count);
     at = skipSpace(body, at);
-    if (body[at] === closeBracket) at = span.end;
+    if (body[at] === CLOSE_BRACKET) at = span.end;
   }
   return count;
 }
@@ -168,7 +165,7 @@ function elementsAt(body: Buffer, span: Span | null): number {
 /** Returns a whole number above 0, also one that is written as a string; null for anything else. */
 function numberAt(body: Buffer, span: Span | null): number | null {
   if (span === null) return null;
-  const inner = body[span.start] === quote ? 1 : 0;
+  const inner = body[span.start] === QUOTE ? 1 : 0;
   // Nearly all consist of digits only, for which no string has to be made.
   const digits = inner === 1 ? -1 : wholeNumber(body, span.start);
   const value =

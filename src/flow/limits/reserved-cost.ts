@@ -2,6 +2,7 @@ import type { Price } from '../../config/types.js';
 import { type ServiceTier, tierOf } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { costOf } from '../../usage/cost.js';
+import { QUOTE } from '../../wire/bytes.js';
 import { findValues, type Span } from '../../wire/json-scan.js';
 import { skipSpace } from '../../wire/json-skip.js';
 import type { ResolvedCall } from '../call.js';
@@ -17,7 +18,6 @@ import type { Expected } from './expected-usage.js';
 const tierMembers = ['service_tier', 'serviceTier', 'speed'];
 const geoMember = 'inference_geo';
 const members = [...tierMembers, geoMember];
-const quote = 0x22;
 /** Longer words name nothing. */
 const longestWord = 64;
 
@@ -86,6 +86,6 @@ function wordsOf(body: Buffer): readonly string[] {
 }
 
 function wordAt(body: Buffer, span: Span | null): string {
-  if (span === null || body[span.start] !== quote || span.end - span.start > longestWord) return '';
+  if (span === null || body[span.start] !== QUOTE || span.end - span.start > longestWord) return '';
   return body.toString('latin1', span.start + 1, span.end - 1);
 }

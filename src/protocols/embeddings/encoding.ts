@@ -1,10 +1,8 @@
+import { CLOSE_BRACKET, COMMA, DOT, MINUS, OPEN_BRACKET, QUOTE, ZERO } from '../../wire/bytes.js';
 import { isObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
 import { afterColon, skipSpace } from '../../wire/json-skip.js';
 import { parseBody } from '../../wire/skeleton.js';
-
-const QUOTE = 0x22;
-const OPEN_BRACKET = 0x5b;
 
 const formatKey = Buffer.from('"encoding_format"');
 /** The opening and closing quotes make it a key or a whole string; a colon after it makes it a key. */
@@ -95,12 +93,6 @@ function asNumbers(answer: Buffer, at: number): Replacement | null {
   if (!numbers.every(Number.isFinite)) return null;
   return { text: Buffer.from(JSON.stringify(numbers), 'latin1'), end: close + 1 };
 }
-
-const COMMA = 0x2c;
-const MINUS = 0x2d;
-const DOT = 0x2e;
-const ZERO = 0x30;
-const CLOSE_BRACKET = 0x5d;
 
 /** Numbers of up to 17 digits stay below: the sum of their digits is off by at most one part in 2^51. */
 const highestSum = 1e17;

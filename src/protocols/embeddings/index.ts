@@ -6,6 +6,7 @@ import { type Usage, withCharges } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { compileSchema, type MixedBody } from '../../schema/compile.js';
 import { bodies, given, name, nullable, text } from '../../schema/members.js';
+import { CLOSE_BRACKET, OPEN_BRACKET } from '../../wire/bytes.js';
 import { countOf, countOrNone, isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import { afterColon, endOfValue, lastObjectStart, mostDepth } from '../../wire/json-skip.js';
 import { memberError } from '../../wire/reading.js';
@@ -258,9 +259,6 @@ function notText(at: string): GatewayError {
 function invalid(param: string, what: string): GatewayError {
   return memberError('invalid_value', param, `'${param}' ${what}`);
 }
-
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
 
 /** By byte: 1 if a flat list of numbers may contain it. */
 const listBytes = new Uint8Array(256);

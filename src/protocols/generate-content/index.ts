@@ -2,6 +2,7 @@ import type { TextCodec } from '../../conversation/codec.js';
 import { tokenMarks, untagSignature } from '../../conversation/signature.js';
 import { type AnswerCharges, growingMetering } from '../../conversation/stream-rules.js';
 import { textsIn } from '../../conversation/web-search.js';
+import { OPEN_BRACE } from '../../wire/bytes.js';
 import { changedObjects, isList, isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import { textStart } from '../../wire/json-skip.js';
 import { outputMembers } from '../../wire/routed-members.js';
@@ -25,7 +26,6 @@ import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 const queriesKey = Buffer.from('"webSearchQueries"');
 /** Most queries of one answer that are counted separately. */
 const mostQueries = 1000;
-const OPEN_BRACE = 0x7b;
 
 /**
  * Records the queries of an answer, which its usage does not contain

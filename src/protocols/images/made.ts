@@ -1,18 +1,19 @@
 import type { UnitCounter } from '../../conversation/stream-rules.js';
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from '../../wire/bytes.js';
 import { endOfString } from '../../wire/json-skip.js';
 
 /*
  * Counts the images of an answer as its bytes pass, without storing its megabytes of image data.
  */
-
-const quote = 0x22;
-const comma = 0x2c;
-const colon = 0x3a;
-const openBracket = 0x5b;
-const backslash = 0x5c;
-const closeBracket = 0x5d;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
 
 /** Maximum number of bytes that are kept of a string. The names that are looked for are shorter. */
 const longestName = 8;
@@ -42,23 +43,23 @@ class DataImages {
     let at = this.#inText ? this.#readText(piece, 0) : 0;
     for (; at < piece.length; at++) {
       switch (piece[at]) {
-        case quote:
+        case QUOTE:
           this.#inText = true;
           this.#text = '';
           at = this.#readText(piece, at + 1) - 1;
           break;
-        case colon:
+        case COLON:
           this.#name = this.#text;
           break;
-        case comma:
+        case COMMA:
           this.#name = null;
           break;
-        case openBrace:
-        case openBracket:
-          this.#open(piece[at] === openBrace);
+        case OPEN_BRACE:
+        case OPEN_BRACKET:
+          this.#open(piece[at] === OPEN_BRACE);
           break;
-        case closeBrace:
-        case closeBracket:
+        case CLOSE_BRACE:
+        case CLOSE_BRACKET:
           this.#close();
           break;
       }
@@ -80,7 +81,7 @@ class DataImages {
       return end + 1;
     }
     let before = piece.length;
-    while (before > start && piece[before - 1] === backslash) before--;
+    while (before > start && piece[before - 1] === BACKSLASH) before--;
     this.#isEscaped = (piece.length - before) % 2 === 1;
     return piece.length;
   }

@@ -2,6 +2,7 @@ import { carryingMark, withBareId } from '../../conversation/carrying-id.js';
 import type { TargetOptions, TextCodec } from '../../conversation/codec.js';
 import { searchToken, tokenMarks, untagSignature } from '../../conversation/signature.js';
 import { growingMetering } from '../../conversation/stream-rules.js';
+import { QUOTE } from '../../wire/bytes.js';
 import { changedObjects, isList, isObject, type JsonObject, listOf } from '../../wire/json.js';
 import { afterColon, needleAt, needleOf } from '../../wire/json-skip.js';
 import { queryParameter } from '../../wire/query.js';
@@ -115,7 +116,6 @@ export const countTokens = tokenCountOf(messages, {
 });
 
 const signature = needleOf('"signature"');
-const QUOTE = 0x22;
 
 /** Tells whether a signature in a body may be empty; see `Translation.mayLackSignature`. */
 function mayLackSignature(body: Buffer): boolean {

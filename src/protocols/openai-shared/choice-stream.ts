@@ -6,6 +6,16 @@ import {
   type StreamRules,
 } from '../../conversation/stream-rules.js';
 import { GatewayError } from '../../errors.js';
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COMMA,
+  CR,
+  LF,
+  LOWER_N,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+} from '../../wire/bytes.js';
 import { isObject, type JsonObject, listOf, parseObject, textOrNull } from '../../wire/json.js';
 import {
   afterColon,
@@ -52,14 +62,6 @@ const nullLength = 4;
  * everything after it.
  */
 const mostStrays = 16;
-const lowerN = 0x6e;
-const comma = 0x2c;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
-const lineFeed = 0x0a;
-const carriageReturn = 0x0d;
 /** Found in the rest of an event that the kept end of a stream cut. A quoted key cannot occur inside a string. */
 const finishedKey = '"finish_reason"';
 const givenReason = /^\s*:\s*"[^"]/;
@@ -111,7 +113,7 @@ export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
 function isHarmless(run: Buffer, start: number, end: number): boolean {
   if (!standsAt(run, start, dataField)) return false;
   let at = skipSpace(run, start + dataField.length);
-  if (run[at] !== openBrace) return false;
+  if (run[at] !== OPEN_BRACE) return false;
   do {
     const key = skipSpace(run, at + 1);
     const member = memberAt(run, key);
@@ -120,8 +122,8 @@ function isHarmless(run: Buffer, start: number, end: number): boolean {
     const valueEnd = endOfValue(run, value, mostDepth);
     if (valueEnd === -1) return false;
     at = skipSpace(run, valueEnd);
-  } while (run[at] === comma);
-  return run[at] === closeBrace && at < end && skipSpace(run, at + 1) >= end;
+  } while (run[at] === COMMA);
+  return run[at] === CLOSE_BRACE && at < end && skipSpace(run, at + 1) >= end;
 }
 
 function memberAt(run: Buffer, key: number): Buffer | null {
@@ -130,7 +132,7 @@ function memberAt(run: Buffer, key: number): Buffer | null {
 }
 
 function isEmptyList(run: Buffer, at: number): boolean {
-  return run[at] === openBracket && run[at + 1] === closeBracket;
+  return run[at] === OPEN_BRACKET && run[at + 1] === CLOSE_BRACKET;
 }
 
 interface Span {
@@ -156,10 +158,10 @@ function hideUsage(run: Buffer): Buffer {
     done = at + usageKey.length;
     const value = afterColon(run, done - 1);
     let hidden: Span | null = null;
-    if (value !== -1 && run[value] === lowerN) {
+    if (value !== -1 && run[value] === LOWER_N) {
       hidden = nullUsage(run, at, value + nullLength);
       if (hidden === null && ++strays === mostStrays) break;
-    } else if (at >= parsed && value !== -1 && run[value] === openBrace) {
+    } else if (at >= parsed && value !== -1 && run[value] === OPEN_BRACE) {
       const event = { start: lastEventEnd(run, 0, at), end: eventEnd(run, at) };
       parsed = event.end;
       if (hasNoChoice(eventObject(run, event.start, event.end))) hidden = event;
@@ -189,15 +191,15 @@ function nullUsage(run: Buffer, at: number, end: number): Span | null {
   if (!isOutermost(run, end)) return null;
   let before = at - 1;
   while (isSpace(run[before] as number)) before--;
-  if (run[before] === comma) return { start: before, end };
+  if (run[before] === COMMA) return { start: before, end };
   const behind = skipSpace(run, end);
-  return run[behind] === comma ? { start: at, end: skipSpace(run, behind + 1) } : null;
+  return run[behind] === COMMA ? { start: at, end: skipSpace(run, behind + 1) } : null;
 }
 
 /** Tells whether the object whose members continue at an offset ends with its line. A nested object does not. */
 function isOutermost(run: Buffer, from: number): boolean {
   let at = skipSpace(run, from);
-  while (run[at] === comma) {
+  while (run[at] === COMMA) {
     const key = endOfString(run, skipSpace(run, at + 1) + 1);
     const value = key === -1 ? -1 : afterColon(run, key);
     const end = value === -1 ? -1 : endOfValue(run, value, mostDepth);
@@ -205,7 +207,7 @@ function isOutermost(run: Buffer, from: number): boolean {
     at = skipSpace(run, end);
   }
   const next = run[at + 1];
-  return run[at] === closeBrace && (next === undefined || next === lineFeed || next === carriageReturn);
+  return run[at] === CLOSE_BRACE && (next === undefined || next === LF || next === CR);
 }
 
 /**
@@ -275,7 +277,7 @@ function marksEnd(run: Buffer): boolean {
   let end = run.length;
   while (end > 0 && (run[end - 1] === 10 || run[end - 1] === 13)) end--;
   // Most events end as JSON objects do.
-  if (run[end - 1] !== closeBracket) return false;
+  if (run[end - 1] !== CLOSE_BRACKET) return false;
   const last = run.toString('latin1', Math.max(0, end - endMark.length - 1), end);
   // The space after the colon is optional.
   return last.replace(' ', '').endsWith(endMark);

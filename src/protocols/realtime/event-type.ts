@@ -1,3 +1,20 @@
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  DOT,
+  LOWER_C,
+  LOWER_P,
+  LOWER_R,
+  LOWER_T,
+  LOWER_V,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  SPACE,
+} from '../../wire/bytes.js';
 import { afterColon, endOfNumber, endOfString, standsAt } from '../../wire/json-skip.js';
 import { isPlainAscii } from '../../wire/plain-text.js';
 
@@ -14,17 +31,6 @@ export const responseDone = 'response.done';
 export const transcribed = 'conversation.item.input_audio_transcription.completed';
 
 const typeKey = Buffer.from('"type"');
-const quote = 0x22;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
-const colon = 0x3a;
-const letterT = 0x74;
-const letterP = 0x70;
-const letterR = 0x72;
-const letterC = 0x63;
-const letterV = 0x76;
 /** Offset of the second word of `response.done`. */
 const secondWord = 'response.'.length;
 const seconds = [...'dc'].map((letter) => letter.charCodeAt(0));
@@ -40,16 +46,16 @@ export function mayHaveUsage(event: Buffer): boolean {
   for (let at = 0; at < end; at++) {
     const byte = event[at];
     // As far as these bytes show, what follows an inner bracket is not a member of the event.
-    if (byte !== quote) isWithin ||= at > 0 && (byte === openBrace || byte === openBracket);
+    if (byte !== QUOTE) isWithin ||= at > 0 && (byte === OPEN_BRACE || byte === OPEN_BRACKET);
     else if (mayBeOfUsage(event, at + 1)) return true;
     else
       hasType ||=
         !isWithin &&
-        event[at + 1] === letterT &&
-        event[at + 3] === letterP &&
-        event[at + 5] === quote &&
+        event[at + 1] === LOWER_T &&
+        event[at + 3] === LOWER_P &&
+        event[at + 5] === QUOTE &&
         // Otherwise it is an id that a client has named like that.
-        event[at + 6] === colon;
+        event[at + 6] === COLON;
   }
   return !hasType;
 }
@@ -58,8 +64,8 @@ export function mayHaveUsage(event: Buffer): boolean {
 function mayBeOfUsage(event: Buffer, at: number): boolean {
   const first = event[at];
   // `conversation` has a `v` here, `content_index` does not.
-  if (first === letterC) return event[at + 3] === letterV;
-  return first === letterR && seconds.includes(event[at + secondWord] as number);
+  if (first === LOWER_C) return event[at + 3] === LOWER_V;
+  return first === LOWER_R && seconds.includes(event[at + secondWord] as number);
 }
 
 /**
@@ -70,9 +76,9 @@ export function typeOfEvent(event: Buffer): string {
   let depth = 0;
   for (let at = 0; at < event.length; at++) {
     const byte = event[at];
-    if (byte === openBrace || byte === openBracket) depth++;
-    else if (byte === closeBrace || byte === closeBracket) depth--;
-    else if (byte === quote) {
+    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++;
+    else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) depth--;
+    else if (byte === QUOTE) {
       const close = endOfString(event, at + 1);
       if (close === -1) return '';
       const value = depth === 1 && isTypeKey(event, at, close) ? afterColon(event, close) : -1;
@@ -85,7 +91,7 @@ export function typeOfEvent(event: Buffer): string {
 
 /** @returns the string that begins at an offset, or an empty string if there is none or its end is missing */
 function textAt(bytes: Buffer, at: number): string {
-  const close = bytes[at] === quote ? endOfString(bytes, at + 1) : -1;
+  const close = bytes[at] === QUOTE ? endOfString(bytes, at + 1) : -1;
   return close === -1 ? '' : bytes.toString('latin1', at + 1, close);
 }
 
@@ -107,10 +113,6 @@ export function typeBytes(event: Buffer): Buffer {
   return event.length > typeWithin ? event.subarray(0, typeWithin) : event;
 }
 
-const space = 0x20;
-const comma = 0x2c;
-const dot = 0x2e;
-const backslash = 0x5c;
 /** Bit that turns `A` to `Z` into `a` to `z`. */
 const lower = 0x20;
 const errorWord = Buffer.from('error');
@@ -142,7 +144,7 @@ export function isPlainEvent(event: Buffer): boolean {
  */
 function plainTypeAt(event: Buffer): number {
   const last = event.length - 1;
-  if (event[0] !== openBrace || event[last] !== closeBrace) return -1;
+  if (event[0] !== OPEN_BRACE || event[last] !== CLOSE_BRACE) return -1;
   let seen = 0;
   let type = -1;
   for (let at = 1; ; at = behind(event, at)) {
@@ -150,16 +152,16 @@ function plainTypeAt(event: Buffer): number {
     if (name === -1 || (seen & (1 << name)) !== 0) return -1;
     seen |= 1 << name;
     at += (plainNames[name] as Buffer).length;
-    if (event[at] !== colon) return -1;
+    if (event[at] !== COLON) return -1;
     at = behind(event, at);
-    if (event[at] === quote) {
+    if (event[at] === QUOTE) {
       if (name === 0) type = at + 1;
       const end = endOfString(event, at + 1);
       at = end === -1 ? -1 : end + 1;
     } else at = endOfNumber(event, at);
     if (at === -1) return -1;
     if (at === last) return type;
-    if (event[at] !== comma) return -1;
+    if (event[at] !== COMMA) return -1;
   }
 }
 
@@ -171,7 +173,7 @@ function nameAt(event: Buffer, at: number): number {
 
 /** @returns the offset after a colon or comma and an optional blank */
 function behind(event: Buffer, at: number): number {
-  return event[at + 1] === space ? at + 2 : at + 1;
+  return event[at + 1] === SPACE ? at + 2 : at + 1;
 }
 
 /**
@@ -186,9 +188,9 @@ export function isPiece(event: Buffer): boolean {
 /** Returns whether a type is one of the protocol's own, all of which contain a dot, and not that of an error. */
 function isOwnType(event: Buffer, start: number): boolean {
   let hasDot = false;
-  for (let at = start; event[at] !== quote; at++) {
-    if (event[at] === backslash || at > start + typeWithin) return false;
-    if (event[at] === dot) hasDot = true;
+  for (let at = start; event[at] !== QUOTE; at++) {
+    if (event[at] === BACKSLASH || at > start + typeWithin) return false;
+    if (event[at] === DOT) hasDot = true;
     else if (saysAt(event, at, errorWord) || saysAt(event, at, failWord)) return false;
   }
   return hasDot;

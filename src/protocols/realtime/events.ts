@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { OwnSecrets } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
+import { CLOSE_BRACE, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../wire/bytes.js';
 import { costError, costsMore, isObject, parseJson, usualCost } from '../../wire/json.js';
 import { skipSpace, textStart } from '../../wire/json-skip.js';
 import { MemberGuard } from '../../wire/member-guard.js';
@@ -40,11 +41,6 @@ const guard = new MemberGuard({
 /** Paths of the session's own model. The others are those of the model that transcribes the input. */
 const ownPaths: ReadonlySet<string> = new Set(['session.model', 'response.model']);
 
-const QUOTE = 0x22;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
 /** Bytes that may follow the opening bracket of a list. */
 const listBegins = Buffer.from('{["]-0123456789tfn');
 const utf8Mark = Buffer.from([0xef, 0xbb, 0xbf]);
@@ -221,10 +217,6 @@ const errorType = /error|fail/i;
 /** Events with an error are shorter than this. */
 const longest = 1024 * 1024;
 
-const quote = 0x22;
-const openBrace = 0x7b;
-const openBracket = 0x5b;
-
 /**
  * Returns the error for an upstream's message that would expose the gateway's account there. Null if the message may be
  * passed on.
@@ -242,7 +234,7 @@ export function vendorAccountErrorOfMessage(
   const isOwn = type !== null && !errorType.test(type);
   // The type decides nothing else: for duplicate members, what counts depends on the parser.
   if (isOwn && !errorMarks.some((mark) => message.includes(mark))) return null;
-  const standing = isOwn ? 'own' : message[start] === openBrace ? 'strange' : 'error';
+  const standing = isOwn ? 'own' : message[start] === OPEN_BRACE ? 'strange' : 'error';
   return vendorAccountErrorOf(message.toString('utf8', start), standing, secrets);
 }
 
@@ -250,11 +242,11 @@ export function vendorAccountErrorOfMessage(
 function ownType(message: Buffer, start: number): string | null {
   const at = typeKeyAt(message, start);
   if (at === -1) return null;
-  const begin = message.indexOf(quote, at + typeKey.length);
+  const begin = message.indexOf(QUOTE, at + typeKey.length);
   if (begin === -1) return null;
   let end = begin + 1;
-  while (end <= begin + typeWithin && message[end] !== quote) end++;
-  if (message[end] !== quote) return null;
+  while (end <= begin + typeWithin && message[end] !== QUOTE) end++;
+  if (message[end] !== QUOTE) return null;
   const type = message.toString('latin1', begin + 1, end);
   return type.includes('.') && !type.includes('\\') ? type : null;
 }
@@ -267,8 +259,8 @@ function typeKeyAt(message: Buffer, start: number): number {
   const last = Math.min(message.length, typeWithin) - typeKey.length;
   for (let at = start; at <= last; at++) {
     const byte = message[at];
-    if (byte === quote && isTypeKey(message, at)) return at;
-    if (at > start && (byte === openBrace || byte === openBracket)) return -1;
+    if (byte === QUOTE && isTypeKey(message, at)) return at;
+    if (at > start && (byte === OPEN_BRACE || byte === OPEN_BRACKET)) return -1;
   }
   return -1;
 }

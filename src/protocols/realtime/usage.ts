@@ -1,5 +1,6 @@
 import { estimatedUsage, tokensOf, weightOfToken } from '../../conversation/estimate-usage.js';
 import { noParts, type Usage, withCharges } from '../../conversation/usage.js';
+import { QUOTE } from '../../wire/bytes.js';
 import { isObject, type JsonObject, listOf, numberOrNull, parseObject, textOf } from '../../wire/json.js';
 import { afterColon, endOfString } from '../../wire/json-skip.js';
 import { rawTextWeight, textWeight } from '../../wire/text-weight.js';
@@ -220,7 +221,6 @@ export class OpenUsage {
  */
 
 const delta = Buffer.from('"delta"');
-const quote = 0x22;
 const g711BytesPerSecond = 8000;
 const bytesOfSample = 2;
 const usualRate = 24_000;
@@ -287,7 +287,7 @@ function memberOf(object: JsonObject | null, name: string): JsonObject | null {
 /** @returns bytes of audio in an event's `delta`; 0 if it has none */
 function audioBytesOf(event: Buffer): number {
   const start = deltaStart(event);
-  const end = start === -1 ? -1 : event.indexOf(quote, start);
+  const end = start === -1 ? -1 : event.indexOf(QUOTE, start);
   return end === -1 ? 0 : Math.floor(((end - start) * 3) / 4);
 }
 
@@ -303,5 +303,5 @@ function textWeightOf(event: Buffer): number {
 function deltaStart(event: Buffer): number {
   const at = event.indexOf(delta);
   const start = at === -1 ? -1 : afterColon(event, at + delta.length - 1);
-  return start !== -1 && event[start] === quote ? start + 1 : -1;
+  return start !== -1 && event[start] === QUOTE ? start + 1 : -1;
 }

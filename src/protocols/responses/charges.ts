@@ -1,5 +1,6 @@
 import type { AnswerCharges } from '../../conversation/stream-rules.js';
 import { addUsage, noParts, tierOf, type Usage, withCharges } from '../../conversation/usage.js';
+import { OPEN_BRACE } from '../../wire/bytes.js';
 import { countOf, isObject, type JsonObject, listOf, objectOf, parseObject } from '../../wire/json.js';
 import {
   contains,
@@ -28,7 +29,6 @@ const leastOfImages = 4096;
 const itemDone = 'response.output_item.done';
 /** The name of an event, or the type in its data, is within this many bytes. */
 const headBytes = 128;
-const OPEN_BRACE = 0x7b;
 
 /**
  * Records the searches and images of an answer, which its usage does not count, and the last tier in it; see

@@ -1,4 +1,5 @@
 import { type Holder, isLegalId, type KeptRecord, writeHolder } from '../../conversation/kept-turns.js';
+import { CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../wire/bytes.js';
 import { isObject, type JsonObject, listOf, objectOf, parseJson, parseObject } from '../../wire/json.js';
 import {
   afterColon,
@@ -29,11 +30,6 @@ const ofInput: ReadonlySet<string> = new Set(['input']);
 
 const toolsName = Buffer.from('tools');
 const inputName = Buffer.from('input');
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
-const OPEN_BRACE = 0x7b;
 
 /**
  * Whether a tool of a request may run in a container: one of its own, or one that an item of its input brings, as

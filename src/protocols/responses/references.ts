@@ -1,3 +1,4 @@
+import { CLOSE_BRACE, QUOTE } from '../../wire/bytes.js';
 import { type JsonObject, parseObject } from '../../wire/json.js';
 import { afterColon, endOfString, needleAt, needleOf, skipSpace } from '../../wire/json-skip.js';
 
@@ -7,8 +8,6 @@ export const referenceType = 'item_reference';
 const typed = Buffer.from(`"${referenceType}"`);
 const untyped = [Buffer.from('"type":null'), Buffer.from('"type": null')];
 const idName = needleOf('"id"');
-const QUOTE = 0x22;
-const CLOSE_BRACE = 0x7d;
 
 /** Tells from the bytes of a body whether its input may refer to an item. */
 export function mayRefer(body: Buffer): boolean {

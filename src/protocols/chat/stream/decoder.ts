@@ -3,6 +3,14 @@ import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js
 import { endedEarly } from '../../../conversation/stream-rules.js';
 import { type ReasoningName, tagUnsigned } from '../../../conversation/unsigned-reasoning.js';
 import { GatewayError } from '../../../errors.js';
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from '../../../wire/bytes.js';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../wire/json.js';
 import { foreignStream } from '../../error-formats/upstream-error.js';
 import { emptyStream, readChoiceEvent } from '../../openai-shared/choice-stream.js';
@@ -331,13 +339,6 @@ function indexedCall(
 function beginsAnother(call: Call, name: string): boolean {
   return call.progress.isComplete || (call.name !== '' && call.name !== name);
 }
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
 
 /** Tracks how much of a JSON object or array has arrived in fragments, without keeping them. */
 class JsonProgress {

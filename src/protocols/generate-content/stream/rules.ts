@@ -7,6 +7,7 @@ import {
 } from '../../../conversation/stream-rules.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../../wire/json.js';
+import { CLOSE_BRACE, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../../wire/bytes.js';
 import { afterColon, endOfString, skipSpace } from '../../../wire/json-skip.js';
 import { eventObject, firstEventEnd, lastEvents } from '../../../wire/sse.js';
 import { isReason } from '../answer/finish.js';
@@ -29,12 +30,6 @@ const reasons = [
 const mostLooked = 8;
 const responseMembers = ['candidates', 'promptFeedback', 'usageMetadata', 'responseId', 'modelVersion'];
 const unspecified = Buffer.from('_UNSPECIFIED"');
-
-const QUOTE = 0x22;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
 
 /** See `StreamRules.marks`. */
 export const marks = marksOf('"candidates"');

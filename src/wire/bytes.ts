@@ -1,0 +1,32 @@
+/* Bytes and characters of ASCII that parsers look for. */
+
+export const TAB = 0x09;
+export const LF = 0x0a;
+export const CR = 0x0d;
+export const SPACE = 0x20;
+export const QUOTE = 0x22;
+export const PLUS = 0x2b;
+export const COMMA = 0x2c;
+export const MINUS = 0x2d;
+export const DOT = 0x2e;
+export const SLASH = 0x2f;
+export const ZERO = 0x30;
+export const NINE = 0x39;
+export const COLON = 0x3a;
+export const SEMICOLON = 0x3b;
+export const EQUALS = 0x3d;
+export const OPEN_BRACKET = 0x5b;
+export const BACKSLASH = 0x5c;
+export const CLOSE_BRACKET = 0x5d;
+export const LOWER_C = 0x63;
+export const LOWER_E = 0x65;
+export const LOWER_F = 0x66;
+export const LOWER_N = 0x6e;
+export const LOWER_P = 0x70;
+export const LOWER_R = 0x72;
+export const LOWER_S = 0x73;
+export const LOWER_T = 0x74;
+export const LOWER_U = 0x75;
+export const LOWER_V = 0x76;
+export const OPEN_BRACE = 0x7b;
+export const CLOSE_BRACE = 0x7d;
