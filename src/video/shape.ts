@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.js';
 import { textOf } from '../wire/json.js';
-import { membersNamed, pathOfMember } from './members.js';
+import { membersNamed, pathOfMember } from './request.js';
 import type { VideoFormat, VideoRequest } from './task.js';
 import { unsupportedMember } from './unsupported.js';
 

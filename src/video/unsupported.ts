@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.js';
 import { listOf } from '../wire/json.js';
-import { type Member, memberOf, pathOfMember } from './members.js';
+import { type Member, memberOf, pathOfMember } from './request.js';
 import type { VideoFormat, VideoHint, VideoRequest } from './task.js';
 
 /**

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { expiryOf } from '../../src/video/recovery.js';
+import { expiryOf } from '../../src/video/url-expiry.js';
 
 const at = Date.parse('2026-11-28T21:00:00Z');
 const seconds = at / 1000;

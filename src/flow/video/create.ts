@@ -23,9 +23,8 @@ import {
 } from '../../video/advance.js';
 import type { OnceRequest } from '../../video/book.js';
 import { clientFormats, upstreamFormatOf, upstreamFormats } from '../../video/formats.js';
-import { wrongLength } from '../../video/members.js';
-import { requireMetered } from '../../video/metered.js';
 import { submissionHere } from '../../video/recovery.js';
+import { requireMetered, wrongLength } from '../../video/request.js';
 import { resolutionOf } from '../../video/shape.js';
 import type { TaskCharge, UpstreamFormat, VideoCall, VideoRequest, VideoTask } from '../../video/task.js';
 import { leftOutHints } from '../../video/unsupported.js';

@@ -3,8 +3,7 @@ import { compileSchema } from '../../schema/compile.js';
 import { name } from '../../schema/members.js';
 import type { JsonObject } from '../../wire/json.js';
 import { codeNumber } from '../failure-codes.js';
-import { requireBody } from '../members.js';
-import { bareRequest, genericBodyType, readSharedBody, videoGuarded } from '../request.js';
+import { bareRequest, genericBodyType, readSharedBody, requireBody, videoGuarded } from '../request.js';
 import type { ShowContext, VideoClientFormat, VideoRequest, VideoTask } from '../task.js';
 import { compatStates } from './compat.js';
 

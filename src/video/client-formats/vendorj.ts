@@ -6,8 +6,7 @@ import { name, nullable, text } from '../../schema/members.js';
 import { type JsonObject, listOf, numberOrNull, textOrNull } from '../../wire/json.js';
 import { missingValue, wrongValue } from '../../wire/reading.js';
 import { vendorjCode } from '../failure-codes.js';
-import { framesPerSecond, requireBody, wrongLength } from '../members.js';
-import { bareRequest, lengthOf, readOrPass } from '../request.js';
+import { bareRequest, framesPerSecond, lengthOf, readOrPass, requireBody, wrongLength } from '../request.js';
 import type { ShowContext, TaskState, VideoClientFormat, VideoRequest, VideoTask } from '../task.js';
 import { videoUrl } from './generic.js';
 

@@ -3,8 +3,14 @@ import { compileSchema } from '../../schema/compile.js';
 import { name, nullable, text } from '../../schema/members.js';
 import { type JsonObject, textOrNull } from '../../wire/json.js';
 import { missingValue, wrongValue } from '../../wire/reading.js';
-import { hasValue, requireBody } from '../members.js';
-import { bareRequest, readSharedBody, vendorkBodyType, videoGuarded } from '../request.js';
+import {
+  bareRequest,
+  hasValue,
+  readSharedBody,
+  requireBody,
+  vendorkBodyType,
+  videoGuarded,
+} from '../request.js';
 import type { ShowContext, TaskState, VideoClientFormat, VideoRequest, VideoTask } from '../task.js';
 import { genericCreated, genericShown, videoSeconds, videoUrl } from './generic.js';
 

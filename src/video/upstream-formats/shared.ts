@@ -5,7 +5,7 @@ import { upstreamError } from '../../protocols/error-formats/upstream-error.js';
 import { vendorAccountErrorIn } from '../../protocols/error-formats/vendor-account.js';
 import { isObject, type JsonObject, numberOrNull, parseObject, textOf, textOrNull } from '../../wire/json.js';
 import { missingValue } from '../../wire/reading.js';
-import { pathOfMember } from '../members.js';
+import { pathOfMember } from '../request.js';
 import type {
   TaskFailure,
   TaskUpdate,

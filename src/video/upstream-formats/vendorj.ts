@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, objectOf } from '../../wire/json.js';
 import { failureKind } from '../failure-codes.js';
-import { framesOf, numberIn } from '../members.js';
+import { framesOf, numberIn } from '../request.js';
 import { aspectRatioFor } from '../shape.js';
 import type { TaskUpdate, UpstreamFormat, VideoRequest } from '../task.js';
 import { refuseForeign, refuseVendorkMembers, unsupportedMember } from '../unsupported.js';
