@@ -1,10 +1,39 @@
 import type { GuardSpec, MemberGuard } from '../wire/member-guard.js';
+import {
+  backgroundMember,
+  continuationMembers,
+  itemsMember,
+  outputMembers,
+  toolsMember,
+} from '../wire/routed-members.js';
 import { isType, type SchemaNode } from './node.js';
 
 /*
  * A schema in the form that the acceptor walks: the rules for each kind of JSON value, one field per kind, so that the
  * first byte of a value selects its rule. Every object of a kind has all its fields from the start, in one order.
  */
+
+/** Keys whose spans a walk records. Their positions count from 1. */
+export const guardedKeys: readonly string[] = [
+  ...['model', 'stream', 'stream_options'],
+  ...outputMembers.maxTokens,
+  ...outputMembers.choices,
+  ...outputMembers.configs,
+  ...continuationMembers,
+  backgroundMember,
+  toolsMember,
+];
+const lastUnique = 3;
+const lastMaxTokens = lastUnique + outputMembers.maxTokens.length;
+const choices = lastMaxTokens + 1;
+/** Positions among these. Keys up to `lastUnique` must not be repeated; `itemTools` is that of the key in items. */
+export const guards = {
+  lastUnique,
+  lastMaxTokens,
+  choices,
+  lastConfig: choices + outputMembers.configs.length,
+  itemTools: guardedKeys.length + 1,
+} as const;
 
 /** The rules for a value. */
 export interface AcceptNode {
@@ -112,22 +141,12 @@ const ofTypes = [
   'exclusiveMaximum',
 ];
 
-/** A key to mark in the objects of a list. */
-export interface ItemKey {
-  /** Top-level member with the list, whose other values and items may be anything. */
-  readonly list: string;
-  readonly key: string;
-  /** Its position as a guarded key. */
-  readonly guard: number;
-}
-
 /** What to look for in a body besides what its schema requires. */
 interface BodyMarks {
   /** A key that the body must have, or null. */
   readonly own: string | null;
-  /** Top-level keys to mark, whether the schema has them or not. */
-  readonly guardedKeys: readonly string[];
-  readonly itemKey: ItemKey | null;
+  /** Whether to mark the tools of items: `toolsMember` in the objects of the list in `itemsMember`. */
+  readonly wantsItemTools: boolean;
   /** Finds ambiguous members of the body. */
   readonly guard: MemberGuard;
 }
@@ -138,7 +157,7 @@ interface BodyMarks {
  */
 export function compileBody(
   schema: SchemaNode,
-  { own, guardedKeys, itemKey, guard }: BodyMarks,
+  { own, wantsItemTools, guard }: BodyMarks,
 ): ObjectRule | null {
   if (isNoting(guard.spec)) return null;
   if (schema.type !== 'object' || !hasOnly(schema, ofTypes) || schema.not !== undefined) return null;
@@ -147,25 +166,28 @@ export function compileBody(
     guardedKeys,
     guard,
   );
-  if (rule === null || itemKey === null) return rule;
-  const byLength = rule.byLength.map((property) => withItemKey(property, itemKey));
+  if (rule === null || !wantsItemTools) return rule;
+  const byLength = rule.byLength.map(withItemTools);
   return { ...rule, byLength };
 }
 
-/** Returns the properties of one length, of which the list's one accepts the same and marks the key of its items. */
-function withItemKey(property: Property | null, itemKey: ItemKey): Property | null {
+/**
+ * Returns the properties of one length, of which the list of items accepts the same and marks the tools of its items. Its
+ * other values and items may be anything.
+ */
+function withItemTools(property: Property | null): Property | null {
   if (property === null) return null;
-  const next = withItemKey(property.next, itemKey);
-  const isList = itemKey.list === Buffer.from(property.name).toString('latin1');
-  return { ...property, next, node: isList && property.node.anything ? markedList(itemKey) : property.node };
+  const next = withItemTools(property.next);
+  const isList = itemsMember === Buffer.from(property.name).toString('latin1');
+  return { ...property, next, node: isList && property.node.anything ? markedList() : property.node };
 }
 
-function markedList({ key, guard }: ItemKey): AcceptNode {
-  const marked = Array.from({ length: key.length + 1 }, (): Property | null => null);
-  marked[key.length] = {
-    name: Uint8Array.from(Buffer.from(key, 'latin1')),
+function markedList(): AcceptNode {
+  const marked = Array.from({ length: toolsMember.length + 1 }, (): Property | null => null);
+  marked[toolsMember.length] = {
+    name: Uint8Array.from(Buffer.from(toolsMember, 'latin1')),
     node: anything,
-    ...{ bit: 0, guard, low: 0, high: 0, next: null },
+    ...{ bit: 0, guard: guards.itemTools, low: 0, high: 0, next: null },
   };
   const item: ObjectRule = {
     ...{ open: false, byLength: marked, required: 0, most: Number.MAX_SAFE_INTEGER },
@@ -367,21 +389,4 @@ function eitherText(one: TextRule | null, other: TextRule | null): TextRule | nu
 /** Whether a guard notes further members, which the walk cannot: it notes the guarded keys only. */
 function isNoting({ notes = [], within = {} }: GuardSpec): boolean {
   return notes.length > 0 || Object.values(within).some(isNoting);
-}
-
-/** Returns the property of a rule whose name these bytes of a body are, or null. */
-export function findProperty(rule: ObjectRule, body: Buffer, start: number, end: number): Property | null {
-  const length = end - start;
-  if (length >= rule.byLength.length) return null;
-  let property = rule.byLength[length] as Property | null;
-  while (property !== null && !holds(body, start, property.name)) property = property.next;
-  return property;
-}
-
-/** Returns whether these bytes are in a body at an offset. */
-export function holds(body: Buffer, at: number, bytes: Uint8Array): boolean {
-  for (let i = 0; i < bytes.length; i++) {
-    if (body[at + i] !== bytes[i]) return false;
-  }
-  return true;
 }

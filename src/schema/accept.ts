@@ -32,7 +32,6 @@ import {
   backgroundMember,
   continuationMembers,
   itemsMember,
-  outputMembers,
   type SteeringMember,
   toolsMember,
 } from '../wire/routed-members.js';
@@ -41,11 +40,11 @@ import {
   type AcceptNode,
   type ArrayRule,
   compileBody,
-  findProperty,
-  holds,
-  type ItemKey,
+  guardedKeys,
+  guards,
   type NumberRule,
   type ObjectRule,
+  type Property,
   type TextRule,
 } from './accept-node.js';
 import { asSchema } from './node.js';
@@ -78,22 +77,6 @@ export interface OutputSpans {
   readonly config: Span | null;
 }
 
-const guardedKeys = [
-  ...['model', 'stream', 'stream_options'],
-  ...outputMembers.maxTokens,
-  ...outputMembers.choices,
-  ...outputMembers.configs,
-  ...continuationMembers,
-  backgroundMember,
-  toolsMember,
-];
-/** Positions among these, from 1. Keys up to this position must not be repeated. */
-const lastUnique = 3;
-const lastMaxTokens = lastUnique + outputMembers.maxTokens.length;
-const choicesGuard = lastMaxTokens + 1;
-const lastConfig = choicesGuard + outputMembers.configs.length;
-/** Position of the key in items. */
-const itemToolsGuard = guardedKeys.length + 1;
 const noSpans: readonly Span[] = [];
 const noOutputSpans: OutputSpans = { maxTokens: noSpans, choices: null, config: null };
 const usageKey = Uint8Array.from(Buffer.from('include_usage', 'latin1'));
@@ -125,17 +108,14 @@ export function acceptorOf(
   wantsItemTools = false,
 ): (body: Buffer) => Accepted | null {
   let walk: Walk | null | undefined;
-  const itemKey = wantsItemTools ? toolsOfItems : null;
   return (body) => {
     if (walk === undefined) {
-      const rule = compileBody(asSchema(schema), { own, guardedKeys, itemKey, guard });
+      const rule = compileBody(asSchema(schema), { own, wantsItemTools, guard });
       walk = rule === null ? null : new Walk(rule);
     }
     return walk === null ? null : walk.accept(body);
   };
 }
-
-const toolsOfItems: ItemKey = { list: itemsMember, key: toolsMember, guard: itemToolsGuard };
 
 const noBody: Buffer = Buffer.alloc(0);
 
@@ -441,7 +421,7 @@ class Walk {
     } else if (guard === 2) {
       if (this.#streamStart !== -1) return false;
       this.#streamStart = start;
-    } else if (guard === lastUnique) {
+    } else if (guard === guards.lastUnique) {
       if (this.#optionsStart !== -1) return false;
       this.#optionsStart = start;
       this.#optionsEnd = end;
@@ -450,16 +430,16 @@ class Walk {
   }
 
   #recordOutput(guard: number, start: number, end: number): void {
-    if (guard <= lastMaxTokens) {
+    if (guard <= guards.lastMaxTokens) {
       if (this.#maxTokens === null) this.#maxTokens = [{ start, end }];
       else this.#maxTokens.push({ start, end });
-    } else if (guard === choicesGuard) {
+    } else if (guard === guards.choices) {
       this.#choicesStart = start;
       this.#choicesEnd = end;
-    } else if (guard <= lastConfig) {
+    } else if (guard <= guards.lastConfig) {
       this.#configStart = start;
       this.#configEnd = end;
-    } else if (guard === itemToolsGuard) {
+    } else if (guard === guards.itemTools) {
       if (this.#body[start] !== LOWER_N) this.#itemTools = true;
     } else if (guard === guardedKeys.length) {
       this.#toolsStart = start;
@@ -500,6 +480,21 @@ class Walk {
 
 function spanOf(start: number, end: number): Span | null {
   return start === -1 ? null : { start, end };
+}
+
+function findProperty(rule: ObjectRule, body: Buffer, start: number, end: number): Property | null {
+  const length = end - start;
+  if (length >= rule.byLength.length) return null;
+  let property = rule.byLength[length] as Property | null;
+  while (property !== null && !holds(body, start, property.name)) property = property.next;
+  return property;
+}
+
+function holds(body: Buffer, at: number, bytes: Uint8Array): boolean {
+  for (let i = 0; i < bytes.length; i++) {
+    if (body[at + i] !== bytes[i]) return false;
+  }
+  return true;
 }
 
 /** A check that is built once and run for every request. */

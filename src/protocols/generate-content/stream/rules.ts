@@ -6,8 +6,8 @@ import {
   type StreamFacts,
 } from '../../../conversation/stream-rules.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, parseObject, textOrNull } from '../../../wire/json.js';
 import { CLOSE_BRACE, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../../wire/bytes.js';
+import { isObject, type JsonObject, parseObject, textOrNull } from '../../../wire/json.js';
 import { afterColon, endOfString, skipSpace } from '../../../wire/json-skip.js';
 import { eventObject, firstEventEnd, lastEvents } from '../../../wire/sse.js';
 import { isReason } from '../answer/finish.js';
