@@ -1,4 +1,5 @@
 import { GatewayError } from '../errors.js';
+import { type JsonObject, parseObject } from '../wire/json.js';
 import { eventEnd, parseEvent } from '../wire/sse.js';
 import { addUsage, type MadeMedia, type ServiceTier, type Usage, withCharges } from './usage.js';
 
@@ -30,6 +31,22 @@ export function judgingEvents(
     }
     return 'silence';
   };
+}
+
+/**
+ * Makes a `StreamRules.judgeContent` from what judges single events.
+ * @param opens whether an event of the protocol only opens an answer, and has none of its content
+ */
+export function judgingContent(
+  judge: (event: string | null, data: string) => StreamStart,
+  opens: (body: JsonObject) => boolean,
+): (run: Buffer) => StreamStart {
+  return judgingEvents((event, data) => {
+    const judged = judge(event, data);
+    if (judged !== 'meaningful') return judged;
+    const body = parseObject(data);
+    return body !== null && opens(body) ? 'silence' : judged;
+  });
 }
 
 /** Makes the error for a stream that ended without its protocol's own end. */
@@ -131,6 +148,11 @@ export interface StreamRules {
   readonly isHarmless?: (run: Buffer, start: number, end: number) => boolean;
   /** Judges the first events, before any is relayed. */
   judgeStart(run: Buffer): StreamStart;
+  /**
+   * Likewise, but events that only open an answer, and have none of its content, are `silence`, too. Absent if the first
+   * event of a stream has content.
+   */
+  readonly judgeContent?: (run: Buffer) => StreamStart;
   /**
    * Returns usage that only the first events of a stream report, or null. The function is null if the last events
    * report everything.

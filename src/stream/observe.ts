@@ -40,6 +40,8 @@ const amendedBytes = 64 * 1024 * 1024;
 const eventBytes = 1024 * 1024;
 /** Bytes of comments before the first event that are held back. */
 const earlyBytes = 16 * 1024;
+/** The same bound for events that only open an answer, which may repeat instructions and tools. */
+const openingBytes = 512 * 1024;
 /** Bytes of the beginning from which the length of a sound is read. */
 const beginBytes = 256;
 
@@ -80,6 +82,8 @@ interface Observed {
    * it is not.
    */
   readonly estimatesBroken?: boolean;
+  /** Another target may be asked while a stream has only opened an answer. Default: not once any event has arrived. */
+  readonly awaitsContent?: boolean;
   /** Secrets of the gateway at the upstream. Answers must not reveal its keys, errors none of them. */
   readonly secrets: OwnSecrets;
 }
@@ -102,7 +106,7 @@ export class ObservedTransform implements AnswerTransform {
   #usage: Usage | null = null;
   readonly #check: UsageCheck;
   #tail: Tail | null = null;
-  /** Comments before the first event. */
+  /** What has arrived before the answer: comments, and events that only open it. */
   #early: Buffer | null = null;
   #usageAtStart: Usage | null = null;
   /** Number of the last event in the last run that did not fit into the tail. */
@@ -145,7 +149,7 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   get gatheredBytes(): number {
-    return this.keep?.gathered?.() ?? 0;
+    return (this.keep?.gathered?.() ?? 0) + (this.#early?.length ?? 0);
   }
 
   /** What follows the last event would come behind what waits. */
@@ -169,8 +173,10 @@ export class ObservedTransform implements AnswerTransform {
     const all = this.#early === null ? run : Buffer.concat([this.#early, run]);
     const ofKey = keyError(all, this.#observed.secrets);
     if (ofKey !== null) return ofKey;
-    const judged = this.#rules.judgeStart(all);
-    if (judged === 'silence' && all.length < earlyBytes) {
+    const { judgeContent } = this.#rules;
+    const awaitsContent = this.#observed.awaitsContent === true && judgeContent !== undefined;
+    const judged = awaitsContent ? judgeContent(all) : this.#rules.judgeStart(all);
+    if (judged === 'silence' && all.length < (awaitsContent ? openingBytes : earlyBytes)) {
       this.#early = Buffer.from(all);
       return judged;
     }

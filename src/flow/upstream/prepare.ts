@@ -121,6 +121,7 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
     inputEstimate: bodyEstimate(body),
     tokens: tokensOf(call),
     estimatesBroken: call.mediaSeconds === 0,
+    awaitsContent: awaitsContent(call, target) && !endpoint.hasEffects(sent),
     secrets: target.upstream.secrets,
   });
   return {
@@ -134,6 +135,12 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
     body: sent,
     transform,
   };
+}
+
+/** Whether a stream that has only opened an answer may be given up for that of another target. */
+function awaitsContent({ validated, model }: Call, { firstTokenMs }: Target): boolean {
+  if (model === null || validated?.stream !== true || model.targets.length < 2) return false;
+  return firstTokenMs !== null || model.hedgeMs !== null;
 }
 
 interface OtherFormAttempt {

@@ -15,7 +15,15 @@ import { encodeRequest } from './request/encode.js';
 import { chatRequest } from './request/schema.js';
 import { ChatDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
-import { hideUsage, isHarmless, judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
+import {
+  hideUsage,
+  isHarmless,
+  judgeContent,
+  judgeEnd,
+  judgeStart,
+  marks,
+  marksEnd,
+} from './stream/rules.js';
 
 /** Marks of tokens in ids or beside calls; see `Translation.carriedMarks`. */
 const carriedMarks = [carryingMark, ...tokenMarks];
@@ -61,6 +69,7 @@ export const chat: TextEndpoint = {
   marks,
   isHarmless,
   judgeStart,
+  judgeContent,
   marksEnd,
   judgeEnd,
   hideUsage,

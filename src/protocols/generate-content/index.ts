@@ -20,7 +20,7 @@ import { countTokensRequest, generateContentRequest } from './request/schema.js'
 import { keyOf, memberOf, snakeCase } from './spelling.js';
 import { BlockDecoder } from './stream/decoder.js';
 import { BlockEncoder } from './stream/encoder.js';
-import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
+import { judgeContent, judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 
 /** A quoted key cannot occur inside a string, which would escape its quotes. */
 const queriesKey = Buffer.from('"webSearchQueries"');
@@ -109,6 +109,7 @@ export const generateContent: TextEndpoint = {
   },
   marks,
   judgeStart,
+  judgeContent,
   marksEnd,
   judgeEnd,
   usageOf: lastUsage,

@@ -27,7 +27,7 @@ import { countTokensRequest, messagesRequest } from './request/schema.js';
 import { isOwnSearchId, ownSearchMark, searchName } from './search-blocks.js';
 import { MessagesDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
-import { judgeEnd, judgeStart, marks } from './stream/rules.js';
+import { judgeContent, judgeEnd, judgeStart, marks } from './stream/rules.js';
 
 /**
  * Marks of tokens, including those in ids of calls, and of searches that another vendor ran; see
@@ -89,6 +89,7 @@ export const messages: TextEndpoint = {
   outputLimit: bodyOutputLimit,
   marks,
   judgeStart,
+  judgeContent,
   usageAtStart: firstUsage,
   judgeEnd,
   usageOf: lastUsage,

@@ -1,9 +1,11 @@
 import { isServersOwn, isSignOfLife } from '../../conversation/event-protocol.js';
 import {
+  judgingContent,
   judgingEvents,
   marksOf,
   type StreamEnding,
   type StreamRules,
+  type StreamStart,
 } from '../../conversation/stream-rules.js';
 import { GatewayError } from '../../errors.js';
 import {
@@ -16,7 +18,7 @@ import {
   OPEN_BRACE,
   OPEN_BRACKET,
 } from '../../wire/bytes.js';
-import { isObject, type JsonObject, listOf, parseObject, textOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, listOf, objectOf, parseObject, textOrNull } from '../../wire/json.js';
 import {
   afterColon,
   endOfString,
@@ -67,7 +69,8 @@ const finishedKey = '"finish_reason"';
 const givenReason = /^\s*:\s*"[^"]/;
 
 /** The part of a `StreamRules` that chat and completions share. */
-interface ChoiceStream extends Pick<StreamRules, 'marks' | 'judgeStart' | 'hideUsage' | 'isHarmless'> {
+interface ChoiceStream
+  extends Pick<StreamRules, 'marks' | 'judgeStart' | 'judgeContent' | 'hideUsage' | 'isHarmless'> {
   marksEnd(run: Buffer): boolean;
   /** Judges an ended stream by its last bytes alone. */
   judgeEnd(tail: Buffer): StreamEnding;
@@ -75,12 +78,12 @@ interface ChoiceStream extends Pick<StreamRules, 'marks' | 'judgeStart' | 'hideU
 
 /** Makes the stream rules of a protocol with such streams. */
 export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
-  const judgeStart = judgingEvents((event, data) => {
+  function judgeEvent(event: string | null, data: string): StreamStart {
     const read = readChoiceEvent(parts, event, data);
     if (read === 'end') return emptyStream();
     if (read === null) return 'silence';
     return read instanceof GatewayError ? read : 'meaningful';
-  });
+  }
 
   function judgeEnd(tail: Buffer): StreamEnding {
     const usage = lastUsage(tail);
@@ -106,7 +109,27 @@ export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
     return { state: isComplete ? 'complete' : 'incomplete', usage, error: null };
   }
 
-  return { marks: choiceMarks, isHarmless, judgeStart, marksEnd, judgeEnd, hideUsage };
+  return {
+    marks: choiceMarks,
+    isHarmless,
+    judgeStart: judgingEvents(judgeEvent),
+    judgeContent: judgingContent(judgeEvent, ({ choices }) => !listOf(choices).some(hasContent)),
+    marksEnd,
+    judgeEnd,
+    hideUsage,
+  };
+}
+
+/** Tells whether a choice has more than the role with which a stream opens. */
+function hasContent(choice: unknown): boolean {
+  if (!isObject(choice)) return false;
+  if (hasFinished(choice) || (typeof choice.text === 'string' && choice.text !== '')) return true;
+  const { role: _, ...delta } = objectOf(choice.delta);
+  return Object.values(delta).some((value) => value !== null && value !== '' && !isEmptyArray(value));
+}
+
+function isEmptyArray(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
 }
 
 /** Tells whether an event is clearly that of the usage; see `StreamRules.isHarmless`. */

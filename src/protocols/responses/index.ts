@@ -28,7 +28,7 @@ import { encodeRequest } from './request/encode.js';
 import { compactRequest, inputTokensRequest, responsesRequest } from './request/schema.js';
 import { ResponseDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
-import { judgeEnd, judgeStart, lastNumber, marks, marksEnd } from './stream/rules.js';
+import { judgeContent, judgeEnd, judgeStart, lastNumber, marks, marksEnd } from './stream/rules.js';
 
 /**
  * Marks of tokens, including those in ids of calls, of compactions, and of other vendors' searches and reasoning; see
@@ -88,6 +88,7 @@ export const responses: TextEndpoint = {
   outputLimit: bodyOutputLimit,
   marks,
   judgeStart,
+  judgeContent,
   marksEnd,
   lastNumber,
   judgeEnd,

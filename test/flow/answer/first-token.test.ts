@@ -1,5 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { type Test, test } from 'tap';
+import { named, unnamed } from '../../support/events.js';
 import { chatRequest, open } from '../../support/raw-client.js';
 import { goodAnswer, type Routed, startRouted } from '../../support/routed.js';
 import { post, textProtocols } from '../../support/translated.js';
@@ -27,6 +28,10 @@ interface Plan {
   /** Of the first target alone. */
   readonly own?: number;
   readonly routing?: object;
+  /** Of each upstream. */
+  readonly upstream?: Record<string, unknown>;
+  /** Of each target. */
+  readonly every?: object;
 }
 
 /**
@@ -34,8 +39,9 @@ interface Plan {
  * enough for it to be asked on a slow machine, too.
  */
 function start(t: Test, behaviours: readonly Answer[], plan: Plan = {}): Promise<Routed> {
-  const { firstTokenMs = 300, own, second = {}, routing = {} } = plan;
+  const { firstTokenMs = 300, own, second = {}, routing = {}, upstream = {}, every = {} } = plan;
   return startRouted(t, behaviours, {
+    upstream,
     config: {
       routing: { retries: 0, ...routing },
       models: {
@@ -44,6 +50,7 @@ function start(t: Test, behaviours: readonly Answer[], plan: Plan = {}): Promise
           targets: behaviours.map((_, priority) => ({
             upstream: `u${priority}`,
             priority,
+            ...every,
             ...(priority === 0 && own !== undefined ? { firstTokenMs: own } : {}),
             ...(priority === 1 ? second : {}),
           })),
@@ -105,6 +112,87 @@ test('where it is translated, the start of an answer is no event of it yet', asy
   const answer = await post(routed.gateway.port, '/v1/messages', body);
   t.match(answer.body, 'second');
   t.equal(answer.body.match(/message_start/g)?.length, 2, 'one event, which has its name twice');
+  t.strictSame(routed.counts(), [1, 1]);
+});
+
+const opened = { type: 'response.created', response: { id: 'resp_opening', status: 'in_progress' } };
+/** By protocol: where a client asks, its request, the events that open an answer, and the rest of one. */
+const openings = {
+  chat: {
+    path: '/v1/chat/completions',
+    body: { messages: [{ role: 'user', content: 'hi' }] },
+    opening:
+      unnamed({ choices: [], prompt_filter_results: [] }) +
+      chatEvent({ role: 'assistant', content: '', refusal: null, tool_calls: [] }),
+    rest: chatEvent({ content: 'words' }) + chatEvent({}, 'stop') + doneEvent,
+  },
+  responses: {
+    path: '/v1/responses',
+    body: { store: false, input: 'hi' },
+    opening: named(opened) + named({ ...opened, type: 'response.in_progress' }),
+    rest:
+      named({ type: 'response.output_text.delta', delta: 'words' }) +
+      named({ type: 'response.completed', response: { status: 'completed', output: [] } }),
+  },
+  messages: {
+    path: '/v1/messages',
+    body: { max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] },
+    opening:
+      named({ type: 'message_start', message: { id: 'msg_opening', usage: { input_tokens: 3 } } }) +
+      named({ type: 'ping' }) +
+      named({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }),
+    rest:
+      named({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'words' } }) +
+      named({ type: 'message_stop' }),
+  },
+  generateContent: {
+    path: '/v1beta/models/m:streamGenerateContent?alt=sse',
+    body: { contents: [{ parts: [{ text: 'hi' }] }] },
+    opening: unnamed({ usageMetadata: { promptTokenCount: 3 }, modelVersion: 'opening' }),
+    rest: unnamed({ candidates: [{ content: { parts: [{ text: 'words' }] }, finishReason: 'STOP' }] }),
+  },
+};
+
+for (const [protocol, { path, body, opening, rest }] of Object.entries(openings)) {
+  const plan = {
+    upstream: { kind: protocol === 'responses' ? 'chat' : protocol },
+    ...(protocol === 'responses' ? { every: { responses: true } } : {}),
+  };
+  const call = path.includes('m:') ? body : { model: 'm', stream: true, ...body };
+
+  test(`a target that only opens its answer is given up, though it needs no translation: ${protocol}`, async (t) => {
+    const opens: Answer = ({ socket }) => void socket.write(streamHead + chunk(opening));
+    const answers: Answer = streamHead + chunk(opening.replaceAll('opening', 'second') + rest) + lastChunk;
+    const routed = await start(t, [opens, answers], plan);
+    const answer = await post(routed.gateway.port, path, call);
+    t.equal(answer.body, opening.replaceAll('opening', 'second') + rest);
+    t.strictSame(routed.counts(), [1, 1]);
+  });
+
+  test(`what opens an answer is passed on as it came with what follows: ${protocol}`, async (t) => {
+    const pieces: Answer = async ({ socket }) => {
+      socket.write(streamHead + chunk(opening.slice(0, 30)));
+      for (const piece of [opening.slice(30), rest]) {
+        await after(20);
+        socket.write(chunk(piece));
+      }
+      socket.write(lastChunk);
+    };
+    const routed = await start(t, [pieces, silent], { ...plan, firstTokenMs: 600_000 });
+    t.equal((await post(routed.gateway.port, path, call)).body, opening + rest);
+  });
+}
+
+test('an error after the opening of an answer moves the call on', async (t) => {
+  const { opening, rest, path, body } = openings.messages;
+  const fails = named({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } });
+  const answers = [
+    streamHead + chunk(opening + fails) + lastChunk,
+    streamHead + chunk(opening + rest) + lastChunk,
+  ];
+  const routed = await start(t, answers, { upstream: { kind: 'messages' }, firstTokenMs: 600_000 });
+  const answer = await post(routed.gateway.port, path, { model: 'm', stream: true, ...body });
+  t.equal(answer.body, opening + rest);
   t.strictSame(routed.counts(), [1, 1]);
 });
 

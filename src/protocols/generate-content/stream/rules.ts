@@ -1,13 +1,15 @@
 import { isServersOwn, isSignOfLife } from '../../../conversation/event-protocol.js';
 import {
+  judgingContent,
   judgingEvents,
   marksOf,
   type StreamEnding,
   type StreamFacts,
+  type StreamStart,
 } from '../../../conversation/stream-rules.js';
 import { GatewayError } from '../../../errors.js';
 import { CLOSE_BRACE, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../../wire/bytes.js';
-import { isObject, type JsonObject, parseObject, textOrNull } from '../../../wire/json.js';
+import { isObject, type JsonObject, listOf, objectOf, parseObject, textOrNull } from '../../../wire/json.js';
 import { afterColon, endOfString, skipSpace } from '../../../wire/json-skip.js';
 import { eventObject, firstEventEnd, lastEvents } from '../../../wire/sse.js';
 import { isReason } from '../answer/finish.js';
@@ -35,11 +37,21 @@ const unspecified = Buffer.from('_UNSPECIFIED"');
 export const marks = marksOf('"candidates"');
 
 /** Judges the first blocks of a stream; see `StreamRules.judgeStart`. */
-export const judgeStart = judgingEvents((event, data) => {
+export const judgeStart = judgingEvents(judgeBlock);
+
+/** Judges them likewise, but waits for content; see `StreamRules.judgeContent`. */
+export const judgeContent = judgingContent(judgeBlock, ({ candidates, promptFeedback }) => {
+  const hasContent = (candidate: unknown): boolean =>
+    isObject(candidate) &&
+    (isReason(candidate.finishReason) || listOf(objectOf(candidate.content).parts).length > 0);
+  return !isObject(promptFeedback) && !listOf(candidates).some(hasContent);
+});
+
+function judgeBlock(event: string | null, data: string): StreamStart {
   const read = readBlock(event, data);
   if (read === null) return 'silence';
   return read instanceof GatewayError ? read : 'meaningful';
-});
+}
 
 /**
  * Tells whether whole blocks contain the reason why the answer ended; see `StreamRules.marksEnd`. The sources and the

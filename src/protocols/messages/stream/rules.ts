@@ -1,5 +1,6 @@
 import { isServersOwn, isSignOfLife } from '../../../conversation/event-protocol.js';
 import {
+  judgingContent,
   judgingEvents,
   marksOf,
   type StreamEnding,
@@ -17,6 +18,17 @@ export const marks = marksOf('"content_block_', '"message_');
 
 /** Judges the first events of a messages stream; see `StreamRules.judgeStart`. */
 export const judgeStart = judgingEvents(judgeEvent);
+
+/** Judges them likewise, but waits for content; see `StreamRules.judgeContent`. */
+export const judgeContent = judgingContent(judgeEvent, ({ type, content_block }) => {
+  if (type === 'message_start') return true;
+  // A call has its name from the start.
+  return (
+    type === 'content_block_start' &&
+    isObject(content_block) &&
+    (content_block.text === '' || content_block.thinking === '')
+  );
+});
 
 function judgeEvent(event: string | null, data: string): StreamStart {
   const body = parseObject(data);

@@ -28,15 +28,36 @@ const numberKey = Buffer.from('"sequence_number"');
 /** See `StreamRules.marks`. */
 export const marks = marksOf('"response.');
 
+/** Types of events that only open an answer. */
+const openingTypes: ReadonlySet<unknown> = new Set([
+  'response.created',
+  'response.queued',
+  'response.in_progress',
+]);
+
 /** Judges the first events of a responses stream; see `StreamRules.judgeStart`. */
 export function judgeStart(run: Buffer): StreamStart {
+  return judgeEvents(run, false);
+}
+
+/** Judges them likewise, but waits for content; see `StreamRules.judgeContent`. */
+export function judgeContent(run: Buffer): StreamStart {
+  return judgeEvents(run, true);
+}
+
+function judgeEvents(run: Buffer, awaitsContent: boolean): StreamStart {
   for (let start = 0; start < run.length; ) {
     const end = eventEnd(run, start);
     const judged = judgeEvent(run, start, end);
-    if (judged !== 'silence') return judged;
+    const isOpening = awaitsContent && judged === 'meaningful' && openingTypes.has(typeOf(run, start, end));
+    if (judged !== 'silence' && !isOpening) return judged;
     start = end;
   }
   return 'silence';
+}
+
+function typeOf(run: Buffer, start: number, end: number): unknown {
+  return nameOf(run, start, end) ?? eventObject(run, start, end)?.type;
 }
 
 function judgeEvent(run: Buffer, start: number, end: number): StreamStart {
