@@ -168,6 +168,8 @@ export interface AnswerContext {
   readonly includeUsage: boolean;
   /** Reasoning may be shown to the client. Its signatures are passed on regardless. */
   readonly showReasoning: boolean;
+  /** See `ConversationRequest.functionForm`. */
+  readonly functionForm?: boolean | undefined;
   /** See `ConversationRequest.echo` and `.compaction`. */
   readonly echo: JsonObject | null;
   /** See `ConversationRequest.clientTools`. */

@@ -222,6 +222,11 @@ export interface ConversationRequest {
   readonly returnsEncrypted?: boolean | undefined;
   /** The client asked for a stream's usage, or its protocol always reports it. */
   readonly includeUsage: boolean;
+  /**
+   * The client knows calls only in the older form of the chat protocol, `function_call`: one in an answer. Absent for
+   * other protocols.
+   */
+  readonly functionForm?: boolean | undefined;
   /** Settings of a responses request, as the client sent them, which its answers repeat. Null for other protocols. */
   readonly echo: JsonObject | null;
   /**

@@ -43,7 +43,15 @@ const counted: ReadonlySet<string> = new Set([
   ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
   ...['minLength', 'maxLength', 'minItems', 'maxItems', 'uniqueItems'],
   // Members of answers.
-  ...['web_search_call', 'annotations', 'logprobs', 'stop_sequence', 'groundingChunks', 'groundingSupports'],
+  ...[
+    'web_search_call',
+    'annotations',
+    'logprobs',
+    'stop_sequence',
+    'tool_calls',
+    'groundingChunks',
+    'groundingSupports',
+  ],
   ...['inlineData', 'executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse', 'audio'],
   ...['code_execution_tool_result', 'bash_code_execution_tool_result', 'web_fetch_tool_result'],
   ...['mcp_tool_use', 'mcp_tool_result', 'tool_search_tool_result', 'container_upload', 'compaction'],

@@ -148,7 +148,8 @@ function losesReasoning({ turns }: ConversationRequest, { protocol }: RequestRul
 function isSet(request: ConversationRequest, setting: Setting): boolean {
   switch (setting) {
     case 'parallelCalls':
-      return request.parallelCalls === false;
+      // In the older form of calls it follows from the form, and the client has not set it.
+      return request.parallelCalls === false && request.functionForm !== true;
     case 'presencePenalty':
     case 'frequencyPenalty':
       return (request[setting] ?? 0) !== 0;

@@ -414,6 +414,7 @@ function answerContext(call: Call, { request, leftOut, keep, searches, lost }: A
     model: call.model?.name ?? '',
     userAgent: call.exchange.head.userAgent,
     includeUsage: request.includeUsage,
+    functionForm: request.functionForm,
     showReasoning: request.reasoning?.show ?? false,
     // Spreading several objects makes one whose members take four times as long to look up.
     echo:

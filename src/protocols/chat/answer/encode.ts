@@ -45,6 +45,7 @@ function encodeChoice(
   let annotations = '';
   let calls = '';
   let callCount = 0;
+  let functionCall = '';
   const logprobs: TokenLogprob[] = [];
   for (const part of parts) {
     if (part.kind === 'text') {
@@ -58,20 +59,25 @@ function encodeChoice(
       reasoning += part.text;
     } else if (part.kind === 'search') {
       context.lost?.add('web_search_call');
+    } else if (context.functionForm === true) {
+      if (functionCall === '') functionCall = encodeFunctionCall(part, context);
+      else context.lost?.add('tool_calls');
     } else {
       calls += `${calls === '' ? '' : ','}${encodeCall(part, answerCallId(part.id, context, index, callCount++))}`;
     }
   }
-  const noContent = content === '' && (calls !== '' || refusal !== '');
+  const hasCalls = calls !== '' || functionCall !== '';
+  const noContent = content === '' && (hasCalls || refusal !== '');
   let message = `{"role":"assistant","content":${noContent ? 'null' : quoted(content)}`;
   message += `,"refusal":${refusal === '' ? 'null' : JSON.stringify(refusal)}`;
   if (annotations !== '') message += `,"annotations":[${annotations}]`;
   if (reasoning !== '') message += `,"reasoning_content":${quoted(reasoning)}`;
   if (calls !== '') message += `,"tool_calls":[${calls}]`;
+  if (functionCall !== '') message += `,"function_call":${functionCall}`;
   if (finish === 'stopSequence' && stopSequence !== null) context.lost?.add('stop_sequence');
   if (calls === '' && parts.some(isSignedByVendor)) context.lost?.add('signature');
   const probabilities = logprobs.length > 0 ? encodeLogprobs(logprobs) : 'null';
-  const reason = encodeFinish(finish, calls !== '');
+  const reason = encodeFinish(finish, hasCalls, context);
   return `{"index":${index},"message":${message}},"logprobs":${probabilities},"finish_reason":"${reason}"}`;
 }
 
@@ -82,4 +88,10 @@ function encodeCall({ name, input, custom, signature }: ToolCallPart, id: string
     `{"id":${JSON.stringify(id)},"type":"${type}",` +
     `"${type}":{"name":${JSON.stringify(name)},"${inputKey}":${quoted(input)}}${extraContent(signature)}}`
   );
+}
+
+/** Writes a call in the older form, which has no place for a signature. */
+function encodeFunctionCall({ name, input, signature }: ToolCallPart, { lost }: AnswerContext): string {
+  if (signature !== undefined) lost?.add('signature');
+  return `{"name":${JSON.stringify(name)},"arguments":${quoted(input)}}`;
 }

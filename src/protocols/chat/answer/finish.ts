@@ -1,4 +1,5 @@
 import type { FinishReason } from '../../../conversation/answer.js';
+import type { AnswerContext } from '../../../conversation/codec.js';
 
 /**
  * Reads a `finish_reason`. Upstreams differ in it when tools are called, so the calls decide.
@@ -12,8 +13,13 @@ export function decodeFinish(reason: unknown, hasCalls: boolean): FinishReason {
 }
 
 /** Writes a `finish_reason`. */
-export function encodeFinish(reason: FinishReason, hasCalls: boolean): string {
+export function encodeFinish(
+  reason: FinishReason,
+  hasCalls: boolean,
+  { functionForm }: Pick<AnswerContext, 'functionForm'>,
+): string {
   if (reason === 'length') return 'length';
   if (reason === 'filtered') return 'content_filter';
-  return hasCalls ? 'tool_calls' : 'stop';
+  if (!hasCalls) return 'stop';
+  return functionForm === true ? 'function_call' : 'tool_calls';
 }

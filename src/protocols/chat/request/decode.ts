@@ -49,6 +49,7 @@ import { decodeSearch } from '../search-options.js';
 export function decodeRequest(body: JsonObject, stream: boolean): ConversationRequest {
   requireTextOutput(body.modalities);
   const { tools, hostedTools } = decodeTools(body);
+  const functionForm = objectsOf(body.tools).length === 0 && objectsOf(body.functions).length > 0;
   const { system, systemCache, turns } = decodeMessages(body.messages);
   return {
     from: 'chat',
@@ -61,7 +62,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     hostedTools,
     search: decodeSearch(body),
     toolChoice: decodeToolChoice(body),
-    parallelCalls: flagOrNull(body.parallel_tool_calls),
+    parallelCalls: functionForm ? false : flagOrNull(body.parallel_tool_calls),
     format: decodeFormat(body.response_format),
     reasoning: decodeReasoning(body),
     maxTokens: numberOrNull(body.max_completion_tokens) ?? numberOrNull(body.max_tokens),
@@ -79,6 +80,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     user: decodeUser(body),
     serving: decodeServing(body),
     includeUsage: wantsUsage(body),
+    functionForm,
     echo: null,
     compaction: null,
   };

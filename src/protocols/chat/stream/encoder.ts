@@ -57,13 +57,7 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
     const before = opening(choice);
     choices[choice] = { hasCalls: true, isSigned: false };
     inCustomCall = custom;
-    return before + chunk(choice, `"tool_calls":[${startOfCall(event, context)}]`);
-  }
-
-  function callArguments(choice: number, call: number, text: string): string {
-    const fragment = JSON.stringify(text);
-    const input = inCustomCall ? `"custom":{"input":${fragment}}` : `"function":{"arguments":${fragment}}`;
-    return opened(choice, `"tool_calls":[{"index":${call},${input}}]`);
+    return before + chunk(choice, startOfCall(event, context));
   }
 
   return {
@@ -77,7 +71,7 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
     rawTextFrame: () => frame,
     encode(given) {
       const event = whole === null ? given : whole.next(given);
-      if (event === null) return '';
+      if (event === null || isBeyondForm(event, context)) return '';
       if (lost !== undefined && 'choice' in event) noteLoss(lost, event, choices[event.choice]);
       switch (event.kind) {
         case 'start':
@@ -102,9 +96,9 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
         case 'callStart':
           return callStart(event);
         case 'callArguments':
-          return event.text === '' ? '' : callArguments(event.choice, event.call, event.text);
+          return event.text === '' ? '' : opened(event.choice, restOfCall(event, inCustomCall, context));
         case 'finish': {
-          const reason = encodeFinish(event.reason, choices[event.choice]?.hasCalls ?? false);
+          const reason = encodeFinish(event.reason, choices[event.choice]?.hasCalls ?? false, context);
           return opening(event.choice) + ending.finish(chunk(event.choice, '', '', `"${reason}"`));
         }
         case 'usage':
@@ -119,13 +113,37 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
   };
 }
 
-/** Returns the entry of `tool_calls` that begins a call. */
+/** Tells whether an event belongs to a call for which the older form, `function_call`, has no place. */
+function isBeyondForm(event: StreamEvent, { functionForm, lost }: AnswerContext): boolean {
+  if (functionForm !== true || (event.kind !== 'callStart' && event.kind !== 'callArguments')) return false;
+  if (event.call > 0) lost?.add('tool_calls');
+  return event.call > 0;
+}
+
+/** Returns the member of a delta that begins a call. The older form has no place for an id and a signature. */
 function startOfCall(event: WrittenCall, context: AnswerContext): string {
   const { choice, call, name, custom, signature, input = '' } = event;
+  const named = `{"name":${JSON.stringify(name)},"${custom ? 'input' : 'arguments'}":${JSON.stringify(input)}}`;
+  if (context.functionForm === true) {
+    if (signature !== undefined) context.lost?.add('signature');
+    return `"function_call":${named}`;
+  }
   const id = JSON.stringify(answerCallId(event.id, context, choice, call));
   const kind = custom ? 'custom' : 'function';
-  const named = `{"name":${JSON.stringify(name)},"${custom ? 'input' : 'arguments'}":${JSON.stringify(input)}}`;
-  return `{"index":${call},"id":${id},"type":"${kind}","${kind}":${named}${extraContent(signature)}}`;
+  const more = extraContent(signature);
+  return `"tool_calls":[{"index":${call},"id":${id},"type":"${kind}","${kind}":${named}${more}}]`;
+}
+
+/** Returns the member of a delta with more of a call's arguments. */
+function restOfCall(
+  { call, text }: Extract<StreamEvent, { kind: 'callArguments' }>,
+  isCustom: boolean,
+  { functionForm }: AnswerContext,
+): string {
+  const fragment = JSON.stringify(text);
+  if (functionForm === true) return `"function_call":{"arguments":${fragment}}`;
+  const input = isCustom ? `"custom":{"input":${fragment}}` : `"function":{"arguments":${fragment}}`;
+  return `"tool_calls":[{"index":${call},${input}}]`;
 }
 
 /** Records what a client of this protocol does not get of an event. */

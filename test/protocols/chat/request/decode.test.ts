@@ -63,6 +63,7 @@ test('settings are read, and what no other protocol has is dropped', async (t) =
     user: 's',
     serving: { service_tier: 'flex', prompt_cache_key: 'k', metadata: { a: 'b' } },
     includeUsage: true,
+    functionForm: false,
     echo: null,
     compaction: null,
   });
