@@ -4,12 +4,12 @@ import type { LeftOut } from '../../conversation/left-out.js';
 import { inputMetering, marksOf, type StreamRules, wholeAnswers } from '../../conversation/stream-rules.js';
 import { type Usage, withCharges } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
-import { compileSchema, type MixedBody } from '../../schema/compile.js';
+import { compileSchema, type MixedBody, requiring } from '../../schema/compile.js';
 import { bodies, given, name, nullable, text } from '../../schema/members.js';
 import { CLOSE_BRACKET, OPEN_BRACKET } from '../../wire/bytes.js';
 import { countOf, countOrNone, isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import { afterColon, endOfValue, lastObjectStart, mostDepth } from '../../wire/json-skip.js';
-import { memberError } from '../../wire/reading.js';
+import { memberError, missingValue } from '../../wire/reading.js';
 import { noEffects } from '../effects.js';
 import {
   type Endpoint,
@@ -364,24 +364,27 @@ export const engineEmbeddingsRequestType = Type.Object({ model: text, ...members
 /** Bodies of other endpoints, recognized by the member with their input. */
 const embeddingsMixedBody: MixedBody = {
   own: 'input',
-  foreign: [bodies.chat, bodies.completions, bodies.rerank, bodies.generateContent],
+  foreign: [bodies.completions, bodies.rerank, bodies.generateContent],
 };
+
+/** vLLM also embeds a conversation: https://docs.vllm.ai/en/stable/serving/openai_compatible_server/ */
+const hasInput = (body: unknown) => isObject(body) && ('input' in body || 'messages' in body);
 
 /** Members that may occur only once, and only in this spelling. */
 const guarded = { reads: Object.keys(embeddingsRequestType.properties) };
 
 /** Checks a body of `POST /v1/embeddings`, which is passed on unchanged. */
-export const embeddingsRequest = compileSchema(
-  Type.Object({ model: name, input: given }),
-  embeddingsMixedBody,
-  guarded,
+export const embeddingsRequest = requiring(
+  compileSchema(Type.Object({ model: name, input: Type.Optional(given) }), embeddingsMixedBody, guarded),
+  hasInput,
+  () => missingValue('input', 'a string or an array'),
 );
 
 /** Checks a body of `POST /v1/engines/{model}/embeddings`. */
-export const engineEmbeddingsRequest = compileSchema(
-  Type.Object({ model: text, input: given }),
-  embeddingsMixedBody,
-  guarded,
+export const engineEmbeddingsRequest = requiring(
+  compileSchema(Type.Object({ model: text, input: Type.Optional(given) }), embeddingsMixedBody, guarded),
+  hasInput,
+  () => missingValue('input', 'a string or an array'),
 );
 
 const dimensionality = nullable(Type.Integer({ minimum: 1 }));

@@ -132,6 +132,7 @@ const embeddings: Passed = {
     { input: '' },
     { input: ['', 'a'] },
     { input: [] },
+    { input: undefined, messages: [{ role: 'user', content: 'hi' }] },
     { input: Array.from({ length: 2049 }, () => 'a') },
     { encoding_format: 'int8' },
     { encoding_format: ['float', 'base64'] },
