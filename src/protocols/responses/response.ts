@@ -133,8 +133,10 @@ function memberText(name: string, value: unknown): string | null {
 /** Returns the JSON text of a response object. */
 export function responseText(frame: ResponseFrame, state: ResponseState): string {
   const { status, reason, error, output, usage } = state;
+  // Only a completed response has it (https://platform.openai.com/docs/api-reference/responses/object).
+  const completedAt = status === 'completed' ? Math.floor(Date.now() / 1000) : null;
   return (
-    `${frame.head},"status":"${status}","background":false,"completed_at":null` +
+    `${frame.head},"status":"${status}","background":false,"completed_at":${completedAt}` +
     `,"error":${error === undefined ? 'null' : JSON.stringify({ code: errorCode(error), message: error.message })}` +
     `,"incomplete_details":${reason === undefined ? 'null' : `{"reason":"${reason}"}`}` +
     `${frame.before},"output":[${output}]${frame.after},"usage":${usage === undefined ? 'null' : encodeUsage(usage)}${frame.last}}`

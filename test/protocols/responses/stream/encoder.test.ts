@@ -61,8 +61,12 @@ test('the golden transcript of one text', async (t) => {
   const part = { type: 'output_text', text: 'hi', annotations: [], logprobs: [] };
   const item = { id: 'msg_1', type: 'message', status: 'completed', role: 'assistant', content: [part] };
   const place = { item_id: 'msg_1', output_index: 0, content_index: 0 };
+  const started = Math.floor(Date.now() / 1000);
+  const events = encodeAll(answerSteps);
+  const completedAt = Number(lastResponse(events).completed_at);
+  t.ok(completedAt >= started && completedAt <= Date.now() / 1000, `${completedAt}`);
   t.same(
-    encodeAll(answerSteps),
+    events,
     numbered([
       { type: 'response.created', response },
       { type: 'response.in_progress', response },
@@ -78,7 +82,13 @@ test('the golden transcript of one text', async (t) => {
       { type: 'response.output_item.done', output_index: 0, item },
       {
         type: 'response.completed',
-        response: { ...response, status: 'completed', output: [item], usage: usageObject },
+        response: {
+          ...response,
+          status: 'completed',
+          completed_at: completedAt,
+          output: [item],
+          usage: usageObject,
+        },
       },
     ]),
   );
