@@ -82,6 +82,7 @@ export function createUsageReader(
     'total_tokens',
     ...otherCachedNames,
     otherWrittenName,
+    heardName,
     ...searchNames,
     longWrittenName,
   ];
@@ -93,6 +94,8 @@ export function createUsageReader(
 /** Names of cached tokens at other servers: DeepSeek, gateways that take them from messages, and Mistral. */
 const otherCachedNames = ['prompt_cache_hit_tokens', 'cache_read_input_tokens', 'num_cached_tokens'];
 const otherWrittenName = 'cache_creation_input_tokens';
+/** Mistral's seconds of sound in the input, whose tokens only the total has. */
+const heardName = 'prompt_audio_seconds';
 /** Cache writes that are kept for long (`cache_write_tokens_details` of responses). */
 const longWrittenName = 'ttl_12h_tokens';
 
@@ -103,9 +106,16 @@ const longWrittenName = 'ttl_12h_tokens';
 function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind, searches: number): Usage | null {
   // By index: an iterator costs a few percent of the whole function.
   const { 0: input = -1, 1: output = -1, 2: cached = -1, 3: reasoning = -1, 4: written = -1 } = numbers;
-  const { 5: total = -1, 6: hit = -1, 7: read = -1, 8: count = -1, 9: created = -1 } = numbers;
+  const {
+    5: total = -1,
+    6: hit = -1,
+    7: read = -1,
+    8: count = -1,
+    9: created = -1,
+    10: heard = -1,
+  } = numbers;
   if (input === -1 && output === -1) return null;
-  const usage = withReasoning(total, {
+  const usage = withHidden(total, heard > 0, {
     input: input === -1 ? Math.max(0, total - output) : input,
     output: output === -1 ? Math.max(0, total - input) : output,
     cached: Math.max(0, cached, hit, read, count),
@@ -119,17 +129,23 @@ function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind, sear
 }
 
 /** Index of the first number with a price of its own. */
-const firstCharge = 10;
+const firstCharge = 11;
 
 /**
- * Returns usage whose output includes its reasoning. xAI counts reasoning beside the output, which only its total shows
- * (https://docs.x.ai/docs/key-information/consumption-and-rate-limits). OpenAI's total is input and output.
+ * Returns usage whose input and output include everything that is in its total. xAI counts reasoning beside the output
+ * (https://docs.x.ai/docs/key-information/consumption-and-rate-limits), and servers that translate Gemini's answers count
+ * it nowhere else. Some that translate messages count the cache beside the input. OpenAI's total is input and output.
  * @param total the upstream's count; not above zero if it has none
+ * @param isHeard the input has sound that is counted in seconds
  */
-function withReasoning(total: number, usage: Usage): Usage {
-  const { input, output, reasoning } = usage;
-  if (reasoning === 0 || total !== input + output + reasoning) return usage;
-  return { ...usage, output: output + reasoning };
+function withHidden(total: number, isHeard: boolean, usage: Usage): Usage {
+  const { input, output, cached, cacheWritten, reasoning } = usage;
+  const hidden = total - input - output;
+  // Reasoning is part of the output.
+  if (hidden <= 0) return reasoning > output ? { ...usage, output: reasoning } : usage;
+  const isOfInput = isHeard || (hidden !== reasoning && hidden === cached + cacheWritten);
+  if (isOfInput) return { ...usage, input: input + hidden };
+  return { ...usage, output: output + hidden, reasoning: reasoning === 0 ? hidden : reasoning };
 }
 
 function hasCharges(numbers: readonly number[]): boolean {

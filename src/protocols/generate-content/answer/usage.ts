@@ -11,6 +11,7 @@ const wanted = numberNames([
   'candidatesTokenCount',
   'thoughtsTokenCount',
   'cachedContentTokenCount',
+  'totalTokenCount',
 ]);
 const found: number[] = [];
 
@@ -70,11 +71,15 @@ export function encodeInputUsage({ input, cached }: Usage): string {
  */
 function usageOfNumbers(numbers: readonly number[]): Usage | null {
   const { 0: prompt = -1, 1: toolUse = -1, 2: candidates = -1, 3: thoughts = -1, 4: cached = -1 } = numbers;
+  const { 5: total = -1 } = numbers;
   if (prompt === -1 && candidates === -1 && thoughts === -1) return null;
-  const reasoning = Math.max(0, thoughts);
+  const input = Math.max(0, prompt) + Math.max(0, toolUse);
+  const written = Math.max(0, candidates);
+  // Some servers count thoughts only in the total.
+  const reasoning = prompt > 0 ? Math.max(0, thoughts, total - input - written) : Math.max(0, thoughts);
   return {
-    input: Math.max(0, prompt) + Math.max(0, toolUse),
-    output: Math.max(0, candidates) + reasoning,
+    input,
+    output: written + reasoning,
     cached: Math.max(0, cached),
     cacheWritten: 0,
     reasoning,
