@@ -25,7 +25,7 @@ import {
   type SessionModel,
   vendorAccountErrorOfMessage,
 } from '../../protocols/realtime/events.js';
-import { OpenUsage, secondsOfEvent, usageOfEvent, writtenUsage } from '../../protocols/realtime/usage.js';
+import { OpenUsage, secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
 import type { SocketFault, UpstreamSocket } from '../../upstream/socket-types.js';
 import { closeCode } from '../../wire/close-code.js';
 import type { Detached } from '../answer/detached-list.js';
@@ -41,6 +41,8 @@ import { transcriptionModel } from './transcription-model.js';
 
 /** Refused messages per second at which the session is ended. */
 const maxRefusals = 100;
+/** Some servers send their events in binary frames. */
+const openBrace = 0x7b;
 const cancelResponse = Buffer.from('{"type":"response.cancel"}');
 
 /** A call whose two sides become WebSockets. */
@@ -229,7 +231,8 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     const call = this.#call;
     if (call.answeredAt === 0) call.answeredAt = performance.now();
     const { secrets } = call.target.upstream;
-    const isHarmless = !isBinary && isPiece(data);
+    const mayBeEvent = !isBinary || data[0] === openBrace;
+    const isHarmless = mayBeEvent && isPiece(data);
     const failure = isHarmless
       ? keyError(data, secrets)
       : vendorAccountErrorOfMessage(data, isBinary, secrets);
@@ -238,7 +241,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
       return;
     }
     if (isHarmless) this.#openUsage.noteDelta(data);
-    else if (!isBinary) this.#recordUsage(data);
+    else if (mayBeEvent) this.#recordUsage(data);
     if (client === null) {
       if (!this.#openUsage.isOpen) this.stop();
       return;
@@ -258,7 +261,8 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     const usage = reported !== null && isPlausible(reported, call.model.tokens, 0) ? reported : null;
     const isImplausible = reported !== usage;
     const told = noteImplausible(call, isImplausible ? reported : null, secondsOfEvent(event));
-    const estimated = this.#openUsage.note(event, usage, isImplausible ? writtenUsage(event) : null);
+    const isUnreported = usage === null && (isImplausible || told === 0);
+    const estimated = this.#openUsage.note(event, usage, isUnreported);
     if (estimated !== null) this.#isEstimated = true;
     const used = usage ?? estimated;
     if (used !== null) call.usage = addUsage(call.usage, used);

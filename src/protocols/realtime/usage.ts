@@ -32,7 +32,7 @@ export function secondsOfEvent(event: Buffer): number {
  * Estimates the output of a response or transcript by the words in the event that ends it. Audio counts as its transcript.
  * @returns null for none
  */
-export function writtenUsage(event: Buffer): Usage | null {
+function writtenUsage(event: Buffer): Usage | null {
   const ended = objectOf(event);
   let weight = textWeight(textOf(ended?.transcript));
   for (const item of listOf(memberOf(ended, 'response')?.output)) {
@@ -145,25 +145,27 @@ export class OpenUsage {
   /**
    * Records a server event that may report usage. Called in the order of the events.
    * @param reported the usage that it reports
-   * @param written an estimate for an event whose usage cannot be, by its words
+   * @param isUnreported whether a response or transcript that ends has no usage that can be
    * @returns the estimate for a response or transcript that ended without a usage, or null. While other responses are in
    * flight, what was shown of it is left to the last of them
    */
-  note(event: Buffer, reported: Usage | null, written: Usage | null): Usage | null {
+  note(event: Buffer, reported: Usage | null, isUnreported: boolean): Usage | null {
     const type = typeOfEvent(event);
     switch (type) {
       case begun:
         this.#begin(responseOf(event));
         break;
       case responseDone:
-        return this.#endResponse(reported) ?? (this.hasResponse ? null : written);
+        return (
+          this.#endResponse(reported) ?? (isUnreported && !this.hasResponse ? writtenUsage(event) : null)
+        );
       case transcribing:
         this.#isTranscribing = true;
         break;
       case transcribed:
       case untranscribed:
         this.#isTranscribing = false;
-        return written;
+        return isUnreported ? writtenUsage(event) : null;
       default:
         if (itemsBegun.includes(type)) this.#beginItem(event);
         this.noteDelta(event);

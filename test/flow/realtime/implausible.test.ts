@@ -48,7 +48,7 @@ test('what a response or transcript has used is estimated by what it says if no 
   await client.until(events.length);
   client.socket.close();
   await closed;
-  t.match(await gateway.line(({ msg }) => msg === 'request'), { outputTokens: 14, mediaSeconds: undefined });
-  t.equal(costOf(gateway), 14 * 10_000_000);
+  t.match(await gateway.line(({ msg }) => msg === 'request'), { outputTokens: 17, mediaSeconds: undefined });
+  t.equal(costOf(gateway), 17 * 10_000_000);
   t.strictSame(countersOf(gateway, 'gateway_implausible_usage_total'), { 'u0/m': 1 });
 });

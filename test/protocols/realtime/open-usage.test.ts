@@ -20,7 +20,7 @@ const outputOf = (output: number, audioOutput = 0): Usage => ({
 /** A response that has begun. */
 function begin(response: unknown = pcm): OpenUsage {
   const open = new OpenUsage();
-  open.note(bytes({ type: 'response.created', response }), null, null);
+  open.note(bytes({ type: 'response.created', response }), null, false);
   return open;
 }
 
@@ -43,7 +43,7 @@ test('of a response, text counts by its script and sound by its seconds', (t) =>
 test('what was shown is nothing more once a response is done, and nothing counts outside of one', (t) => {
   const open = begin();
   open.noteDelta(text('abcd'));
-  t.equal(open.note(bytes({ type: 'response.done' }), outputOf(3), null), null);
+  t.equal(open.note(bytes({ type: 'response.done' }), outputOf(3), false), null);
   open.noteDelta(text('abcd'));
   t.equal(open.shown, null);
   t.notOk(open.isOpen);
@@ -54,20 +54,20 @@ test('a response that ends without telling what it has used leaves what was show
   const open = begin();
   open.noteDelta(text('abcd'));
   open.noteDelta(sound(48_000));
-  t.strictSame(open.note(bytes({ type: 'response.done' }), null, null), outputOf(21, 20));
+  t.strictSame(open.note(bytes({ type: 'response.done' }), null, false), outputOf(21, 20));
   t.equal(open.shown, null);
-  t.equal(open.note(bytes({ type: 'response.done' }), null, null), null);
+  t.equal(open.note(bytes({ type: 'response.done' }), null, false), null);
   t.end();
 });
 
 test('of two responses at once, what one of them tells is not counted again', (t) => {
   const open = begin();
-  open.note(bytes({ type: 'response.created', response: pcm }), null, null);
+  open.note(bytes({ type: 'response.created', response: pcm }), null, false);
   open.noteDelta(text('abcd'.repeat(30)));
   open.noteDelta(sound(96_000));
-  open.note(bytes({ type: 'response.done' }), outputOf(40, 20), null);
+  open.note(bytes({ type: 'response.done' }), outputOf(40, 20), false);
   t.strictSame(open.shown, outputOf(30, 20));
-  open.note(bytes({ type: 'response.done' }), outputOf(1000, 500), null);
+  open.note(bytes({ type: 'response.done' }), outputOf(1000, 500), false);
   t.equal(open.shown, null);
   t.end();
 });
@@ -76,9 +76,9 @@ test('a response that is told to have ended twice is known, and one that begins 
   const open = new OpenUsage();
   const event = (type: string, id: unknown) => bytes({ type, response: { id, status: 'completed' } });
   const done = (id: unknown) => open.tellsAgain(event('response.done', id));
-  for (const id of ['resp_1', 'resp_2']) open.note(event('response.created', id), null, null);
+  for (const id of ['resp_1', 'resp_2']) open.note(event('response.created', id), null, false);
   t.strictSame(['resp_1', 'resp_1', 'resp_2', 'resp_1'].map(done), [false, true, false, true]);
-  open.note(event('response.created', 'resp_1'), null, null);
+  open.note(event('response.created', 'resp_1'), null, false);
   t.strictSame(['resp_1', 'resp_1'].map(done), [false, true]);
   t.notOk(open.tellsAgain(event('response.created', 'resp_1')), 'only an end is told again');
   t.end();
@@ -92,7 +92,7 @@ test('a transcript that is told twice is known, and another part of its item, or
   t.strictSame([tells('item_1', 0), tells('item_1', 0), tells('item_1', 1)], [false, true, false]);
   t.strictSame([tells('item_1'), tells('item_2'), tells('item_2')], [true, false, true]);
   for (const begun of ['conversation.item.created', 'conversation.item.added']) {
-    open.note(bytes({ type: begun, item: { id: 'item_1', type: 'message' } }), null, null);
+    open.note(bytes({ type: begun, item: { id: 'item_1', type: 'message' } }), null, false);
     t.strictSame([tells('item_1', 0), tells('item_1', 1), tells('item_1', 0)], [false, false, true]);
     t.ok(tells('item_2'));
   }
@@ -107,10 +107,10 @@ test('a transcript that is told again is no longer under way', (t) => {
   const type = 'conversation.item.input_audio_transcription';
   const delta = bytes({ type: `${type}.delta`, item_id: 'item_1', delta: 'Yes' });
   const completed = bytes({ type: `${type}.completed`, item_id: 'item_1', transcript: 'Yes.' });
-  open.note(delta, null, null);
+  open.note(delta, null, false);
   t.notOk(open.tellsAgain(completed));
-  open.note(completed, null, null);
-  open.note(delta, null, null);
+  open.note(completed, null, false);
+  open.note(delta, null, false);
   t.ok(open.tellsAgain(completed));
   t.notOk(open.isOpen);
   t.end();
@@ -121,12 +121,12 @@ test('no response is taken for another that has no id, or was not heard to begin
   const event = (type: string, id: unknown) => bytes({ type, response: { id } });
   const done = (id: unknown) => open.tellsAgain(event('response.done', id));
   for (const id of ['', null, undefined, 7, 'x'.repeat(300)]) {
-    open.note(event('response.created', id), null, null);
+    open.note(event('response.created', id), null, false);
     t.strictSame([done(id), done(id)], [false, false]);
   }
   t.strictSame([done('resp_0'), done('resp_0')], [false, false]);
   for (let number = 1; number <= 100; number++) {
-    open.note(event('response.created', `resp_${number}`), null, null);
+    open.note(event('response.created', `resp_${number}`), null, false);
     t.notOk(done(`resp_${number}`));
   }
   t.strictSame([done('resp_100'), done('resp_37'), done('resp_36')], [true, true, false]);
@@ -143,13 +143,13 @@ test('an item whose id its client has called like an event is none', (t) => {
       { text: `"type":"${id}"` },
     ]) {
       const type = 'conversation.item.created';
-      open.note(bytes({ type, ...members }), null, null);
-      open.note(bytes({ ...members, type }), null, null);
+      open.note(bytes({ type, ...members }), null, false);
+      open.note(bytes({ ...members, type }), null, false);
     }
   t.strictSame(open.shown, outputOf(1));
-  open.note(bytes({ item: { id: 'x', type: 'y', content: ['"}'] }, type: 'response.done' }), null, null);
+  open.note(bytes({ item: { id: 'x', type: 'y', content: ['"}'] }, type: 'response.done' }), null, false);
   t.notOk(open.isOpen);
-  open.note(Buffer.from('{ "type" : "response.created" }'), null, null);
+  open.note(Buffer.from('{ "type" : "response.created" }'), null, false);
   t.ok(open.isOpen);
   t.end();
 });
