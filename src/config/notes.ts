@@ -170,7 +170,7 @@ function soundNotes({ name, protocols, price }: ResolvedModel): string[] {
   const { input, output, audioInput, audioOutput, perCall, perSecond } = price.rates;
   if (perCall + perSecond > 0 || input + output + audioInput + audioOutput === 0) return [];
   return [
-    `models.${name} has prices of tokens and neither perSecond nor perCall: sounds and transcripts whose tokens nobody counts cost nothing`,
+    `models.${name} has prices of tokens and neither perSecond nor perCall: sounds and transcripts whose tokens their upstream does not count are charged by an estimate`,
   ];
 }
 

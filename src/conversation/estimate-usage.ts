@@ -4,7 +4,7 @@ import { type Answer, wordsOf } from './answer.js';
 import { type ClassifiedString, classifyString } from './media-string.js';
 import type { ConversationRequest, UserPart } from './request.js';
 import type { Metering } from './stream-rules.js';
-import type { Usage } from './usage.js';
+import { noParts, type Usage, withCharges } from './usage.js';
 
 export const weightOfToken = 4;
 /** Tokens of a media file, regardless of its size: the real number depends on the model. */
@@ -32,6 +32,28 @@ export function inputEstimate({ turns }: ConversationRequest, bytes: number): nu
   };
   for (const turn of turns) if (turn.role === 'user') for (const part of turn.parts) count(part);
   return tokens + tokensOf(Math.max(0, text));
+}
+
+/**
+ * Tokens for a second of sound that a model hears, and for one that it makes
+ * (https://platform.openai.com/docs/guides/realtime-costs).
+ */
+const heardTokens = 10;
+const spokenTokens = 20;
+
+/** Replaces the estimated input of a transcript, or the estimated output of a speech, by that of its seconds. */
+export function withSound(usage: Usage, kind: 'transcript' | 'sound', seconds: number): Usage {
+  if (kind === 'transcript') {
+    const input = Math.ceil(seconds * heardTokens);
+    return withCharges({ ...usage, input }, { parts: { ...noParts, audioInput: input } });
+  }
+  const output = Math.ceil(seconds * spokenTokens);
+  return withCharges({ ...usage, output }, { parts: { ...noParts, audioOutput: output } });
+}
+
+/** Returns a usage whose output is images. */
+export function ofImages(usage: Usage): Usage {
+  return withCharges(usage, { parts: { ...noParts, imageOutput: usage.output } });
 }
 
 /** Number of samples of a body, and the bytes of each. */

@@ -93,11 +93,8 @@ export function chargedUsage(usage: Usage, charges: AnswerCharges): Usage {
 export interface Metering {
   /** Which tokens are estimated if none are reported. */
   readonly estimates: 'conversation' | 'input' | 'none';
-  /**
-   * Kind of output of a stream that breaks off before its usage report, if `estimates` does not cover it. Null for
-   * none.
-   */
-  readonly broken: 'text' | 'medium' | null;
+  /** What an answer without a usage is estimated as, if `estimates` does not cover it. Null for nothing. */
+  readonly unreported: 'transcript' | 'sound' | 'image' | null;
   /** Usage reported before the end of a stream is not final. */
   readonly grows: boolean;
   /**
@@ -112,7 +109,7 @@ export interface Metering {
 /** Input and output are estimated. A stream reports its tokens when it ends. */
 export const conversationMetering: Metering = {
   estimates: 'conversation',
-  broken: null,
+  unreported: null,
   grows: false,
   seconds: null,
 };

@@ -4,6 +4,7 @@ import {
   inexactUsage,
   isOfMedium,
   mediumTokens,
+  ofImages,
   tokensOf,
   withEstimatedInput,
   withUncounted,
@@ -29,7 +30,7 @@ import { parseObject } from '../wire/json.js';
 import { endOfString, textStart } from '../wire/json-skip.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, StreamFailure, TransformEnd, WaitingEnd } from './answer-transform.js';
-import { streamedWeight, writtenIn } from './streamed-text.js';
+import { streamedWeight, transcriptWeight, writtenIn } from './streamed-text.js';
 import { VendorAccountErrors } from './vendor-account-errors.js';
 
 /** Answers up to this size are sent in one piece, so that an upstream that breaks off still leads to an error status. */
@@ -78,10 +79,10 @@ interface Observed {
   /** Of the model. */
   readonly tokens: ModelTokens;
   /**
-   * A stream that breaks off is estimated by `Metering.broken`, since nothing else that is charged covers its output. Default:
-   * it is not.
+   * Which answers without a usage are estimated as `Metering.unreported`, since nothing else that is charged covers them: those
+   * that break off, or also those that are complete. Default: none.
    */
-  readonly estimatesBroken?: boolean;
+  readonly estimated?: 'none' | 'broken' | 'all';
   /** Another target may be asked while a stream has only opened an answer. Default: not once any event has arrived. */
   readonly awaitsContent?: boolean;
   /** Secrets of the gateway at the upstream. Answers must not reveal its keys, errors none of them. */
@@ -339,14 +340,16 @@ export class ObservedTransform implements AnswerTransform {
     const isWhole = !grows || !this.#started || brokenBy === null || this.#judgeEnd().state === 'complete';
     if (reported !== null && isWhole) return brokenBy === null ? this.#allCounted(reported) : reported;
     const unreported = this.#unreportedOutput(brokenBy);
-    return inexactUsage({
+    const usage = inexactUsage({
       brokenBy,
       hasPassed: this.#output.passed > 0,
       estimates: unreported === null ? estimates : 'conversation',
       reported,
       input: this.#observed.inputEstimate,
-      output: unreported === 'medium' ? mediumTokens * Math.max(1, this.units ?? 1) : this.#written(tail),
+      output: this.#outputOf(unreported, brokenBy, tail),
     });
+    const isOfImages = unreported === 'image' && reported === null && usage !== null;
+    return isOfImages ? ofImages(usage) : usage;
   }
 
   /** Without the end, text of a model could be mistaken for a member of the answer. */
@@ -369,16 +372,28 @@ export class ObservedTransform implements AnswerTransform {
     return tail === null ? this.#wholeTokens : this.#output.tokens(tail, this.#started);
   }
 
-  /** Returns what is estimated of an answer whose tokens are not estimated if it is whole and reports none. */
-  #unreportedOutput(brokenBy: BrokenBy): Metering['broken'] {
-    if (this.#observed.estimatesBroken !== true) return null;
-    if (this.implausible !== null) return this.#rules.metering.broken;
-    if (brokenBy === null || !this.#started) return null;
-    return this.#judgeEnd().state === 'complete' ? null : this.#rules.metering.broken;
+  /** Returns what an answer that reports no tokens is estimated as, if its endpoint does not estimate all of them. */
+  #unreportedOutput(brokenBy: BrokenBy): Metering['unreported'] {
+    const { unreported } = this.#rules.metering;
+    const { estimated = 'none' } = this.#observed;
+    if (unreported === null || estimated === 'none') return null;
+    if (this.implausible !== null) return unreported;
+    if (this.#started) {
+      const isWhole = brokenBy === null || this.#judgeEnd().state === 'complete';
+      return isWhole && estimated !== 'all' ? null : unreported;
+    }
+    const hasAnswer = brokenBy === null || (brokenBy === 'client' && this.#output.passed > 0);
+    return hasAnswer && estimated === 'all' ? unreported : null;
+  }
+
+  #outputOf(unreported: Metering['unreported'], brokenBy: BrokenBy, tail: Buffer | null): number {
+    if (unreported === null || unreported === 'transcript') return this.#written(tail);
+    const units = this.units ?? 1;
+    return mediumTokens * (brokenBy === null ? units : Math.max(1, units));
   }
 
   whole(body: Buffer): Buffer {
-    const { estimates, broken, seconds } = this.#rules.metering;
+    const { estimates, unreported, seconds } = this.#rules.metering;
     const usage = this.#check.checked(this.#rules.usageOf(body));
     const hasOutput = usage !== null && usage.output > 0;
     const withheld = this.#accountErrors.ofWhole(body, hasOutput || this.implausible !== null);
@@ -388,7 +403,7 @@ export class ObservedTransform implements AnswerTransform {
     this.#observed.watchAll?.(body, false);
     this.#usage = usage;
     this.#noteCharges(body);
-    if (this.implausible !== null && broken === 'text') this.#wholeTokens = tokensOf(body.length);
+    if (usage === null && unreported === 'transcript') this.#wholeTokens = tokensOf(transcriptWeight(body));
     if (!hasOutput && estimates === 'conversation') {
       const { weight, media } = writtenIn(parseObject(body.toString('utf8')));
       this.#wholeTokens = tokensOf(weight) + mediumTokens * media;

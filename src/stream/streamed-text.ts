@@ -1,4 +1,4 @@
-import { isObject, parseObject } from '../wire/json.js';
+import { isObject, parseObject, textOf } from '../wire/json.js';
 import { firstEventEnd, parseEvent } from '../wire/sse.js';
 import { textWeight } from '../wire/text-weight.js';
 
@@ -107,4 +107,10 @@ export function streamedWeight(tail: Buffer, bytes: number): number {
   const isBefore = weight === 0 && events > 0 && bytes > tail.length;
   if (read === 0 || isBefore) return Math.min(bytes, longestUnread);
   return Math.round((weight / read) * bytes);
+}
+
+/** Returns the weight of the text in a transcript. Its segments and words repeat the text. */
+export function transcriptWeight(body: Buffer): number {
+  const text = textOf(parseObject(body.toString('utf8'))?.text);
+  return text === '' ? body.length : textWeight(text);
 }

@@ -123,6 +123,23 @@ export function isFree({ rates, steps, images, seconds, tiers }: Price): boolean
   );
 }
 
+/** Whether a price is one for tokens and nothing else, so that an answer costs nothing unless its tokens are known. */
+export function isOfTokensOnly({ rates, images, seconds }: Price): boolean {
+  if (rates.perCall + rates.perSecond > 0 || images.length + seconds.length > 0) return false;
+  return hasTokenRate(rates);
+}
+
+export function hasTokenRate({
+  input,
+  output,
+  audioInput,
+  audioOutput,
+  imageInput,
+  imageOutput,
+}: PriceRates): boolean {
+  return input + output + audioInput + audioOutput + imageInput + imageOutput > 0;
+}
+
 function isNothing(rates: PriceRates): boolean {
   return rateNames.every((name) => rates[name] === 0);
 }

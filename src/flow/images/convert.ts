@@ -4,7 +4,7 @@ import { reportedStatus } from '../../attempts/error-answer.js';
 import { failureError, statusError } from '../../attempts/reported-error.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
 import type { Target } from '../../config/types.js';
-import { estimatedUsage, mediumTokens } from '../../conversation/estimate-usage.js';
+import { estimatedUsage, mediumTokens, ofImages } from '../../conversation/estimate-usage.js';
 import { LeftOut } from '../../conversation/left-out.js';
 import { isPlausible, type Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
@@ -28,6 +28,7 @@ import type { UpstreamFailure } from '../../upstream/types.js';
 import { answerError, isNoImage } from '../answer/content.js';
 import { answerLines, streamLines } from '../answer/lines.js';
 import { deadlinesLeft, type ResolvedCall } from '../call.js';
+import { paysTokensOnly } from '../limits/expected-usage.js';
 import { keepMemory, setHeldBytes } from '../memory-budget.js';
 import { account } from '../record/account.js';
 import { mergeMedia } from '../record/consumption.js';
@@ -340,11 +341,13 @@ export class Conversion implements Asker {
   }
 }
 
-/** Returns the reported usage, or an estimate if no call can have had it. */
+/** Returns the reported usage, or an estimate if no call can have had it, or if only its tokens have a price. */
 function plausibleUsage(call: ResolvedCall, target: Target, { usage, images }: ImageAnswer): Usage | null {
-  if (usage === null || isPlausible(usage, call.model.tokens, mediumTokens)) return usage;
+  const estimate = ofImages(estimatedUsage(mediumTokens, mediumTokens * images.length));
+  if (usage === null) return paysTokensOnly(call) ? estimate : null;
+  if (isPlausible(usage, call.model.tokens, mediumTokens)) return usage;
   call.implausible = { target: targetName(target), usage, seconds: 0 };
-  return estimatedUsage(mediumTokens, mediumTokens * images.length);
+  return estimate;
 }
 
 /**

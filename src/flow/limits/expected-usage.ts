@@ -1,9 +1,10 @@
 import type { Price } from '../../config/types.js';
-import { bodyEstimate, estimatedUsage } from '../../conversation/estimate-usage.js';
+import { bodyEstimate, estimatedUsage, withSound } from '../../conversation/estimate-usage.js';
 import { noParts, type Usage, withCharges } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { bodyOutputLimit, type OutputLimit } from '../../protocols/endpoint.js';
 import type { OutputSpans } from '../../schema/accept.js';
+import { isOfTokensOnly } from '../../usage/cost.js';
 import { CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../wire/bytes.js';
 import { wholeNumber } from '../../wire/json-numbers.js';
 import { findValues, type Span } from '../../wire/json-scan.js';
@@ -44,8 +45,17 @@ export interface Expected {
   readonly seconds: number;
 }
 
-export function expectedOf(call: Call): Expected {
-  return { usage: expectedUsage(call), seconds: expectedSeconds(call) };
+export function expectedOf(call: ResolvedCall): Expected {
+  const usage = expectedUsage(call);
+  const seconds = expectedSeconds(call);
+  const kind = call.route.endpoint?.metering.unreported ?? null;
+  const isOfSound = kind !== null && kind !== 'image' && seconds > 0;
+  return { usage: isOfSound && paysTokensOnly(call) ? withSound(usage, kind, seconds) : usage, seconds };
+}
+
+/** Whether a call costs its client nothing but tokens. */
+export function paysTokensOnly({ model }: Pick<ResolvedCall, 'model'>): boolean {
+  return model.price !== null && isOfTokensOnly(model.price);
 }
 
 /**
@@ -91,13 +101,13 @@ function spokenBytes(body: Buffer): number {
 }
 
 /**
- * Sets the seconds of a call to the expected number, if seconds have a price for its client or for the operator. The answer
- * may not report them, for instance a transcript in plain text or audio in an unknown format.
+ * Sets the seconds of a call to the expected number, if seconds have a price for its client or for the operator, or tokens
+ * are estimated by them. The answer may not report them, for instance a transcript in plain text or audio in an unknown format.
  */
 export function presumeSeconds(call: ResolvedCall): void {
   const { price, targets } = call.model;
-  if (hasSecondRate(price) || targets.some(({ cost }) => hasSecondRate(cost)))
-    call.mediaSeconds = expectedSeconds(call);
+  const isNeeded = hasSecondRate(price) || paysTokensOnly(call);
+  if (isNeeded || targets.some(({ cost }) => hasSecondRate(cost))) call.mediaSeconds = expectedSeconds(call);
 }
 
 function hasSecondRate(price: Price | null): boolean {

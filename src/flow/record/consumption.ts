@@ -1,5 +1,5 @@
 import type { Key, Model, Price, Target } from '../../config/types.js';
-import { estimatedUsage } from '../../conversation/estimate-usage.js';
+import { estimatedUsage, tokensOf, withSound } from '../../conversation/estimate-usage.js';
 import { type MadeMedia, plausibleSeconds, type Usage } from '../../conversation/usage.js';
 import type { Exchange } from '../../http/exchange.js';
 import { type CallOutcome, type OtherAttempt, unknownCost } from '../../metrics/call-record.js';
@@ -7,7 +7,7 @@ import { targetName } from '../../metrics/recorder.js';
 import type { Route } from '../../routes.js';
 import type { AnswerTransform } from '../../stream/answer-transform.js';
 import type { ResponseHead, UpstreamExchange } from '../../upstream/types.js';
-import { costOf } from '../../usage/cost.js';
+import { costOf, hasTokenRate, isOfTokensOnly } from '../../usage/cost.js';
 import type { Running } from '../running.js';
 
 /** What a call has used, and what its price depends on. */
@@ -31,7 +31,7 @@ export interface Consumption {
 /** A call whose upstream has reported its usage. */
 interface ReportedCall {
   readonly target: Target | null;
-  readonly exchange: Pick<Exchange, 'bytesIn'>;
+  readonly exchange: Pick<Exchange, 'bytesIn' | 'bytesOut'>;
   implausible: ImplausibleUsage | null;
 }
 
@@ -82,15 +82,37 @@ export function noteUsage(
   const { implausible, mediaSeconds } = transform;
   const seconds = noteImplausible(call, implausible, mediaSeconds);
   call.units = usage?.calls ?? transform.units ?? call.units;
-  if (!isSetByClient && (seconds > 0 || (mediaSeconds === 0 && call.usage !== null)))
+  const isReported = transform.usage !== null && !isSetByClient;
+  if (!isSetByClient && (seconds > 0 || (mediaSeconds === 0 && isReported && countsTokens(call))))
     call.mediaSeconds = seconds;
   call.made = mergeMedia(call.made, transform.made ?? null);
   call.lostInAnswer = transform.lost ?? nothing;
   call.isServed = head !== null && !isBroken;
+  if (!isReported && (usage !== null || call.isServed)) {
+    const written = transform.usage === null ? usage : null;
+    call.usage = withSoundEstimate(call, written ?? estimatedUsage(0, tokensOf(call.exchange.bytesOut)));
+  }
+}
+
+/** Whether tokens have a price for the client, or for the operator if the client has none. */
+function countsTokens({ model, target }: Pick<Consumption, 'model' | 'target'>): boolean {
+  const price = model?.price ?? target?.cost ?? null;
+  return price === null || hasTokenRate(price.rates);
+}
+
+/** Estimates the tokens of a sound or transcript by its seconds, if nothing else of it has a price. */
+function withSoundEstimate(
+  { route, model, mediaSeconds, usage }: AnsweredCall,
+  estimate: Usage,
+): Usage | null {
+  const kind = route?.endpoint?.metering.unreported ?? null;
+  const isOfSound = kind !== null && kind !== 'image' && mediaSeconds > 0;
+  if (!isOfSound || model?.price == null || !isOfTokensOnly(model.price)) return usage;
+  return withSound(estimate, kind, mediaSeconds);
 }
 
 function isTranscript({ route }: Pick<AnsweredCall, 'route'>): boolean {
-  return route?.endpoint?.metering.broken === 'text';
+  return route?.endpoint?.metering.unreported === 'transcript';
 }
 
 /** JSON, also as `text/json` and `…+json`, and events of JSON. Servers use any other type for subtitles. */

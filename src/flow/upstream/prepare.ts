@@ -18,6 +18,7 @@ import type { AnswerTransform } from '../../stream/answer-transform.js';
 import { ArrayTransform, ObservedTransform } from '../../stream/observe.js';
 import { TranslatedTransform } from '../../stream/translate.js';
 import type { Deadlines, RequestBodySource, UpstreamExchange } from '../../upstream/types.js';
+import { isOfTokensOnly } from '../../usage/cost.js';
 import { parseObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
 import { contains } from '../../wire/json-skip.js';
@@ -120,7 +121,7 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
     watchAll: kept.watchAll,
     inputEstimate: bodyEstimate(body),
     tokens: tokensOf(call),
-    estimatesBroken: call.mediaSeconds === 0,
+    estimated: estimatedAnswers(call, endpoint),
     awaitsContent: awaitsContent(call, target) && !endpoint.hasEffects(sent),
     secrets: target.upstream.secrets,
   });
@@ -240,6 +241,13 @@ function renamedInside(call: Call, { modelInBody }: Endpoint, { model }: Target)
   return Buffer.concat([...pieces, body.subarray(from)]);
 }
 
+/** Returns which answers without a usage are estimated in tokens: those that no other price of the model covers. */
+function estimatedAnswers({ model, mediaSeconds }: Call, { metering }: Endpoint): 'none' | 'broken' | 'all' {
+  if (metering.unreported === null) return 'none';
+  if (model !== null && model.price !== null && isOfTokensOnly(model.price)) return 'all';
+  return mediaSeconds === 0 ? 'broken' : 'none';
+}
+
 function tokensOf({ model }: Call): ModelTokens {
   return model === null ? unknownTokens : model.tokens;
 }
@@ -264,7 +272,7 @@ export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint
       // The form holds a recording, or images.
       inputEstimate: mediumTokens,
       tokens: tokensOf(call),
-      estimatesBroken: call.mediaSeconds === 0,
+      estimated: estimatedAnswers(call, endpoint),
       secrets: target.upstream.secrets,
     }),
   };

@@ -111,8 +111,8 @@ const audio = {
   hasEffects: noEffects,
 } as const;
 
-const ofTranscripts: Metering = { ...reportedMetering, broken: 'text', seconds: transcriptSeconds };
-const ofSpeech: Metering = { ...reportedMetering, broken: 'medium', seconds: speechSeconds };
+const ofTranscripts: Metering = { ...reportedMetering, unreported: 'transcript', seconds: transcriptSeconds };
+const ofSpeech: Metering = { ...reportedMetering, unreported: 'sound', seconds: speechSeconds };
 
 /** Endpoints whose upstreams decide whether they stream: some models ignore the client's setting. */
 const streaming = {

@@ -119,7 +119,7 @@ const images: Omit<Endpoint, 'upstreamPath'> = {
   usageOf: imagesUsage,
   madeOf,
   countUnits: () => new MadeImages(),
-  metering: { ...reportedMetering, broken: 'medium' },
+  metering: { ...reportedMetering, unreported: 'image' },
   hasEffects: alwaysEffects,
 };
 

@@ -243,7 +243,7 @@ const others: readonly {
     model: 'spoken',
     ask: null,
     answer: { text: 'hello there', usage: { type: 'tokens', input_tokens: 9, output_tokens: much } },
-    record: { tokensKnown: 'estimated', inputTokens: 1500, outputTokens: 24 },
+    record: { tokensKnown: 'estimated', inputTokens: 21, outputTokens: 3 },
   },
   {
     name: 'tokens of vectors',

@@ -1,0 +1,168 @@
+import { test } from 'tap';
+import type { LedgerRecord } from '../../../src/usage/ledger-record.js';
+import { startGateway, testKey } from '../../support/gateway.js';
+import { openLedger } from '../../support/ledger.js';
+import { jsonAnswer, startRawUpstream } from '../../support/upstream.js';
+
+const tokens = { input: 1, output: 2, audioInput: 30, audioOutput: 40, imageOutput: 50 };
+const perSecond = 0.001;
+
+interface Case {
+  readonly name: string;
+  readonly model: 'tokens' | 'seconds';
+  readonly path: string;
+  readonly body: () => string | FormData;
+  readonly answer: string;
+  readonly record: Partial<LedgerRecord>;
+}
+
+/** A recording of ten seconds by its size, with the few bytes of the form around it. */
+const form =
+  (model: string, more: Readonly<Record<string, string>> = {}) =>
+  () => {
+    const parts = new FormData();
+    for (const [name, value] of Object.entries({ model, ...more })) parts.append(name, value);
+    parts.append('file', new Blob([Buffer.alloc(160_000, 7)]), 'a.mp3');
+    return parts;
+  };
+const json = (value: object) => () => JSON.stringify(value);
+const answerOf = (type: string, body: string): string =>
+  `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+const whole = (value: object): string => jsonAnswer(200, JSON.stringify(value));
+const events = (...list: readonly object[]): string =>
+  answerOf('text/event-stream', list.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''));
+
+const transcripts = '/v1/audio/transcriptions';
+/** Three tokens. */
+const text = 'abcd efgh ij';
+const heard = { tokensKnown: 'estimated', outputTokens: 3 } as const;
+const counted = { input_tokens: 14, output_tokens: 5, total_tokens: 19 };
+/** 300 bytes with its quotes: 20 seconds. */
+const spoken = 'x'.repeat(298);
+const made = { tokensKnown: 'estimated', outputTokens: 400, audioOutputTokens: 400 } as const;
+
+const cases: readonly Case[] = [
+  {
+    name: 'a transcript that reports nothing',
+    model: 'tokens',
+    path: transcripts,
+    body: form('tokens'),
+    answer: whole({ text }),
+    record: heard,
+  },
+  {
+    name: 'one with segments, that reports seconds',
+    model: 'tokens',
+    path: transcripts,
+    body: form('tokens'),
+    answer: whole({ text, duration: 44.5, segments: [{ id: 0, start: 0, end: 44.5, text, tokens: [1, 2] }] }),
+    record: { ...heard, inputTokens: 445, audioInputTokens: 445, costNanoUsd: 445 * 30_000 + 3 * 2000 },
+  },
+  {
+    name: 'a plain text that claims a usage',
+    model: 'tokens',
+    path: transcripts,
+    body: form('tokens', { response_format: 'text' }),
+    answer: answerOf('text/plain', '"usage":{"input_tokens":1,"output_tokens":1}'),
+    record: { tokensKnown: 'estimated', outputTokens: 11 },
+  },
+  {
+    name: 'a stream that reports nothing',
+    model: 'tokens',
+    path: transcripts,
+    body: form('tokens', { stream: 'true' }),
+    answer: events({ type: 'transcript.text.delta', delta: text }, { type: 'transcript.text.done', text }),
+    record: { tokensKnown: 'estimated' },
+  },
+  {
+    name: 'a transcript that reports tokens',
+    model: 'tokens',
+    path: transcripts,
+    body: form('tokens'),
+    answer: whole({ text, usage: counted }),
+    record: { tokensKnown: 'exact', inputTokens: 14, outputTokens: 5, mediaSeconds: 0 },
+  },
+  {
+    name: 'a sound',
+    model: 'tokens',
+    path: '/v1/audio/speech',
+    body: json({ model: 'tokens', input: spoken, voice: 'v' }),
+    answer: answerOf('audio/mpeg', '\xff\xfb mp3'),
+    record: made,
+  },
+  {
+    name: 'a sound in events that report nothing',
+    model: 'tokens',
+    path: '/v1/audio/speech',
+    body: json({ model: 'tokens', input: spoken, voice: 'v', stream_format: 'sse' }),
+    answer: events({ type: 'speech.audio.delta', audio: 'QUJD' }, { type: 'speech.audio.done' }),
+    record: made,
+  },
+  {
+    name: 'images',
+    model: 'tokens',
+    path: '/v1/images/generations',
+    body: json({ model: 'tokens', prompt: 'a', n: 2 }),
+    answer: whole({ created: 1, data: [{ b64_json: 'aGk=' }, { b64_json: 'aGk=' }] }),
+    record: { tokensKnown: 'estimated', outputTokens: 3000, imageOutputTokens: 3000, units: 2 },
+  },
+  {
+    name: 'no images',
+    model: 'tokens',
+    path: '/v1/images/generations',
+    body: json({ model: 'tokens', prompt: 'a', n: 2 }),
+    answer: whole({ created: 1, data: [] }),
+    record: { outputTokens: 0, units: 0 },
+  },
+  {
+    name: 'tokens of a transcript that is paid by the second',
+    model: 'seconds',
+    path: transcripts,
+    body: form('seconds'),
+    answer: whole({ text, usage: counted }),
+    record: { tokensKnown: 'exact', inputTokens: 14, outputTokens: 5 },
+  },
+];
+
+test('sounds, transcripts and images whose tokens alone have a price are estimated if their upstream counts none', async (t) => {
+  const upstream = await startRawUpstream(t, '');
+  const { store, lines } = openLedger(t);
+  const protocols = ['audio', 'images'];
+  const targets = [{ upstream: 'u0', model: 'm' }];
+  const gateway = await startGateway(t, {
+    upstreams: [upstream.url],
+    config: {
+      store,
+      usage: { ledger: true },
+      models: {
+        tokens: { protocols, targets, price: tokens },
+        seconds: { protocols, targets, price: { perSecond } },
+      },
+    },
+  });
+  let asked = 0;
+  for (const { name, path, body, answer, record } of cases) {
+    upstream.answer = answer;
+    const sent = body();
+    const answered = await fetch(gateway.url + path, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${testKey}`,
+        ...(typeof sent === 'string' ? { 'content-type': 'application/json' } : {}),
+      },
+      body: sent,
+    });
+    await answered.arrayBuffer();
+    t.equal(answered.status, 200, name);
+    const records = await lines(++asked);
+    const line = records.find(({ requestId }) => requestId === answered.headers.get('x-request-id'));
+    t.match(line, record, name);
+    if (path !== transcripts || line === undefined) continue;
+    // Ten seconds of a recording, in tokens or by the second.
+    if (record.tokensKnown === 'estimated' && record.inputTokens === undefined)
+      t.ok(line.inputTokens >= 100 && line.inputTokens < 105, `${name}: ${line.inputTokens} tokens`);
+    if (!name.startsWith('tokens')) continue;
+    t.ok(line.mediaSeconds >= 10 && line.mediaSeconds < 11, `${name}: ${line.mediaSeconds} s`);
+    t.ok(line.costNanoUsd >= 10_000_000, `${name}: ${line.costNanoUsd}`);
+  }
+});
