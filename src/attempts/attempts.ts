@@ -16,12 +16,12 @@ const baseMs = 100;
 const longestMs = 2000;
 
 /** Sends a call to a target: to relay or collect its answer, to open a socket, or to submit a task. */
-export interface Asker {
+export interface AttemptAdapter {
   /**
    * Sends the call to the current target. Reports a failure to `AttemptPlan`.
    * @throws {GatewayError} if this target cannot serve the call, so that the next one is tried
    */
-  ask(): void;
+  attempt(): void;
   /** No target is left. @param fault the error for the client */
   onNoneLeft(fault: unknown): void;
 }
@@ -42,9 +42,9 @@ export class AttemptPlan {
   readonly #targets: readonly Target[];
   #index = 0;
   /** API keys of the current target that were tried, and the number of retries with the same one. */
-  #keysAsked = 1;
+  #keysTried = 1;
   #repeats = 0;
-  #asker: Asker | null = null;
+  #adapter: AttemptAdapter | null = null;
   /** Back-off before the attempt that `planNext` has planned, in milliseconds; null if none is planned. */
   #wait: number | null = null;
   /** Why an attempt failed. It is reported if no further target can serve the call. */
@@ -67,9 +67,9 @@ export class AttemptPlan {
   }
 
   /** Sends the call to the current target, or to the next one that can serve it. */
-  start(asker: Asker): void {
-    this.#asker = asker;
-    this.#ask(asker);
+  start(adapter: AttemptAdapter): void {
+    this.#adapter = adapter;
+    this.#attempt(adapter);
   }
 
   /**
@@ -87,39 +87,39 @@ export class AttemptPlan {
    * @returns the back-off, which has to be cancelled if the client disconnects; null if there is none
    */
   beginPlanned(failure: GatewayError | null): Wait | null {
-    const asker = this.#asker;
+    const adapter = this.#adapter;
     const wait = this.#wait;
     this.#wait = null;
-    if (asker === null || wait === null) return null;
+    if (adapter === null || wait === null) return null;
     this.#failure = failure ?? this.#failure;
     if (wait === 0) {
-      this.#ask(asker);
+      this.#attempt(adapter);
       return null;
     }
     const timer = setTimeout(
-      guard('timer', this.call, () => this.#ask(asker)),
+      guard('timer', this.call, () => this.#attempt(adapter)),
       wait,
     );
     return new Wait(() => clearTimeout(timer));
   }
 
-  /** Called if a target turns out after `ask` to be unable to serve the call. @param fault the reason */
+  /** Called if a target turns out after `attempt` to be unable to serve the call. @param fault the reason */
   cannot(fault: unknown): void {
-    const asker = this.#asker;
-    if (asker === null) return;
-    if (!(fault instanceof GatewayError)) asker.onNoneLeft(fault);
-    else if (this.goTo(this.next)) this.#ask(asker);
-    else asker.onNoneLeft(this.#failure ?? fault);
+    const adapter = this.#adapter;
+    if (adapter === null) return;
+    if (!(fault instanceof GatewayError)) adapter.onNoneLeft(fault);
+    else if (this.goTo(this.next)) this.#attempt(adapter);
+    else adapter.onNoneLeft(this.#failure ?? fault);
   }
 
   /** Sends the call to the current target again, in a different form. */
-  askAgain(): void {
-    if (this.#asker !== null) this.#ask(this.#asker);
+  attemptAgain(): void {
+    if (this.#adapter !== null) this.#attempt(this.#adapter);
   }
 
-  #ask(asker: Asker): void {
+  #attempt(adapter: AttemptAdapter): void {
     try {
-      asker.ask();
+      adapter.attempt();
     } catch (fault) {
       this.cannot(fault);
     }
@@ -134,14 +134,14 @@ export class AttemptPlan {
     const now = performance.now();
     this.lookedAt = now;
     if (this.#wantsOtherKey(attempt, now)) {
-      this.#keysAsked++;
+      this.#keysTried++;
       this.#chooseKey();
       return this.#again(0);
     }
     const next = this.#nextAt(now);
     const { retries } = this.call.running.snapshot.routing;
     const hasNext = next < this.#targets.length;
-    switch (verdict(attempt, hasNext, this.#repeats < retries && this.#mayAsk(now))) {
+    switch (verdict(attempt, hasNext, this.#repeats < retries && this.#mayAttempt(now))) {
       case 'next':
         this.#moveTo(next);
         return this.#again(0);
@@ -173,17 +173,17 @@ export class AttemptPlan {
     this.target = target;
     this.health = this.#services.health.of(target);
     this.keyIndex = keyIndex;
-    this.#keysAsked = 1;
+    this.#keysTried = 1;
     this.#repeats = 0;
   }
 
-  /** Whether a target after the current one may be tried now. @param canAsk whether it can serve the call */
-  hasNext(canAsk: (target: Target) => boolean): boolean {
+  /** Whether a target after the current one may be tried now. @param canServe whether it can serve the call */
+  hasNext(canServe: (target: Target) => boolean): boolean {
     const now = performance.now();
     for (let at = this.#nextAt(now); ; at = this.#nextAt(now, at)) {
       const target = this.#targets[at];
       if (target === undefined) return false;
-      if (canAsk(target)) return true;
+      if (canServe(target)) return true;
     }
   }
 
@@ -209,10 +209,10 @@ export class AttemptPlan {
       keys !== null &&
       typeof attempt.reason === 'number' &&
       isOfUpstreamKey(attempt.reason) &&
-      this.#keysAsked < keys.count &&
+      this.#keysTried < keys.count &&
       !this.#isOfOneKey &&
       keys.hasWell(now) &&
-      this.#mayAsk(now) &&
+      this.#mayAttempt(now) &&
       verdict(attempt, true, false) === 'next'
     );
   }
@@ -224,7 +224,7 @@ export class AttemptPlan {
   }
 
   /** Whether the current target may be retried. The only target of a model always may. */
-  #mayAsk(now: number): boolean {
+  #mayAttempt(now: number): boolean {
     return this.call.model.targets.length === 1 || this.health.mayTake(now);
   }
 
@@ -243,7 +243,7 @@ export class AttemptPlan {
     this.target = target;
     this.health = this.#services.health.of(this.target);
     this.keyIndex = 0;
-    this.#keysAsked = 1;
+    this.#keysTried = 1;
     this.#repeats = 0;
     if (this.health.keys !== null) this.#chooseKey();
   }
@@ -377,10 +377,10 @@ export class Attempt {
 export function noteVendorAccountRefused(
   services: Services,
   call: Pick<Asking, 'exchange' | 'model'>,
-  asked: { readonly upstream: Upstream; readonly model: string; readonly apiKey: string | null },
+  attempted: { readonly upstream: Upstream; readonly model: string; readonly apiKey: string | null },
   error: VendorAccountError,
 ): void {
-  const { upstream, model, apiKey } = asked;
+  const { upstream, model, apiKey } = attempted;
   const keyIndex = Math.max(0, upstream.apiKeys.indexOf(apiKey ?? ''));
   const target = call.model?.targets.find((each) => each.upstream === upstream && each.model === model);
   if (target !== undefined) {

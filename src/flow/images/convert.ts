@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { type Asker, Attempt, type AttemptPlan } from '../../attempts/attempts.js';
+import { Attempt, type AttemptAdapter, type AttemptPlan } from '../../attempts/attempts.js';
 import { reportedStatus } from '../../attempts/error-answer.js';
 import { failureError, statusError } from '../../attempts/reported-error.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
@@ -115,7 +115,7 @@ interface ConversionParts {
 }
 
 /** Collects the answer of the first target that gives one, and converts it for the client. */
-export class Conversion implements Asker {
+export class Conversion implements AttemptAdapter {
   readonly #services: Services;
   readonly #call: ResolvedCall;
   readonly #asked: AskedImages;
@@ -132,7 +132,7 @@ export class Conversion implements Asker {
     this.#onAnswer = parts.onAnswer;
   }
 
-  ask(): void {
+  attempt(): void {
     this.#askPresent().catch((fault: unknown) => {
       // Images that do not reach the client are not charged, not even in a stream that has begun.
       this.#call.isServed = false;

@@ -1,4 +1,4 @@
-import { type Asker, type AttemptPlan, Wait } from '../../attempts/attempts.js';
+import { type AttemptAdapter, type AttemptPlan, Wait } from '../../attempts/attempts.js';
 import type { Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { type ImageAnswer, madeImages } from '../../protocols/images/answer.js';
@@ -44,7 +44,7 @@ export function imagePhaseOf(call: ResolvedCall): Next<ResolvedCall> | null {
 }
 
 /** Sends the call to each target in its form: unchanged if the target takes it, else at its image endpoints. */
-class Drawing implements Asker {
+class Drawing implements AttemptAdapter {
   readonly #call: RoutedCall;
   readonly #plan: AttemptPlan;
   readonly #asked: AskedImages;
@@ -70,14 +70,14 @@ class Drawing implements Asker {
     });
   }
 
-  ask(): void {
+  attempt(): void {
     if (this.#asked.passes(this.#plan.target)) {
       // An answer that passes unchanged is charged once, whatever it contains.
       this.#call.units = 1;
-      this.#forwarding.ask();
+      this.#forwarding.attempt();
     } else {
       this.#forwarding.standBy(this.#waiting);
-      this.#conversion.ask();
+      this.#conversion.attempt();
     }
   }
 

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { type Asker, Attempt, type AttemptPlan, type Wait } from '../../attempts/attempts.js';
+import { Attempt, type AttemptAdapter, type AttemptPlan, type Wait } from '../../attempts/attempts.js';
 import { readErrorAnswer } from '../../attempts/error-answer.js';
 import { failureError } from '../../attempts/reported-error.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
@@ -51,7 +51,7 @@ function open(services: Services, call: ResolvedCall & SessionCall): void {
 }
 
 /** Opens the upstream's side at the first target that accepts it. */
-class Opening implements Asker, SocketListener, ExchangeListener {
+class Opening implements AttemptAdapter, SocketListener, ExchangeListener {
   readonly #services: Services;
   readonly #call: RealtimeCall;
   readonly #plan: AttemptPlan;
@@ -68,7 +68,7 @@ class Opening implements Asker, SocketListener, ExchangeListener {
     call.exchange.listener = this;
   }
 
-  ask(): void {
+  attempt(): void {
     const call = this.#call;
     const { target, keyIndex } = this.#plan;
     call.target = target;

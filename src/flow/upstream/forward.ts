@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { type Asker, type AttemptPlan, Wait } from '../../attempts/attempts.js';
+import { type AttemptAdapter, type AttemptPlan, Wait } from '../../attempts/attempts.js';
 import { reportedStatus } from '../../attempts/error-answer.js';
 import { reportsMissingEndpoint } from '../../attempts/lacking-endpoints.js';
 import { type AttemptOwner, type JudgedErrorAnswer, RelayedAttempt } from '../../attempts/relayed-attempt.js';
@@ -51,7 +51,7 @@ export function forward(services: Services, call: ResolvedCall, targets = call.m
  * Sends a call to a target, and to the next one if that fails. `AttemptPlan` chooses the targets, the relay passes the
  * answer on, and `Hedge` manages a second attempt beside the first.
  */
-export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
+export class Forwarding implements AttemptAdapter, AttemptOwner, ForwardedCall {
   readonly services: Services;
   readonly call: RoutedCall;
   readonly endpoint: Endpoint;
@@ -77,7 +77,7 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
     return this.#attempt?.sentAt ? this.#attempt.transform : null;
   }
 
-  ask(): void {
+  attempt(): void {
     this.call.target = this.plan.target;
     try {
       const prepared = this.#prepare();
@@ -194,7 +194,7 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
   }
 
   /** Whether the call can be expressed for a target. */
-  #canAsk(target: Target): boolean {
+  #canServe(target: Target): boolean {
     if (this.#isNative(target)) return true;
     const { translation } = this.endpoint;
     if (translation === null) return false;
@@ -246,7 +246,7 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
       this.relay.isSilent &&
       isReplayable(this.call) &&
       !this.#hasEffects &&
-      this.plan.hasNext((target) => this.#canAsk(target))
+      this.plan.hasNext((target) => this.#canServe(target))
     ) {
       noteGivenUp(this.call, attempt);
       this.relay.giveUp(new GatewayError('upstream_timeout'), null, 'first_token_timeout');
@@ -261,7 +261,7 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
     if (this.#noteIfLacking(attempt.target, status, body)) {
       attempt.discard(head);
       this.#isLate = true;
-      this.plan.askAgain();
+      this.plan.attemptAgain();
       return;
     }
     const sentMs = performance.now() - attempt.sentAt;

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Asker, Attempt, type AttemptPlan } from '../../attempts/attempts.js';
+import { Attempt, type AttemptAdapter, type AttemptPlan } from '../../attempts/attempts.js';
 import { reportedStatus } from '../../attempts/error-answer.js';
 import { failureError, statusError } from '../../attempts/reported-error.js';
 import { type FailedAttempt, provesNotExecuted } from '../../attempts/verdict.js';
@@ -223,7 +223,7 @@ interface Asked {
  * Submits one task, to one target after another until one accepts it. A client that disconnects does not end this, so
  * the call is not settled then either: its cost is known, and its slot is freed, once the submission has ended.
  */
-class Submitting implements Asker, ExchangeListener {
+class Submitting implements AttemptAdapter, ExchangeListener {
   readonly #services: Services;
   readonly #call: Call;
   readonly #request: VideoRequest;
@@ -255,7 +255,7 @@ class Submitting implements Asker, ExchangeListener {
     });
   }
 
-  ask(): void {
+  attempt(): void {
     const choice = choiceAt(this.#plan, this.#request, this.#id);
     this.#call.target = choice.target;
     this.#endAfter(this.#submit(choice));
