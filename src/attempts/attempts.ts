@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Target, Upstream } from '../config/types.js';
 import { type AttemptFailure, GatewayError, guard } from '../errors.js';
-import type { Asking, Call, ResolvedCall } from '../flow/call.js';
+import type { Call, RequestSender, ResolvedCall } from '../flow/call.js';
 import type { Services } from '../flow/services.js';
 import { resultOfFailure, resultOfStatus } from '../metrics/results.js';
 import type { VendorAccountError } from '../protocols/error-formats/vendor-account.js';
@@ -376,7 +376,7 @@ export class Attempt {
  */
 export function noteVendorAccountRefused(
   services: Services,
-  call: Pick<Asking, 'exchange' | 'model'>,
+  call: Pick<RequestSender, 'exchange' | 'model'>,
   attempted: { readonly upstream: Upstream; readonly model: string; readonly apiKey: string | null },
   error: VendorAccountError,
 ): void {

@@ -39,7 +39,7 @@ export interface MemoryHolder {
 }
 
 /** The sender of an upstream request: a call, or the gateway on its own account. */
-export interface Asking extends MemoryHolder, Guarded {
+export interface RequestSender extends MemoryHolder, Guarded {
   readonly exchange: { readonly id: Writable; readonly head: VendorHeaders };
   readonly model: Model | null;
   error: GatewayError | null;

@@ -20,7 +20,7 @@ import type { VideoTask } from '../video/task.js';
 import type { TurnQueue } from '../wire/steps.js';
 import type { DetachedList } from './answer/detached-list.js';
 import type { Unattended } from './background/unattended.js';
-import type { Asking, Call } from './call.js';
+import type { Call, RequestSender } from './call.js';
 import type { FindQueue } from './conversation/find-queue.js';
 import type { MemoryBudget } from './memory-budget.js';
 import type { ImplausibleUsage } from './record/consumption.js';
@@ -86,9 +86,15 @@ export interface Services {
   /** Ends a call during which something was thrown, refusals included. Never throws. */
   readonly endThrown: (call: Call, where: FaultPlace, thrown: unknown) => void;
   /** Records that an upstream does not accept the gateway's account. */
-  readonly reportVendorAccount: (call: Pick<Asking, 'exchange'>, refusal: VendorAccountRefusal) => void;
+  readonly reportVendorAccount: (
+    call: Pick<RequestSender, 'exchange'>,
+    refusal: VendorAccountRefusal,
+  ) => void;
   /** Counts and logs a usage that no call can have had, which its call is not charged. */
-  readonly reportImplausible: (call: Pick<Asking, 'exchange'> | null, reported: ImplausibleUsage) => void;
+  readonly reportImplausible: (
+    call: Pick<RequestSender, 'exchange'> | null,
+    reported: ImplausibleUsage,
+  ) => void;
   /** The health of every target, as seen by this worker. */
   readonly health: HealthTable;
   readonly chooser: TargetChooser;

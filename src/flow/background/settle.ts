@@ -23,9 +23,9 @@ import type { Call } from '../call.js';
 import { expectedUsage } from '../limits/expected-usage.js';
 import { type BegunResponse, costsOfTokens, factorOf } from '../record/consumption.js';
 import type { Services } from '../services.js';
-import { askingAbout, type CollectedRequest, isFailure } from '../upstream/ask.js';
+import { type CollectedRequest, gatewaySender, isFailure } from '../upstream/collect.js';
 import { keyMark, markedKey } from '../upstream/key-mark.js';
-import type { AskAlone, Watched, WatchedWork } from './watch.js';
+import type { CollectAlone, Watched, WatchedWork } from './watch.js';
 
 /*
  * A background response continues after the answer to its call. Its usage is only known from a later poll. Until then
@@ -41,7 +41,7 @@ const claimMs = 10_000;
 const watchedMs = 24 * 60 * 60 * 1000;
 /** How long an upstream may answer "not found" for a response that it has just started. */
 const youngMs = 10_000;
-const longestAskMs = 10_000;
+const longestLookMs = 10_000;
 const answerBytes = 32 * 1024 * 1024;
 
 /**
@@ -238,7 +238,7 @@ function workOn(services: Services, id: string, found: BackgroundCall): WatchedW
     ageMs,
     upstream: upstream.name,
     claim: (ms) => services.background.claim('watch', id, ms),
-    work: (ask) => look(services, { id, found, upstream, ageMs }, ask),
+    work: (collect) => look(services, { id, found, upstream, ageMs }, collect),
   };
 }
 
@@ -253,11 +253,11 @@ interface Looked {
 async function look(
   services: Services,
   { id, found, upstream, ageMs }: Looked,
-  ask: AskAlone,
+  collect: CollectAlone,
 ): Promise<void> {
-  const asking = askingAbout(services, found.record.model ?? '');
+  const sender = gatewaySender(services, found.record.model ?? '');
   const request = showRequest(services, found, upstream);
-  const answer = await ask(asking, request);
+  const answer = await collect(sender, request);
   // After a day it is still polled once: no process may have been running to do it before.
   const isLast = ageMs >= watchedMs;
   if (!isFailure(answer)) {
@@ -265,7 +265,7 @@ async function look(
     const told = refusal?.error ?? null;
     if (isVendorAccountError(told)) {
       const { apiKey } = request;
-      noteVendorAccountRefused(services, asking, { upstream, model: found.upstreamModel, apiKey }, told);
+      noteVendorAccountRefused(services, sender, { upstream, model: found.upstreamModel, apiKey }, told);
     } else if (head.status < 300) {
       const shown = shownBy(body);
       if (isLast || shown.end !== null) await settle(services, id, shown);
@@ -287,11 +287,11 @@ function showRequest(services: Services, found: BackgroundCall, upstream: Upstre
     action: 'show',
     query: '',
     lines: noLines,
-    deadlines: { ...timeouts, totalMs: Math.min(timeouts.totalMs, longestAskMs) },
+    deadlines: { ...timeouts, totalMs: Math.min(timeouts.totalMs, longestLookMs) },
   });
 }
 
-interface AskedResponse extends Pick<CollectedRequest, 'apiKey' | 'lines' | 'deadlines'> {
+interface ResponseRequest extends Pick<CollectedRequest, 'apiKey' | 'lines' | 'deadlines'> {
   readonly upstream: Upstream;
   /** The upstream's own id. */
   readonly id: string;
@@ -301,10 +301,10 @@ interface AskedResponse extends Pick<CollectedRequest, 'apiKey' | 'lines' | 'dea
 }
 
 /** The request to an upstream about a response that it holds. */
-export function responseRequest({ id, action, query, ...asked }: AskedResponse): CollectedRequest {
+export function responseRequest({ id, action, query, ...request }: ResponseRequest): CollectedRequest {
   return {
     ...upstreamRequest(id, action, query),
-    ...asked,
+    ...request,
     protocol: 'responses',
     contentType: null,
     target: null,

@@ -2,9 +2,9 @@ import { performance } from 'node:perf_hooks';
 import { parseErrorBody, retryAfterMsOf } from '../../attempts/reported-error.js';
 import { GatewayError } from '../../errors.js';
 import type { UpstreamFailure } from '../../upstream/types.js';
-import type { Asking } from '../call.js';
+import type { RequestSender } from '../call.js';
 import type { Services } from '../services.js';
-import { type Answered, askAlone, type CollectedRequest, isFailure } from '../upstream/ask.js';
+import { type CollectedAnswer, type CollectedRequest, collectAlone, isFailure } from '../upstream/collect.js';
 
 /** Things examined in a round, and polls in flight per upstream and in total. */
 const maxPerRound = 100;
@@ -17,7 +17,10 @@ const maxIntervalMs = 60_000;
 const maxRestMs = 10 * 60 * 1000;
 
 /** Sends a request to an upstream without a client. */
-export type AskAlone = (asking: Asking, request: CollectedRequest) => Promise<Answered | UpstreamFailure>;
+export type CollectAlone = (
+  sender: RequestSender,
+  request: CollectedRequest,
+) => Promise<CollectedAnswer | UpstreamFailure>;
 
 /** The work due on a watched thing. */
 export interface WatchedWork {
@@ -27,7 +30,7 @@ export interface WatchedWork {
   readonly upstream: string | null;
   /** @returns true for one caller in `ms` milliseconds across all processes and hosts, which then does the work */
   claim(ms: number): Promise<boolean>;
-  work(ask: AskAlone): Promise<void>;
+  work(collect: CollectAlone): Promise<void>;
 }
 
 /** A kind of things that upstreams make for longer than a call lasts, by id. */
@@ -115,7 +118,7 @@ export class UpstreamWatch {
       this.#notBefore.delete(id);
       return;
     }
-    if (found.upstream !== null && !this.#mayAsk(found.upstream)) return;
+    if (found.upstream !== null && !this.#mayLook(found.upstream)) return;
     const pause = Math.min(maxIntervalMs, Math.max(minIntervalMs, found.ageMs / 10));
     this.#notBefore.set(id, performance.now() + pause);
     if (await found.claim(pause)) void this.#work(found);
@@ -125,7 +128,7 @@ export class UpstreamWatch {
   async #work(found: WatchedWork): Promise<void> {
     this.#count(found.upstream, 1);
     try {
-      await found.work((asking, request) => this.#ask(asking, request));
+      await found.work((sender, request) => this.#collect(sender, request));
     } catch (fault) {
       this.#report(fault);
     } finally {
@@ -133,7 +136,7 @@ export class UpstreamWatch {
     }
   }
 
-  #mayAsk(upstream: string): boolean {
+  #mayLook(upstream: string): boolean {
     if ((this.#inFlight.get(upstream) ?? 0) >= maxPerUpstream) return false;
     const until = this.#resting.get(upstream) ?? 0;
     if (performance.now() < until) return false;
@@ -154,8 +157,11 @@ export class UpstreamWatch {
     if (!(fault instanceof GatewayError)) this.#services.reportFault('timer', fault, null);
   }
 
-  async #ask(asking: Asking, request: CollectedRequest): Promise<Answered | UpstreamFailure> {
-    const answer = await askAlone(this.#services, asking, request, this.#cancels);
+  async #collect(
+    sender: RequestSender,
+    request: CollectedRequest,
+  ): Promise<CollectedAnswer | UpstreamFailure> {
+    const answer = await collectAlone(this.#services, sender, request, this.#cancels);
     const restMs =
       isFailure(answer) || answer.head.status < 400
         ? null

@@ -27,7 +27,7 @@ import { responseRequest, settleShown, settleUnknown } from '../background/settl
 import type { AuthenticatedCall } from '../call.js';
 import { takeMemory } from '../memory-budget.js';
 import type { Services } from '../services.js';
-import { type Answered, type CollectedRequest, isFailure } from '../upstream/ask.js';
+import { type CollectedAnswer, type CollectedRequest, isFailure } from '../upstream/collect.js';
 import { configuredPass } from '../upstream/head.js';
 import { markedKey } from '../upstream/key-mark.js';
 import { answerAsync, answerJson, type WaitingClient } from '../upstream/waiting-client.js';
@@ -82,7 +82,7 @@ async function read(
   const most = limits.bodyBytes + conversations.recordBytes;
   const found = await new Promise<FoundValues>((resolve, reject) => {
     finding.add({
-      ask: () => owned.find(ownerOf(call.key), ids, most).then((found) => found?.values ?? null),
+      find: () => owned.find(ownerOf(call.key), ids, most).then((found) => found?.values ?? null),
       found: resolve,
       failed: reject,
     });
@@ -141,7 +141,7 @@ async function settleBefore(
   services: Services,
   { key }: AuthenticatedCall,
   id: string,
-  show: () => Promise<Answered | UpstreamFailure>,
+  show: () => Promise<CollectedAnswer | UpstreamFailure>,
 ): Promise<Buffer | null> {
   if ((await services.background.find(backgroundId(key.id, id))) === null) return null;
   const shown = await show();
@@ -174,7 +174,7 @@ async function passOn(
   // Once it is deleted, its usage cannot be known.
   const before =
     action === 'delete'
-      ? await settleBefore(services, call, id, () => waiting.ask(request('show', '')))
+      ? await settleBefore(services, call, id, () => waiting.collect(request('show', '')))
       : null;
   if (call.accounted) return;
   const onError = (error: GatewayError | null): void => {
@@ -186,7 +186,7 @@ async function passOn(
   const onRun = (run: Buffer): void => noteContainers(run, true);
   const stream =
     action === 'stream' ? new ShownStream(services, call, waiting, { id, upstream, onError, onRun }) : null;
-  const answer = await waiting.ask(request(action, call.exchange.head.query), stream);
+  const answer = await waiting.collect(request(action, call.exchange.head.query), stream);
   if (stream?.isTaken) {
     stream.end(isFailure(answer) ? answer : null);
     return;

@@ -5,7 +5,7 @@ export type FoundValues = readonly (string | null)[] | null;
 
 /** A search in the store. Neither `found` nor `failed` may throw. */
 interface Search {
-  readonly ask: () => Promise<FoundValues>;
+  readonly find: () => Promise<FoundValues>;
   /** Called with the values; has to take memory for them before it returns. */
   readonly found: (values: FoundValues) => void;
   readonly failed: (fault: unknown) => void;
@@ -32,7 +32,7 @@ export class FindQueue {
 
   #begin(search: Search): void {
     this.#inFlight += 1;
-    search.ask().then(
+    search.find().then(
       (values) => {
         search.found(values);
         this.#next();

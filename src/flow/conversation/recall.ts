@@ -143,13 +143,13 @@ class Recalling {
 
   /**
    * @param without proceeds if the store fails or does not answer soon; null if that is impossible
-   * @param ask called with the bytes that may be in memory
+   * @param find called with the bytes that may be in memory
    */
   #find(
     ids: readonly string[],
     then: (found: readonly (string | null)[]) => void,
     without: (() => void) | null,
-    ask = (mostBytes: number): Promise<FoundValues> =>
+    find = (mostBytes: number): Promise<FoundValues> =>
       this.#parts.owned.find(ownerOf(this.#call.key), ids, mostBytes).then((found) => found?.values ?? null),
   ): void {
     const services = this.#services;
@@ -186,7 +186,7 @@ class Recalling {
       without === null ? undefined : setTimeout(guard('timer', call, late), services.storeWait.turnsMs);
     const most = bodyBytes + this.#parts.settings.recordBytes;
     services.finding.add({
-      ask: () => ask(most),
+      find: () => find(most),
       found: guard('promise', call, found),
       failed: guard('promise', call, failed),
     });

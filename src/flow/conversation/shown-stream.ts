@@ -18,7 +18,7 @@ import { takeAnswerMemory } from '../memory-budget.js';
 import { account } from '../record/account.js';
 import { endFailedStream, keepAliveBytes, outcomeOf, refuse, refuseStream } from '../refuse.js';
 import type { Services } from '../services.js';
-import type { EventTaker } from '../upstream/ask.js';
+import type { EventTaker } from '../upstream/collect.js';
 import type { WaitingClient } from '../upstream/waiting-client.js';
 
 interface Shown {

@@ -34,7 +34,13 @@ import { account } from '../record/account.js';
 import { mergeMedia } from '../record/consumption.js';
 import { routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
-import { type Answered, ask, failedRequest, isFailure, type Waiter } from '../upstream/ask.js';
+import {
+  type CollectedAnswer,
+  collectAnswer,
+  failedRequest,
+  isFailure,
+  type Waiter,
+} from '../upstream/collect.js';
 import { fetchFiles, fileHosts, mediaHosts, type WantedFile } from '../upstream/fetch-files.js';
 import { clientLines } from '../upstream/head.js';
 import { prepareNative, prepareUpload, ruledBody, writtenKind } from '../upstream/prepare.js';
@@ -50,7 +56,7 @@ const fetchCopies = 3;
 const fetchShare = 8;
 
 /** A call for images; the request is not decoded before a target needs it in another form. */
-export interface AskedImages {
+export interface RequestedImages {
   readonly endpoint: Endpoint;
   readonly outline: Pick<ImageOutline, 'stream' | 'responseFormat'>;
   /** Whether a target takes the body unchanged. */
@@ -74,11 +80,11 @@ export function convertImages(
   services: Services,
   call: ResolvedCall,
   targets: readonly Target[],
-  asked: AskedImages,
+  requested: RequestedImages,
 ): void {
-  const plan = planFor(services, call, targets, asked);
+  const plan = planFor(services, call, targets, requested);
   const waiting = new WaitingClient(services, call);
-  plan.start(new Conversion(services, call, { asked, plan, waiting, onAnswer: () => {} }));
+  plan.start(new Conversion(services, call, { requested, plan, waiting, onAnswer: () => {} }));
 }
 
 /**
@@ -90,15 +96,15 @@ export function planFor(
   services: Services,
   call: ResolvedCall,
   targets: readonly Target[],
-  asked: AskedImages,
+  requested: RequestedImages,
 ): AttemptPlan {
   const plan = routeCall(services, call, targets);
-  if (asked.passes(plan.target)) return plan;
+  if (requested.passes(plan.target)) return plan;
   try {
-    asked.request(plan.target.images);
+    requested.request(plan.target.images);
     return plan;
   } catch (fault) {
-    const plain = targets.filter((target) => asked.passes(target));
+    const plain = targets.filter((target) => requested.passes(target));
     if (plain.length === 0 || !(fault instanceof GatewayError)) throw fault;
     return routeCall(services, call, plain);
   }
@@ -106,7 +112,7 @@ export function planFor(
 
 /** The inputs of a conversion besides its call. */
 interface ConversionParts {
-  readonly asked: AskedImages;
+  readonly requested: RequestedImages;
   readonly plan: AttemptPlan;
   /** Holds the client's side until there is an answer. */
   readonly waiting: Waiter;
@@ -118,7 +124,7 @@ interface ConversionParts {
 export class Conversion implements AttemptAdapter {
   readonly #services: Services;
   readonly #call: ResolvedCall;
-  readonly #asked: AskedImages;
+  readonly #requested: RequestedImages;
   readonly #plan: AttemptPlan;
   readonly #waiting: Waiter;
   readonly #onAnswer: () => void;
@@ -126,14 +132,14 @@ export class Conversion implements AttemptAdapter {
   constructor(services: Services, call: ResolvedCall, parts: ConversionParts) {
     this.#services = services;
     this.#call = call;
-    this.#asked = parts.asked;
+    this.#requested = parts.requested;
     this.#plan = parts.plan;
     this.#waiting = parts.waiting;
     this.#onAnswer = parts.onAnswer;
   }
 
   attempt(): void {
-    this.#askPresent().catch((fault: unknown) => {
+    this.#attemptPresent().catch((fault: unknown) => {
       // Images that do not reach the client are not charged, not even in a stream that has begun.
       this.#call.isServed = false;
       this.#call.usage = null;
@@ -145,7 +151,7 @@ export class Conversion implements AttemptAdapter {
     this.#call.onFault('promise', fault);
   }
 
-  async #askPresent(): Promise<void> {
+  async #attemptPresent(): Promise<void> {
     const call = this.#call;
     const { target } = this.#plan;
     let imageCall: ImageCall;
@@ -172,7 +178,7 @@ export class Conversion implements AttemptAdapter {
   }
 
   /** Called when the target returned no images. */
-  #onRefusal(attempt: Attempt, answer: Answered | UpstreamFailure, error: GatewayError): void {
+  #onRefusal(attempt: Attempt, answer: CollectedAnswer | UpstreamFailure, error: GatewayError): void {
     const isGood = !isFailure(answer) && answer.head.status < 400;
     // Some upstreams report a caller's mistake with status 200.
     const isUnusable = isGood && error.kind !== 'invalid_request';
@@ -184,16 +190,16 @@ export class Conversion implements AttemptAdapter {
       return;
     }
     const isOurs = !isFailure(answer) && answer.refusal !== null && answer.refusal.error !== null;
-    const passes = this.#asked.passes(attempt.target);
+    const passes = this.#requested.passes(attempt.target);
     if (isFailure(answer) || isGood || isOurs || !passes || !isPlain(answer)) throw error;
     this.#respond(answer, answer.body);
   }
 
   async #upstreamCall(target: Target): Promise<ImageCall> {
     const call = this.#call;
-    const { endpoint } = this.#asked;
+    const { endpoint } = this.#requested;
     call.target = target;
-    if (this.#asked.passes(target)) {
+    if (this.#requested.passes(target)) {
       const prepared =
         call.upload === null
           ? prepareNative(this.#services, call, { endpoint, target, apiKey: null })
@@ -203,8 +209,8 @@ export class Conversion implements AttemptAdapter {
       return { path: prepared.upstreamPath, contentType: prepared.contentType, body: prepared.body };
     }
     call.gatewayPath = 'translated';
-    const request = this.#asked.request(target.images);
-    call.leftOut = new LeftOut(this.#asked.leftOut(target)).names;
+    const request = this.#requested.request(target.images);
+    call.leftOut = new LeftOut(this.#requested.leftOut(target)).names;
     const isReady = imagesToFetch(request, target.images).length === 0;
     const ready = isReady ? request : await this.#withImages(target, request);
     const written =
@@ -258,10 +264,13 @@ export class Conversion implements AttemptAdapter {
     }
   }
 
-  #send(attempt: Attempt, { path, contentType, body }: ImageCall): Promise<Answered | UpstreamFailure> {
+  #send(
+    attempt: Attempt,
+    { path, contentType, body }: ImageCall,
+  ): Promise<CollectedAnswer | UpstreamFailure> {
     const call = this.#call;
     const { upstream } = attempt.target;
-    return ask(
+    return collectAnswer(
       this.#services,
       call,
       {
@@ -283,17 +292,17 @@ export class Conversion implements AttemptAdapter {
     );
   }
 
-  async #onImages(target: Target, answer: Answered, imageAnswer: ImageAnswer): Promise<void> {
+  async #onImages(target: Target, answer: CollectedAnswer, imageAnswer: ImageAnswer): Promise<void> {
     const call = this.#call;
     const { body } = answer;
-    const { responseFormat } = this.#asked.outline;
+    const { responseFormat } = this.#requested.outline;
     call.units = imageAnswer.images.length;
     call.usage = plausibleUsage(call, target, imageAnswer);
     const { size, quality } = imageAnswer;
     call.made = mergeMedia(call.made, { size, quality, resolution: null });
     call.isServed = true;
     if (
-      this.#asked.passes(target) &&
+      this.#requested.passes(target) &&
       isInForm(imageAnswer, responseFormat) &&
       !hasPrefix(body, responseFormat)
     ) {
@@ -303,7 +312,7 @@ export class Conversion implements AttemptAdapter {
     const missing = missingBytes(imageAnswer, responseFormat);
     const whole = missing.length === 0 ? imageAnswer : await this.#withBytes(target, imageAnswer, missing);
     call.gatewayPath = 'translated';
-    this.#respond(answer, this.#asked.write(whole));
+    this.#respond(answer, this.#requested.write(whole));
   }
 
   async #withBytes(target: Target, imageAnswer: ImageAnswer, urls: readonly string[]): Promise<ImageAnswer> {
@@ -321,7 +330,7 @@ export class Conversion implements AttemptAdapter {
     }
   }
 
-  #respond({ head }: Answered, body: Buffer | string): void {
+  #respond({ head }: CollectedAnswer, body: Buffer | string): void {
     const call = this.#call;
     if (call.accounted) return;
     this.#onAnswer();
@@ -334,7 +343,7 @@ export class Conversion implements AttemptAdapter {
     }
     if (head.status >= 400) call.error = statusError(head, Buffer.from(body));
     keepMemory(this.#services, call, Math.min(call.heldBytes, body.length));
-    const isStream = this.#asked.outline.stream && head.status < 400;
+    const isStream = this.#requested.outline.stream && head.status < 400;
     const lines = isStream ? streamLines(call, head) : answerLines(call, head);
     const isTaken = call.exchange.respond(head.status, lines, body);
     if (isTaken) account(this.#services, call, head.status >= 400 ? 'upstream_error' : 'complete');
@@ -359,7 +368,7 @@ function unusable(error: GatewayError): FailedAttempt {
 }
 
 /** Reads the images of an answer, or returns what is wrong with it. */
-function readImageAnswer(target: Target, answer: Answered): ImageAnswer | GatewayError {
+function readImageAnswer(target: Target, answer: CollectedAnswer): ImageAnswer | GatewayError {
   const { head, body } = answer;
   const refusal = answerError(head, false);
   if (refusal !== null) return refusal;
@@ -376,7 +385,7 @@ function readImageAnswer(target: Target, answer: Answered): ImageAnswer | Gatewa
 }
 
 /** Whether the client can get the answer unchanged. */
-function isPlain({ head }: Answered): boolean {
+function isPlain({ head }: CollectedAnswer): boolean {
   return answerError(head, false) === null;
 }
 

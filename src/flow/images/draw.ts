@@ -16,7 +16,7 @@ import { setTarget } from '../resolve.js';
 import type { Services } from '../services.js';
 import { Forwarding } from '../upstream/forward.js';
 import { WaitingClient } from '../upstream/waiting-client.js';
-import { type AskedImages, Conversion, memoized, planFor } from './convert.js';
+import { Conversion, memoized, planFor, type RequestedImages } from './convert.js';
 
 /**
  * Returns the phase that serves a text protocol's call for images, if its model makes them at endpoints of their own.
@@ -37,9 +37,9 @@ export function imagePhaseOf(call: ResolvedCall): Next<ResolvedCall> | null {
   const wanted = memoized(() => readWanted(translation, call));
   call.units = able.some(passes) ? Math.min(count, mostCount) : wanted().count;
   return (services, admitted) => {
-    const asked = askedOf(admitted, translation, passes, wanted);
-    const plan = planFor(services, admitted, able, asked);
-    plan.start(new Drawing(services, setTarget(admitted, plan.target), plan, asked));
+    const requested = requestedOf(admitted, translation, passes, wanted);
+    const plan = planFor(services, admitted, able, requested);
+    plan.start(new Drawing(services, setTarget(admitted, plan.target), plan, requested));
   };
 }
 
@@ -47,20 +47,20 @@ export function imagePhaseOf(call: ResolvedCall): Next<ResolvedCall> | null {
 class Drawing implements AttemptAdapter {
   readonly #call: RoutedCall;
   readonly #plan: AttemptPlan;
-  readonly #asked: AskedImages;
+  readonly #requested: RequestedImages;
   /** Its relay owns the client's side in both forms, so that a stream also gets keep-alives while images are made. */
   readonly #forwarding: Forwarding;
   readonly #conversion: Conversion;
   readonly #waiting = new Wait();
 
-  constructor(services: Services, call: RoutedCall, plan: AttemptPlan, asked: AskedImages) {
+  constructor(services: Services, call: RoutedCall, plan: AttemptPlan, requested: RequestedImages) {
     this.#call = call;
     this.#plan = plan;
-    this.#asked = asked;
+    this.#requested = requested;
     // A target that does not take the call unchanged is called for images, never for text.
-    this.#forwarding = new Forwarding(services, call, { ...asked.endpoint, translation: null }, plan);
+    this.#forwarding = new Forwarding(services, call, { ...requested.endpoint, translation: null }, plan);
     this.#conversion = new Conversion(services, call, {
-      asked,
+      requested,
       plan,
       waiting: this.#waiting,
       onAnswer: () => {
@@ -71,7 +71,7 @@ class Drawing implements AttemptAdapter {
   }
 
   attempt(): void {
-    if (this.#asked.passes(this.#plan.target)) {
+    if (this.#requested.passes(this.#plan.target)) {
       // An answer that passes unchanged is charged once, whatever it contains.
       this.#call.units = 1;
       this.#forwarding.attempt();
@@ -99,12 +99,12 @@ function readWanted(translation: ImagesTranslation, call: ResolvedCall): WantedI
   };
 }
 
-function askedOf(
+function requestedOf(
   call: ResolvedCall,
   translation: ImagesTranslation,
   passes: (target: Target) => boolean,
   wanted: () => WantedImages,
-): AskedImages {
+): RequestedImages {
   const { endpoint } = call.route;
   if (endpoint === null) throw new Error('the route calls no model');
   const { stream } = call.checkedBody();

@@ -20,9 +20,9 @@ import { admitResolved } from '../limits/admit.js';
 import { resolveModel, writePathModel } from '../resolve.js';
 import type { Services } from '../services.js';
 import { forward } from '../upstream/forward.js';
-import { type AskedImages, convertImages, memoized } from './convert.js';
+import { convertImages, memoized, type RequestedImages } from './convert.js';
 
-interface OutlinedImages extends AskedImages {
+interface OutlinedImages extends RequestedImages {
   readonly outline: ImageOutline;
 }
 
@@ -37,24 +37,24 @@ interface ImageRoute {
  * the other form, or an answer that must have a certain form, is converted.
  */
 export function serveImages(services: Services, call: AuthenticatedCall, route: ImageRoute): void {
-  const asked = read(call, route);
-  const { form, count, stream, responseFormat, size, quality } = asked.outline;
+  const requested = read(call, route);
+  const { form, count, stream, responseFormat, size, quality } = requested.outline;
   const resolved = resolveModel(call, route.endpoint.protocol);
   const { targets } = resolved.model;
   call.units = count ?? 1;
   call.made = { size, quality, resolution: null };
   const plain = targets.filter(({ images }) =>
-    stream ? images !== 'dashscope' : passesTo(images, asked.outline),
+    stream ? images !== 'dashscope' : passesTo(images, requested.outline),
   );
   const [first] = targets;
   // If no target takes the body unchanged, an invalid one is refused before anything of the key's limits is taken.
-  if (plain.length === 0 && first !== undefined) asked.request(first.images);
+  if (plain.length === 0 && first !== undefined) requested.request(first.images);
   call.validatedAt = performance.now();
   const isPlain = form === 'prompt' && (stream || responseFormat === null);
   const passes = isPlain && plain.length > 0 && (stream || plain.length === targets.length);
   admitResolved(services, resolved, () => {
     if (passes) forward(services, resolved, plain);
-    else convertImages(services, resolved, targets, asked);
+    else convertImages(services, resolved, targets, requested);
   });
 }
 
@@ -64,7 +64,7 @@ function read(call: Call, { operation, endpoint, schema }: ImageRoute): Outlined
     const outline = outlineOfForm(operation, form.parts);
     call.upload = form;
     call.validated = readValidated(outline.model, outline.stream);
-    return askedOf(endpoint, outline, () => decodeImageForm(operation, form.parts));
+    return requestedOf(endpoint, outline, () => decodeImageForm(operation, form.parts));
   }
   writePathModel(call);
   const body = call.wholeBody();
@@ -72,10 +72,10 @@ function read(call: Call, { operation, endpoint, schema }: ImageRoute): Outlined
   call.steering = call.validated.members.steering;
   const skeleton = parseBody(body, scanBody(body));
   const outline = outlineOfBody(operation, objectOf(skeleton), () => parsed(body));
-  return askedOf(endpoint, outline, () => decodeImageBody(operation, parsed(body)));
+  return requestedOf(endpoint, outline, () => decodeImageBody(operation, parsed(body)));
 }
 
-function askedOf(endpoint: Endpoint, outline: ImageOutline, make: () => ImageRequest): OutlinedImages {
+function requestedOf(endpoint: Endpoint, outline: ImageOutline, make: () => ImageRequest): OutlinedImages {
   const request = memoized(make);
   return {
     endpoint,

@@ -3,7 +3,7 @@ import { masked } from '../../attempts/secrets.js';
 import type { Usage } from '../../conversation/usage.js';
 import { type CallRecord, none } from '../../metrics/call-record.js';
 import { asciiQuoted } from '../../wire/json.js';
-import type { Asking } from '../call.js';
+import type { RequestSender } from '../call.js';
 import type { VendorAccountRefusal } from '../services.js';
 
 /**
@@ -122,7 +122,7 @@ function threeDigits(number: number): string {
 
 /** Formats the line that tells operators which of an upstream's keys was refused, by its place in the config, and why. */
 export function refusalLine(
-  call: Pick<Asking, 'exchange'>,
+  call: Pick<RequestSender, 'exchange'>,
   { upstream, keyIndex, error }: VendorAccountRefusal,
 ): object {
   return {

@@ -6,7 +6,7 @@ import type { RemoteOptions } from '../../upstream/remote-url.js';
 import { rateBound } from '../body/intake.js';
 import { type Call, timeLeft } from '../call.js';
 import type { Services } from '../services.js';
-import type { Waiter } from './ask.js';
+import type { Waiter } from './collect.js';
 
 /** Bounds on fetching the files of a call, beside the time that the call has left. */
 interface FetchBounds {

@@ -8,7 +8,7 @@ import type { Downloaded } from '../../upstream/download.js';
 import type { Call } from '../call.js';
 import { setHeldBytes } from '../memory-budget.js';
 import type { Services } from '../services.js';
-import type { Waiter } from './ask.js';
+import type { Waiter } from './collect.js';
 import { fetchFiles, mediaHosts } from './fetch-files.js';
 import { translatedEndpoint } from './prepare.js';
 

@@ -26,7 +26,7 @@ import {
   writableLinesOf,
 } from '../../wire/head.js';
 import { withQuery } from '../../wire/query.js';
-import type { Asking, Call } from '../call.js';
+import type { Call, RequestSender } from '../call.js';
 
 /**
  * The beginnings of requests to an upstream, made and checked once for each path and key. Thousands of models without
@@ -167,7 +167,7 @@ export interface OneOffRequest {
 
 /** Returns the head of such a request, in the form of `upstreamHead`. */
 export function oneOffHead(
-  call: Pick<Asking, 'exchange'>,
+  call: Pick<RequestSender, 'exchange'>,
   upstream: Upstream,
   request: OneOffRequest,
 ): HeadLines {

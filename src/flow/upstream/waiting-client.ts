@@ -4,7 +4,13 @@ import { leftOutLine, ownLines, timingLine } from '../answer/lines.js';
 import type { Call } from '../call.js';
 import { account } from '../record/account.js';
 import type { Services } from '../services.js';
-import { type Answered, ask, type CollectedRequest, type EventTaker, type Waiter } from './ask.js';
+import {
+  type CollectedAnswer,
+  type CollectedRequest,
+  collectAnswer,
+  type EventTaker,
+  type Waiter,
+} from './collect.js';
 
 /** The client's side of a call that waits for the store, an upstream or a file. */
 export class WaitingClient implements ExchangeListener, Waiter {
@@ -22,13 +28,13 @@ export class WaitingClient implements ExchangeListener, Waiter {
    * Sends a request to an upstream. It is cancelled if the client disconnects, and the promise then never settles.
    * @param events null if no stream is requested
    * @returns the answer, or why there is none
-   * @throws {GatewayError} as `ask` does
+   * @throws {GatewayError} as `collectAnswer` does
    */
-  async ask(
+  async collect(
     request: CollectedRequest,
     events: EventTaker | null = null,
-  ): Promise<Answered | UpstreamFailure> {
-    const result = await ask(this.#services, this.#call, request, this, events);
+  ): Promise<CollectedAnswer | UpstreamFailure> {
+    const result = await collectAnswer(this.#services, this.#call, request, this, events);
     this.cancel = () => {};
     return result;
   }

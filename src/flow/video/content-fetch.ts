@@ -10,7 +10,7 @@ import type {
 } from '../../upstream/types.js';
 import { type HeadLines, headerLine, joinLines, requestLine } from '../../wire/head.js';
 import { withQuery } from '../../wire/query.js';
-import type { Asking } from '../call.js';
+import type { RequestSender } from '../call.js';
 import type { Services } from '../services.js';
 import { fileHosts } from '../upstream/fetch-files.js';
 import { oneOffHead } from '../upstream/head.js';
@@ -35,7 +35,7 @@ export interface ContentOwner extends UpstreamHandler, Guarded {
 }
 
 interface WantedContent {
-  readonly asking: Pick<Asking, 'exchange' | 'running'>;
+  readonly sender: Pick<RequestSender, 'exchange' | 'running'>;
   readonly source: ContentSource;
   /** Additional header lines of each request. */
   readonly lines: HeadLines;
@@ -78,7 +78,7 @@ export class ContentFetch {
   }
 
   start(): void {
-    const { source, asking, lines } = this.#wanted;
+    const { source, sender, lines } = this.#wanted;
     if (source.kind === 'url') {
       this.reach(source.url);
       return;
@@ -93,7 +93,7 @@ export class ContentFetch {
       lines,
       target: null,
     } as const;
-    this.#ask(upstream.origin, oneOffHead(asking, upstream, { ...request, apiKey }));
+    this.#fetch(upstream.origin, oneOffHead(sender, upstream, { ...request, apiKey }));
   }
 
   /** Requests the content at a URL, with the count of redirects reset. */
@@ -144,13 +144,13 @@ export class ContentFetch {
   }
 
   #reach(url: string): void {
-    const { asking, source } = this.#wanted;
+    const { sender, source } = this.#wanted;
     this.#url = url;
     const done = (reached: Reached | GatewayError): void => {
       if (reached instanceof GatewayError) this.#owner.onUnreached(reached);
       else this.#askAt(reached);
     };
-    const hosts = fileHosts(asking, source.upstream);
+    const hosts = fileHosts(sender, source.upstream);
     this.#cancelReach = reachUrl(url, hosts, guard('upstream', this.#owner, done));
   }
 
@@ -167,11 +167,11 @@ export class ContentFetch {
       );
       return;
     }
-    this.#ask(origin, head);
+    this.#fetch(origin, head);
   }
 
-  #ask(origin: Origin, head: HeadLines): void {
-    const { asking, totalMs } = this.#wanted;
+  #fetch(origin: Origin, head: HeadLines): void {
+    const { sender, totalMs } = this.#wanted;
     const refusal = this.#owner.onAsking(origin);
     if (refusal !== null) {
       this.#owner.onUnreached(refusal);
@@ -180,7 +180,7 @@ export class ContentFetch {
     this.#upstream = this.#services.upstream.send(
       origin,
       { method: 'GET', head, body: [], source: null, hasEffects: noEffects },
-      { ...asking.running.snapshot.timeouts, totalMs },
+      { ...sender.running.snapshot.timeouts, totalMs },
       this.#owner,
     );
   }

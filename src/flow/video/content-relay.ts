@@ -29,7 +29,7 @@ import type { AuthenticatedCall } from '../call.js';
 import { account } from '../record/account.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
-import { type AskUpstream, ask, type Waiter } from '../upstream/ask.js';
+import { type CollectAnswer, collectAnswer, type Waiter } from '../upstream/collect.js';
 import { answerAsync } from '../upstream/waiting-client.js';
 import { findTask, taskNotFound } from './answer.js';
 import { ContentFetch, type ContentOwner } from './content-fetch.js';
@@ -103,7 +103,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
     this.#request = request;
     const { source, range } = request;
     this.#beginning = new Beginning(source.upstream.secrets);
-    const wanted = { asking: call, source, lines: rangeLine(range), totalMs: longestMs };
+    const wanted = { sender: call, source, lines: rangeLine(range), totalMs: longestMs };
     this.#fetch = new ContentFetch(services, wanted, this);
   }
 
@@ -213,8 +213,9 @@ class ContentRelay implements ContentOwner, ExchangeListener {
   #renew(asked: { readonly taskId: string; readonly url: string }, problem: GatewayError): void {
     this.#isRenewed = true;
     this.#fetch.cancel();
-    const askForUrl: AskUpstream = (request) => ask(this.#services, this.#call, request, this.#renewal);
-    renewedUrl(this.#services, this.#call, asked, askForUrl).then(
+    const collectUrl: CollectAnswer = (request) =>
+      collectAnswer(this.#services, this.#call, request, this.#renewal);
+    renewedUrl(this.#services, this.#call, asked, collectUrl).then(
       (url) => {
         if (this.#mode !== 'waiting') return;
         if (url === null) this.#refuse(problem);
@@ -381,7 +382,7 @@ export function serveContent(services: Services, call: AuthenticatedCall, id: st
     const booked = await findTask(services, call, id);
     if (booked === null) throw taskNotFound(id);
     const asked = (): Promise<VideoTask> =>
-      refreshed(services, call, booked, (request) => waiting.ask(request));
+      refreshed(services, call, booked, (request) => waiting.collect(request));
     const wasOver = hasEnded(booked.task);
     const task = wasOver ? booked.task : await asked();
     if (call.accounted) return;

@@ -38,7 +38,7 @@ import { account } from '../record/account.js';
 import { costOfCall, factorOf, paidForCall } from '../record/consumption.js';
 import { findModel, routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
-import { type Answered, ask, failedRequest, isFailure } from '../upstream/ask.js';
+import { type CollectedAnswer, collectAnswer, failedRequest, isFailure } from '../upstream/collect.js';
 import { forwardedLines, idempotencyMark } from '../upstream/head.js';
 import { keyMark } from '../upstream/key-mark.js';
 import { answerAsync, answerJson } from '../upstream/waiting-client.js';
@@ -216,7 +216,7 @@ async function answerEarlier(
 interface Asked {
   readonly choice: Choice;
   readonly task: VideoTask;
-  readonly answer: Answered | UpstreamFailure;
+  readonly answer: CollectedAnswer | UpstreamFailure;
 }
 
 /**
@@ -302,7 +302,7 @@ class Submitting implements AttemptAdapter, ExchangeListener {
   async #submit(choice: Choice): Promise<boolean> {
     const task = await this.#recordSubmitting(choice);
     if (task === null) return true;
-    const answer = await this.#askOrForget(choice, task);
+    const answer = await this.#submitOrForget(choice, task);
     const failed = this.#failureOf(choice, answer);
     if (failed === null || !this.#plan.planNext(failed)) return this.#conclude({ choice, task, answer });
     this.#failed = { choice, task, answer };
@@ -335,7 +335,7 @@ class Submitting implements AttemptAdapter, ExchangeListener {
   }
 
   /** How a submission failed; null if the upstream has created the task or may have. */
-  #failureOf(choice: Choice, answer: Answered | UpstreamFailure): FailedAttempt | null {
+  #failureOf(choice: Choice, answer: CollectedAnswer | UpstreamFailure): FailedAttempt | null {
     if (!isMade(answer)) return failedRequest(answer, true);
     const error = errorIn(choice, answer);
     const status = error === null ? null : statusOf(error);
@@ -356,7 +356,7 @@ class Submitting implements AttemptAdapter, ExchangeListener {
   }
 
   /** @throws {GatewayError} when the request cannot be written; no upstream has the task then */
-  async #askOrForget(choice: Choice, task: VideoTask): Promise<Answered | UpstreamFailure> {
+  async #submitOrForget(choice: Choice, task: VideoTask): Promise<CollectedAnswer | UpstreamFailure> {
     try {
       return await this.#send(choice);
     } catch (fault) {
@@ -365,7 +365,7 @@ class Submitting implements AttemptAdapter, ExchangeListener {
     }
   }
 
-  #send(choice: Choice): Promise<Answered | UpstreamFailure> {
+  #send(choice: Choice): Promise<CollectedAnswer | UpstreamFailure> {
     const { target, upstreamFormat, request, apiKey } = choice;
     const call = this.#call;
     call.gatewayPath = 'translated';
@@ -373,7 +373,7 @@ class Submitting implements AttemptAdapter, ExchangeListener {
     call.leftOut = new LeftOut(leftOutHints(this.#request, format, upstreamFormat.lacks)).names;
     const forwarded = forwardedLines(call, target, 'video');
     this.#attempt = new Attempt(this.#services, this.#plan);
-    return ask(
+    return collectAnswer(
       this.#services,
       call,
       {
@@ -392,7 +392,7 @@ class Submitting implements AttemptAdapter, ExchangeListener {
     );
   }
 
-  async #onAnswer(choice: Choice, task: VideoTask, answer: Answered): Promise<void> {
+  async #onAnswer(choice: Choice, task: VideoTask, answer: CollectedAnswer): Promise<void> {
     const call = this.#call;
     call.answeredAt = performance.now();
     const { head, body } = answer;
@@ -435,7 +435,7 @@ class Submitting implements AttemptAdapter, ExchangeListener {
   }
 
   /** Relays an upstream's refusal: unchanged to a client of the same format, else in the client's error format. */
-  #refuseWith({ target }: Choice, answer: Answered, unrepeatable: boolean): void {
+  #refuseWith({ target }: Choice, answer: CollectedAnswer, unrepeatable: boolean): void {
     const { head } = answer;
     const ours = answer.refusal?.error ?? null;
     if (isVendorAccountError(ours)) throw ours;
@@ -551,7 +551,7 @@ function readCreated(
 }
 
 /** The error in an answer with a success status which says that no task was created; else null. */
-function errorIn(choice: Choice, { head, body }: Answered): GatewayError | null {
+function errorIn(choice: Choice, { head, body }: CollectedAnswer): GatewayError | null {
   if (answerError(head, false) !== null) return null;
   try {
     readCreated(choice, body);
@@ -576,7 +576,7 @@ function statusOf(error: GatewayError): number | null {
 }
 
 /** @returns whether the upstream answered with a success status */
-function isMade(answer: Answered | UpstreamFailure): answer is Answered {
+function isMade(answer: CollectedAnswer | UpstreamFailure): answer is CollectedAnswer {
   return !isFailure(answer) && answer.head.status < 300;
 }
 

@@ -10,7 +10,7 @@ import { videoVariant } from '../../video/variants.js';
 import { noLines } from '../../wire/head.js';
 import { beginningError } from '../answer/content.js';
 import type { Services } from '../services.js';
-import { askAlone, askingAbout } from '../upstream/ask.js';
+import { collectAlone, gatewaySender } from '../upstream/collect.js';
 import { ContentFetch, type ContentOwner } from './content-fetch.js';
 import { type ContentSource, mediaType, otherThanVideo, problemOf, sourceOf } from './content-source.js';
 import { renewedUrl } from './poll.js';
@@ -138,9 +138,9 @@ export class VideoKeeper {
   #renewedUrl(task: VideoTask, known: string | null): Promise<string | null> {
     const url = known ?? task.result?.url ?? null;
     if (url === null) return Promise.resolve(null);
-    const asking = askingAbout(this.#services, task.model);
-    return renewedUrl(this.#services, asking, { taskId: task.id, url }, (request) =>
-      askAlone(this.#services, asking, request, this.#cancels),
+    const sender = gatewaySender(this.#services, task.model);
+    return renewedUrl(this.#services, sender, { taskId: task.id, url }, (request) =>
+      collectAlone(this.#services, sender, request, this.#cancels),
     );
   }
 
@@ -235,8 +235,8 @@ class VideoFetch implements ContentOwner {
     const { source, task, longestMs } = wanted;
     this.#wanted = wanted;
     this.#beginning = new Beginning(source.upstream.secrets);
-    const asking = askingAbout(services, task.model);
-    this.#fetch = new ContentFetch(services, { asking, source, lines: noLines, totalMs: longestMs }, this);
+    const sender = gatewaySender(services, task.model);
+    this.#fetch = new ContentFetch(services, { sender, source, lines: noLines, totalMs: longestMs }, this);
   }
 
   /** @returns the content type; rejects with a `GatewayError` if the fetch fails, with another error if a write does */

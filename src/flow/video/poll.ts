@@ -13,15 +13,15 @@ import type { VideoTask } from '../../video/task.js';
 import { expiryOf } from '../../video/url-expiry.js';
 import { noLines } from '../../wire/head.js';
 import type { Watched, WatchedWork } from '../background/watch.js';
-import type { Asking } from '../call.js';
+import type { RequestSender } from '../call.js';
 import type { Services } from '../services.js';
 import {
-  type Answered,
-  type AskUpstream,
-  askingAbout,
+  type CollectAnswer,
+  type CollectedAnswer,
   type CollectedRequest,
+  gatewaySender,
   isFailure,
-} from '../upstream/ask.js';
+} from '../upstream/collect.js';
 import { keyMark, markedKey } from '../upstream/key-mark.js';
 import { secretOf, upstreamOf } from './answer.js';
 import { changeTask } from './settle.js';
@@ -46,17 +46,17 @@ const minRenewalIntervalMs = 60_000;
  */
 export async function refreshed(
   services: Services,
-  call: Asking,
+  call: RequestSender,
   booked: BookedTask,
-  ask: AskUpstream,
+  collect: CollectAnswer,
 ): Promise<VideoTask> {
   const { task } = booked;
   const upstream = upstreamOf(call, task);
   if (task.upstream.id === null || upstream === null) return task;
-  if (hasEnded(task)) return expiresSoon(task) ? renewed(services, call, task, ask) : task;
+  if (hasEnded(task)) return expiresSoon(task) ? renewed(services, call, task, collect) : task;
   if (!(await services.book.claim('poll', task.id, pollEveryMs)) || call.accounted) return task;
   const request = pollRequest(call, task, upstream);
-  const answer = await ask(request);
+  const answer = await collect(request);
   const change = changeBy(call, answer, task, upstream);
   recordRefusedAccount(services, call, task, request);
   return change === null ? task : ((await changeTask(services, booked, change)) ?? task);
@@ -69,14 +69,14 @@ function expiresSoon({ result }: VideoTask): boolean {
 
 async function renewed(
   services: Services,
-  call: Asking,
+  call: RequestSender,
   task: VideoTask,
-  ask: AskUpstream,
+  collect: CollectAnswer,
 ): Promise<VideoTask> {
   const { result } = task;
   if (result === null || result.url === null) return task;
   if (!(await services.book.claim('renew', task.id, minRenewalIntervalMs))) return task;
-  const url = await renewedUrl(services, call, { taskId: task.id, url: result.url }, ask);
+  const url = await renewedUrl(services, call, { taskId: task.id, url: result.url }, collect);
   return url === null ? task : { ...task, result: { ...result, url } };
 }
 
@@ -88,9 +88,9 @@ async function renewed(
  */
 export async function renewedUrl(
   services: Services,
-  call: Asking,
+  call: RequestSender,
   asked: { readonly taskId: string; readonly url: string },
-  ask: AskUpstream,
+  collect: CollectAnswer,
 ): Promise<string | null> {
   const until = performance.now() + longestPollMs;
   while (!call.accounted && performance.now() < until) {
@@ -100,7 +100,7 @@ export async function renewedUrl(
     const upstream = upstreamOf(call, booked.task);
     if (upstream === null) return null;
     if (await services.book.claim('poll', asked.taskId, pollEveryMs))
-      return renew(services, call, { booked, upstream }, ask);
+      return renew(services, call, { booked, upstream }, collect);
     await sleep(renewalCheckMs);
   }
   return null;
@@ -108,13 +108,13 @@ export async function renewedUrl(
 
 async function renew(
   services: Services,
-  call: Asking,
+  call: RequestSender,
   { booked, upstream }: { readonly booked: BookedTask; readonly upstream: Upstream },
-  ask: AskUpstream,
+  collect: CollectAnswer,
 ): Promise<string | null> {
   const { task } = booked;
   const request = pollRequest(call, task, upstream);
-  const answer = await ask(request);
+  const answer = await collect(request);
   const url = urlIn(call, answer, task, upstream);
   recordRefusedAccount(services, call, task, request);
   if (url === null || url === task.result?.url) return null;
@@ -126,8 +126,8 @@ async function renew(
 
 /** @returns the URL of a finished task's video in an answer, or null */
 function urlIn(
-  call: Asking,
-  answer: Answered | UpstreamFailure,
+  call: RequestSender,
+  answer: CollectedAnswer | UpstreamFailure,
   task: VideoTask,
   upstream: Upstream,
 ): string | null {
@@ -136,7 +136,7 @@ function urlIn(
   return changeBy(call, answer, open, upstream)?.(open).result?.url ?? null;
 }
 
-function pollRequest(call: Asking, task: VideoTask, upstream: Upstream): CollectedRequest {
+function pollRequest(call: RequestSender, task: VideoTask, upstream: Upstream): CollectedRequest {
   const { timeouts } = call.running.snapshot;
   return {
     ...upstreamFormats[task.upstream.format].poll(task),
@@ -155,7 +155,7 @@ function pollRequest(call: Asking, task: VideoTask, upstream: Upstream): Collect
 /** Records that the upstream refused our account, if the call's error says so. */
 function recordRefusedAccount(
   services: Services,
-  call: Asking,
+  call: RequestSender,
   { upstream: { model } }: VideoTask,
   { upstream, apiKey }: CollectedRequest,
 ): void {
@@ -165,8 +165,8 @@ function recordRefusedAccount(
 
 /** @returns the change that the answer makes to the task, or null if it contains none */
 function changeBy(
-  call: Asking,
-  answer: Answered | UpstreamFailure,
+  call: RequestSender,
+  answer: CollectedAnswer | UpstreamFailure,
   task: VideoTask,
   upstream: Upstream,
 ): ((task: VideoTask) => VideoTask) | null {
@@ -226,9 +226,9 @@ function workOn(services: Services, booked: BookedTask): WatchedWork | null {
       ageMs,
       upstream: task.upstream.name,
       claim: (ms) => services.book.claim('watch', task.id, ms),
-      work: async (ask) => {
-        const asking = askingAbout(services, task.model);
-        await refreshed(services, asking, booked, (request) => ask(asking, request));
+      work: async (collect) => {
+        const sender = gatewaySender(services, task.model);
+        await refreshed(services, sender, booked, (request) => collect(sender, request));
       },
     };
   if (task.state !== 'completed' || services.running.snapshot.videos === null) return null;

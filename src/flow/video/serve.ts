@@ -111,7 +111,7 @@ export function showTask(services: Services, call: Call, format: VideoFormat, id
       answerJson(services, call, 200, missing);
       return;
     }
-    const task = await refreshed(services, call, booked, (request) => waiting.ask(request));
+    const task = await refreshed(services, call, booked, (request) => waiting.collect(request));
     answerJson(services, call, 200, clientFormat.shown(shownTask(call, task), context));
   });
 }

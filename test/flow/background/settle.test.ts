@@ -2,7 +2,7 @@ import { type Test, test } from 'tap';
 import { resolvePrice } from '../../../src/config/resolve.js';
 import { settleShown, watchedResponses } from '../../../src/flow/background/settle.js';
 import type { Services } from '../../../src/flow/services.js';
-import type { Answered } from '../../../src/flow/upstream/ask.js';
+import type { CollectedAnswer } from '../../../src/flow/upstream/collect.js';
 import { type CallRecord, unknownCost } from '../../../src/metrics/call-record.js';
 import { createStore } from '../../../src/store/create.js';
 import type { WholeStore } from '../../../src/store/store.js';
@@ -75,7 +75,7 @@ async function start(t: Test, ageMs: number): Promise<Stage> {
 async function look({ services }: Stage, status: number, body: string): Promise<void> {
   const work = await watchedResponses(services, () => true).find(id);
   const answered = { head: { status }, body: Buffer.from(body), refusal: null, sentMs: 1 };
-  await work?.work(async () => answered as unknown as Answered);
+  await work?.work(async () => answered as unknown as CollectedAnswer);
 }
 
 const completed = Buffer.from(

@@ -19,7 +19,7 @@ function start(): Asked {
     add(count) {
       for (let index = 0; index < count; index += 1)
         queue.add({
-          ask: () =>
+          find: () =>
             new Promise((resolve, reject) => {
               begun.push({ resolve, reject });
             }),

@@ -17,7 +17,7 @@ import type {
 import type { HeadLines } from '../../wire/head.js';
 import { nextRequestNumber, requestIdOf, requestSeries } from '../../wire/head.js';
 import { isEventStream } from '../answer/content.js';
-import type { Asking } from '../call.js';
+import type { RequestSender } from '../call.js';
 import { keepMemory, takeAnswerMemory } from '../memory-budget.js';
 import type { Services } from '../services.js';
 import { type OneOffRequest, oneOffHead } from './head.js';
@@ -26,7 +26,7 @@ import { type OneOffRequest, oneOffHead } from './head.js';
  * Sends a request to an upstream on behalf of a known caller: a waiting client or the gateway itself.
  * @returns the answer, or why there is none; never settles if the request was cancelled
  */
-export type AskUpstream = (request: CollectedRequest) => Promise<Answered | UpstreamFailure>;
+export type CollectAnswer = (request: CollectedRequest) => Promise<CollectedAnswer | UpstreamFailure>;
 
 /** A request to an upstream whose answer is read whole. */
 export interface CollectedRequest extends OneOffRequest {
@@ -53,7 +53,7 @@ export interface EventTaker {
 }
 
 /** A complete answer of any status; without its body if an `EventTaker` has read that. */
-export interface Answered {
+export interface CollectedAnswer {
   readonly head: ResponseHead;
   readonly body: Buffer;
   /** The meaning of an answer with an error status; null for any other. */
@@ -74,13 +74,13 @@ export interface Waiter {
  * @param events null if no stream is requested
  * @returns the answer, or why there is none; rejects with `internal_error` for a head that cannot be written
  */
-export function ask(
+export function collectAnswer(
   services: Services,
-  call: Asking,
+  call: RequestSender,
   request: CollectedRequest,
   waiter: Waiter,
   events: EventTaker | null = null,
-): Promise<Answered | UpstreamFailure> {
+): Promise<CollectedAnswer | UpstreamFailure> {
   const { upstream, body, method, deadlines, attempt, hasEffects } = request;
   return new Promise((resolve) => {
     const collector = new Collector({ services, call, request, events }, resolve);
@@ -101,7 +101,7 @@ export function ask(
 }
 
 /** A head that cannot be written does not count against the target. */
-function headFor(call: Asking, request: CollectedRequest): HeadLines {
+function headFor(call: RequestSender, request: CollectedRequest): HeadLines {
   try {
     return oneOffHead(call, request.upstream, request);
   } catch (fault) {
@@ -110,8 +110,8 @@ function headFor(call: Asking, request: CollectedRequest): HeadLines {
   }
 }
 
-/** Returns true if `ask` got no answer. */
-export function isFailure(result: Answered | UpstreamFailure): result is UpstreamFailure {
+/** Returns true if `collectAnswer` got no answer. */
+export function isFailure(result: CollectedAnswer | UpstreamFailure): result is UpstreamFailure {
   return 'reason' in result;
 }
 
@@ -119,7 +119,7 @@ export function isFailure(result: Answered | UpstreamFailure): result is Upstrea
  * Describes a request that got an error or no answer, for `AttemptPlan`.
  * @param hasEffects a repetition would make what it requests twice
  */
-export function failedRequest(result: Answered | UpstreamFailure, hasEffects: boolean): FailedAttempt {
+export function failedRequest(result: CollectedAnswer | UpstreamFailure, hasEffects: boolean): FailedAttempt {
   const shared = { replayable: true, hasEffects, sentMs: result.sentMs };
   if (isFailure(result)) return { ...shared, reason: result.reason, bytesSent: result.bytesSent };
   return { ...shared, reason: result.refusal?.status ?? result.head.status, bytesSent: true };
@@ -127,7 +127,7 @@ export function failedRequest(result: Answered | UpstreamFailure, hasEffects: bo
 
 interface CollectorParts {
   readonly services: Services;
-  readonly call: Asking;
+  readonly call: RequestSender;
   readonly request: CollectedRequest;
   readonly events: EventTaker | null;
 }
@@ -137,18 +137,18 @@ class Collector implements UpstreamHandler {
   exchange: UpstreamExchange | null = null;
   #sentMs = 0;
   readonly #services: Services;
-  readonly #call: Asking;
+  readonly #call: RequestSender;
   readonly #request: CollectedRequest;
   readonly #events: EventTaker | null;
   readonly #gather: Gather;
-  readonly #done: (result: Answered | UpstreamFailure) => void;
+  readonly #done: (result: CollectedAnswer | UpstreamFailure) => void;
   #head: ResponseHead | null = null;
   /** The body is passed to `events` and not gathered. */
   #isStream = false;
 
   constructor(
     { services, call, request, events }: CollectorParts,
-    done: (result: Answered | UpstreamFailure) => void,
+    done: (result: CollectedAnswer | UpstreamFailure) => void,
   ) {
     this.#services = services;
     this.#call = call;
@@ -223,7 +223,7 @@ class Collector implements UpstreamHandler {
     });
   }
 
-  #finish(result: Answered | UpstreamFailure): void {
+  #finish(result: CollectedAnswer | UpstreamFailure): void {
     // The client has disconnected, so memory taken since then has to be returned here.
     if (this.#call.accounted) keepMemory(this.#services, this.#call, 0);
     this.#done(result);
@@ -246,7 +246,7 @@ const noVendorHeaders = { openaiBeta: '', vendorcBeta: '', vendorcVersion: '' };
  * Takes the place of a call when the gateway itself asks an upstream about work that an earlier call has started.
  * @param model of that call
  */
-export function askingAbout(services: Services, model: string): Asking {
+export function gatewaySender(services: Services, model: string): RequestSender {
   const { running } = services;
   return {
     running,
@@ -266,16 +266,16 @@ export function askingAbout(services: Services, model: string): Asking {
  * Sends a request that belongs to no call.
  * @param cancels holds the function that cancels it while it is in flight; the promise then never settles
  */
-export async function askAlone(
+export async function collectAlone(
   services: Services,
-  asking: Asking,
+  sender: RequestSender,
   request: CollectedRequest,
   cancels: Set<() => void>,
-): Promise<Answered | UpstreamFailure> {
+): Promise<CollectedAnswer | UpstreamFailure> {
   const waiter: Waiter = { cancel: () => {} };
   const cancel = (): void => waiter.cancel();
   cancels.add(cancel);
-  const answer = await ask(services, asking, request, waiter).finally(() => cancels.delete(cancel));
-  keepMemory(services, asking, 0);
+  const answer = await collectAnswer(services, sender, request, waiter).finally(() => cancels.delete(cancel));
+  keepMemory(services, sender, 0);
   return answer;
 }
