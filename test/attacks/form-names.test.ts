@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { bytesOf, type DoorRequest, doorsConfig, encoded } from '../support/doors.js';
+import { bytesOf, type EntryRequest, encoded, entryPointsConfig } from '../support/entry-points.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { halves, hostile } from '../support/head-fuzz.js';
 import { exchange } from '../support/raw-client.js';
@@ -23,7 +23,7 @@ const forms: readonly Asked[] = [
 
 type Place = 'name' | 'filename' | 'content-type';
 
-function formWith({ path, fields, file }: Asked, place: Place, text: string): DoorRequest {
+function formWith({ path, fields, file }: Asked, place: Place, text: string): EntryRequest {
   const part = (head: string, value: string) => `--${boundary}\r\n${head}\r\n\r\n${value}\r\n`;
   const body =
     fields.map((name) => part(`content-disposition: form-data; name="${name}"`, 'by-chat')).join('') +
@@ -67,7 +67,7 @@ test('no name, filename or content type in a form gives its upstream another lin
   );
   const { port } = await startGateway(t, {
     upstreams: [],
-    config: { ...doorsConfig(upstream.url), store: { kind: 'embedded', path: temporaryFolder(t) } },
+    config: { ...entryPointsConfig(upstream.url), store: { kind: 'embedded', path: temporaryFolder(t) } },
   });
   const line = 'content-disposition';
   const texts = [

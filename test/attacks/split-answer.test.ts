@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { encoded, otherKey } from '../support/doors.js';
+import { encoded, otherKey } from '../support/entry-points.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { hostile } from '../support/head-fuzz.js';
 import { chatRequest, open, readAnswer } from '../support/raw-client.js';

@@ -4,7 +4,7 @@ import { parseConfig } from '../../src/config/load.js';
 import { ConfigError } from '../../src/config/problem.js';
 import { Gateway } from '../../src/gateway.js';
 import { hasNoDotSegments } from '../../src/wire/head.js';
-import { bytesOf, doors, doorsConfig } from '../support/doors.js';
+import { bytesOf, entryPoints, entryPointsConfig } from '../support/entry-points.js';
 import { testConfig } from '../support/gateway.js';
 import { halves, hostile } from '../support/head-fuzz.js';
 import { ownLimits } from '../support/leases.js';
@@ -113,7 +113,7 @@ test('should a value get past every check, the call is refused in its protocol, 
   const upstream = await startRawUpstream(t, ({ socket }) =>
     socket.write(jsonAnswer(422, '{"error":{"message":"no"}}')),
   );
-  const file = { ...testConfig({ upstreams: [] }), ...doorsConfig(upstream.url) };
+  const file = { ...testConfig({ upstreams: [] }), ...entryPointsConfig(upstream.url) };
   const folder = temporaryFolder(t);
   const config = parseConfig(JSON.stringify({ ...file, store: { kind: 'embedded', path: folder } }), source);
   const snapshot = buildSnapshot(config, { simulatorUrl: null });
@@ -129,7 +129,7 @@ test('should a value get past every check, the call is refused in its protocol, 
   const port = await gateway.listen('127.0.0.1', 0);
   for (const value of ['a\u010d\u010ax-injected: 1', 'a\r\nx-injected: 1']) {
     own[1] = value;
-    for (const { name, request } of doors) {
+    for (const { name, request } of entryPoints) {
       const answer = await exchange(port, bytesOf(request));
       t.equal(answer.status, 500, name);
       t.match(answer.body, /internal|INTERNAL|api_error|500/, name);
@@ -138,11 +138,13 @@ test('should a value get past every check, the call is refused in its protocol, 
   t.equal(upstream.requests.length, 0);
   t.equal(upstream.sockets.size, 0, 'no connection was made for them');
   own[1] = 'mended';
-  const { request } = doors.find(({ name }) => name === 'realtime') as (typeof doors)[number];
+  const { request } = entryPoints.find(({ name }) => name === 'realtime') as (typeof entryPoints)[number];
   for (let count = 0; count < 3; count++) t.equal((await exchange(port, bytesOf(request))).status, 422);
   const answer = await exchange(
     port,
-    bytesOf((doors.find(({ name }) => name === 'chat -> messages') as (typeof doors)[number]).request),
+    bytesOf(
+      (entryPoints.find(({ name }) => name === 'chat -> messages') as (typeof entryPoints)[number]).request,
+    ),
   );
   t.equal(answer.status, 422, 'and the target is well');
 });

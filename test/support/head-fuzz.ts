@@ -1,7 +1,14 @@
 /** Hostile characters in every part of a client's request, and what its upstream may receive of them. */
 
 import type { Test } from 'tap';
-import { bytesOf, type Door, type DoorRequest, doors, doorsConfig, otherKey } from './doors.js';
+import {
+  bytesOf,
+  type EntryPoint,
+  type EntryRequest,
+  entryPoints,
+  entryPointsConfig,
+  otherKey,
+} from './entry-points.js';
 import { startGateway, testKey } from './gateway.js';
 import { exchange, open, type RawAnswer, readAnswer } from './raw-client.js';
 import { type Integers, integersOf } from './seed.js';
@@ -106,8 +113,12 @@ function shapeOf(random: Integers, value: string): Shape {
   }
 }
 
-/** Makes the request that is sent in place of a door's. */
-function attackOn({ request }: Door, field: Field, random: Integers): { request: DoorRequest; shape: Shape } {
+/** Makes the request that is sent in place of an entry's. */
+function attackOn(
+  { request }: EntryPoint,
+  field: Field,
+  random: Integers,
+): { request: EntryRequest; shape: Shape } {
   const { path, query, headers, body } = request;
   if (field === 'path') {
     const shape = shapeOf(random, '');
@@ -174,16 +185,16 @@ interface HeadFuzz {
 }
 
 /**
- * Sends attacks through every door, on one field after the other, each followed by an honest call of another key over
+ * Sends attacks through every entry point, on one field after the other, each followed by an honest call of another key over
  * the same connections.
- * @param attacks number of attacks on each door
+ * @param attacks number of attacks on each entry point
  */
 export async function fuzzHeads(t: Pick<Test, 'teardown'>, seed: number, attacks: number): Promise<HeadFuzz> {
   const random = integersOf(seed);
   const upstream = await startRawUpstream(t, (request) => request.socket.write(answerTo(request)));
   const { port } = await startGateway(t, {
     upstreams: [],
-    config: { ...doorsConfig(upstream.url), store: { kind: 'embedded', path: temporaryFolder(t) } },
+    config: { ...entryPointsConfig(upstream.url), store: { kind: 'embedded', path: temporaryFolder(t) } },
   });
   const faults: string[] = [];
   let sent = 0;
@@ -196,24 +207,24 @@ export async function fuzzHeads(t: Pick<Test, 'teardown'>, seed: number, attacks
     return { answer, arrived };
   };
   let turn = random(fields.length);
-  for (const door of doors) {
-    const honest = bytesOf(withKey(door.request, otherKey));
+  for (const entry of entryPoints) {
+    const honest = bytesOf(withKey(entry.request, otherKey));
     const first = await send(honest);
     const expected = expectedOf(first.arrived);
     if (expected === null || !isOwn(first.answer)) {
-      faults.push(`${door.name}: an honest call was answered ${first.answer.status} ${first.answer.body}`);
+      faults.push(`${entry.name}: an honest call was answered ${first.answer.status} ${first.answer.body}`);
       continue;
     }
     for (let count = 0; count < attacks; count++) {
       const field = fields[turn++ % fields.length] as Field;
-      const { request, shape } = attackOn(door, field, random);
+      const { request, shape } = attackOn(entry, field, random);
       const heard = await send(bytesOf(request, shape.encoding), isNoHttp(field, shape));
       for (const fault of faultsOf(field, expected, heard))
-        faults.push(`${door.name}, ${field}, ${JSON.stringify(shape)}: ${fault}`);
+        faults.push(`${entry.name}, ${field}, ${JSON.stringify(shape)}: ${fault}`);
     }
     const last = await send(honest);
     if (last.arrived.length !== 1 || !isOwn(last.answer))
-      faults.push(`${door.name}, after the attacks: an honest call was answered ${last.answer.body}`);
+      faults.push(`${entry.name}, after the attacks: an honest call was answered ${last.answer.body}`);
   }
   return { sent, arrived: upstream.requests.length, faults };
 }
@@ -234,7 +245,7 @@ async function exchangeBriefly(port: number, bytes: Buffer): Promise<RawAnswer> 
   return answer;
 }
 
-function withKey(request: DoorRequest, key: string): DoorRequest {
+function withKey(request: EntryRequest, key: string): EntryRequest {
   const headers = request.headers.map(([name, value]) => [name, value.replace(testKey, key)] as const);
   return { ...request, headers };
 }

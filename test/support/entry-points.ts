@@ -3,7 +3,7 @@ import { hashKey } from '../../src/keys/secret.js';
 import { testKey } from './gateway.js';
 
 /** A client's request, in parts that a test can change before it is sent. */
-export interface DoorRequest {
+export interface EntryRequest {
   readonly method: string;
   /** Path without the query. */
   readonly path: string;
@@ -13,9 +13,9 @@ export interface DoorRequest {
 }
 
 /** One way through the gateway: a client's request, and the upstream that serves it. */
-export interface Door {
+export interface EntryPoint {
   readonly name: string;
-  readonly request: DoorRequest;
+  readonly request: EntryRequest;
 }
 
 /** The key of a second tenant, whose calls use the same connections. */
@@ -26,7 +26,7 @@ const boundary = 'limit-of-parts';
 const bearer = ['authorization', `Bearer ${testKey}`] as const;
 const json = ['content-type', 'application/json'] as const;
 
-function post(path: string, body: object, headers: DoorRequest['headers'] = [bearer]): DoorRequest {
+function post(path: string, body: object, headers: EntryRequest['headers'] = [bearer]): EntryRequest {
   const [plain = '', query = ''] = path.split('?');
   return { method: 'POST', path: plain, query, headers: [...headers, json], body: JSON.stringify(body) };
 }
@@ -36,7 +36,7 @@ function form(
   path: string,
   fields: Readonly<Record<string, string>>,
   files: Readonly<Record<string, string>>,
-): DoorRequest {
+): EntryRequest {
   const part = (head: string, value: string) =>
     `--${boundary}\r\ncontent-disposition: form-data; ${head}\r\n\r\n${value}\r\n`;
   const text =
@@ -65,7 +65,7 @@ const messagesHead = [
 const contents = { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] };
 
 /** Requests of each text protocol. */
-const texts: Readonly<Record<string, (model: string) => DoorRequest>> = {
+const texts: Readonly<Record<string, (model: string) => EntryRequest>> = {
   chat: (model) => post('/v1/chat/completions', { model, messages: user }),
   'chat stream': (model) => post('/v1/chat/completions', { model, messages: user, stream: true }),
   responses: (model) => post('/v1/responses', { model, input: 'hi' }),
@@ -78,7 +78,7 @@ const texts: Readonly<Record<string, (model: string) => DoorRequest>> = {
     post(`/v1beta/models/${model}:streamGenerateContent?alt=sse`, contents, [['x-goog-api-key', testKey]]),
 };
 
-function upgrade(path: string, query: string): DoorRequest {
+function upgrade(path: string, query: string): EntryRequest {
   return {
     method: 'GET',
     path,
@@ -97,7 +97,7 @@ function upgrade(path: string, query: string): DoorRequest {
 const clip = { prompt: 'a fox' };
 
 /** Every way in which a client's request becomes one to an upstream. */
-export const doors: readonly Door[] = [
+export const entryPoints: readonly EntryPoint[] = [
   ...textProtocols.flatMap((kind) =>
     Object.entries(texts).map(([name, request]) => ({
       name: `${name} -> ${kind}`,
@@ -150,7 +150,7 @@ export const doors: readonly Door[] = [
 ];
 
 /** Makes the config of a gateway with all of them. @param url of the upstream, which ends in `/v1` */
-export function doorsConfig(url: string): Record<string, unknown> {
+export function entryPointsConfig(url: string): Record<string, unknown> {
   const kinds = ['chat', 'messages', 'generateContent', 'generic', 'vendork', 'vendorj'];
   const media = [
     'completions',
@@ -209,7 +209,7 @@ export function encoded(text: string, encoding: 'utf8' | 'latin1'): Buffer {
 }
 
 /** Returns the bytes of a request. */
-export function bytesOf(request: DoorRequest, encoding: 'utf8' | 'latin1' = 'utf8'): Buffer {
+export function bytesOf(request: EntryRequest, encoding: 'utf8' | 'latin1' = 'utf8'): Buffer {
   const { method, path, query, headers, body } = request;
   const bytes = encoded(body ?? '', encoding);
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('');
