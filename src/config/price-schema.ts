@@ -42,7 +42,7 @@ const tier = Type.Optional(
 
 const tiers = closedObject({ flex: tier, priority: tier, fast: tier, batch: tier, scale: tier });
 
-/** What calls cost. `prices.ts` fills in the defaults. */
+/** What calls cost. `resolvePrice` fills in the defaults. */
 export const price = closedObject({
   ...rates,
   images: Type.Optional(
