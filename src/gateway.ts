@@ -215,7 +215,7 @@ export class Gateway {
       downloads: new Downloads(),
       keepVideo: (task) => this.#videoKeeper.keep(task),
       owned: this.#store.owned,
-      keeping: { underWay: 0, notes: 0, isFailing: false, tellFrom: 0 },
+      keeping: { underWay: 0, notes: 0, isFailing: false, silentUntil: 0 },
       storeWait,
       reportKeeping: (fault) => this.#reportKeeping(fault),
       finding: new FindQueue(),

@@ -61,7 +61,7 @@ export interface Services {
    * Turns on their way to the store: their bytes, the records that nothing waits for, whether the store fails, and from
    * when a failure is logged again.
    */
-  readonly keeping: { underWay: number; notes: number; isFailing: boolean; tellFrom: number };
+  readonly keeping: { underWay: number; notes: number; isFailing: boolean; silentUntil: number };
   readonly storeWait: StoreWait;
   /** Logs that the store of turns fails; with null that it works again. */
   readonly reportKeeping: (fault: unknown) => void;

@@ -58,9 +58,9 @@ export function writeInBackground(services: Services, call: Call, records: reado
 /** Notes that the store fails conversations, and logs it once until it works again. */
 export function noteStoreFault({ keeping, reportKeeping }: Services, fault: unknown): void {
   const now = performance.now();
-  if (keeping.isFailing || now < keeping.tellFrom) return;
+  if (keeping.isFailing || now < keeping.silentUntil) return;
   keeping.isFailing = true;
-  keeping.tellFrom = now + toldEveryMs;
+  keeping.silentUntil = now + toldEveryMs;
   reportKeeping(fault);
 }
 
