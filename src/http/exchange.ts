@@ -5,7 +5,7 @@ import { type BodyCollector, type BodyPool, type BodyReceiver, collectBody } fro
 import { type BodyStream, type BodyStreamReceiver, streamBody } from './body-stream.js';
 import type { AnswerHead, ClientLink, LinkOwner } from './client-link.js';
 import type { RequestHead } from './request-head.js';
-import { type SweepList, Swept } from './sweep.js';
+import { type SweepList, SweepMember } from './sweep.js';
 
 /** Five minutes, at one sweep every four seconds. */
 const mostStalledSweeps = 75;
@@ -16,7 +16,7 @@ const mostStalledSweeps = 75;
  *
  * `lines` parameters are complete header lines, each preceded by CRLF. Their values contain neither CR nor LF.
  */
-export class Exchange extends Swept implements LinkOwner {
+export class Exchange extends SweepMember implements LinkOwner {
   readonly method: string;
   readonly path: string;
   readonly head: RequestHead;

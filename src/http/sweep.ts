@@ -1,10 +1,10 @@
 import { type FaultPlace, type Guarded, handFault } from '../errors.js';
 
 /** Something that is checked periodically while it waits, such as for a body to arrive or a client to read. */
-export abstract class Swept implements Guarded {
-  sweptBefore: Swept | null = null;
-  sweptAfter: Swept | null = null;
-  isSwept = false;
+export abstract class SweepMember implements Guarded {
+  previousInSweep: SweepMember | null = null;
+  nextInSweep: SweepMember | null = null;
+  isInSweep = false;
 
   /** @param now milliseconds of `performance.now()` */
   abstract onSweep(now: number): void;
@@ -13,38 +13,38 @@ export abstract class Swept implements Guarded {
 
 /** The members of a sweep. A doubly linked list, since every call is added and removed, and a `Set` costs more. */
 export class SweepList {
-  #first: Swept | null = null;
+  #first: SweepMember | null = null;
   #size = 0;
 
   get size(): number {
     return this.#size;
   }
 
-  add(member: Swept): void {
-    if (member.isSwept) return;
-    member.isSwept = true;
-    member.sweptAfter = this.#first;
-    if (this.#first !== null) this.#first.sweptBefore = member;
+  add(member: SweepMember): void {
+    if (member.isInSweep) return;
+    member.isInSweep = true;
+    member.nextInSweep = this.#first;
+    if (this.#first !== null) this.#first.previousInSweep = member;
     this.#first = member;
     this.#size++;
   }
 
   /** No-op for one that is not in the list. */
-  remove(member: Swept): void {
-    if (!member.isSwept) return;
-    const { sweptBefore: before, sweptAfter: after } = member;
-    if (before !== null) before.sweptAfter = after;
+  remove(member: SweepMember): void {
+    if (!member.isInSweep) return;
+    const { previousInSweep: before, nextInSweep: after } = member;
+    if (before !== null) before.nextInSweep = after;
     else this.#first = after;
-    if (after !== null) after.sweptBefore = before;
-    member.isSwept = false;
-    member.sweptBefore = null;
-    member.sweptAfter = null;
+    if (after !== null) after.previousInSweep = before;
+    member.isInSweep = false;
+    member.previousInSweep = null;
+    member.nextInSweep = null;
     this.#size--;
   }
 
   sweep(now: number): void {
     for (let member = this.#first; member !== null; ) {
-      const after: Swept | null = member.sweptAfter;
+      const after: SweepMember | null = member.nextInSweep;
       try {
         member.onSweep(now);
       } catch (fault) {

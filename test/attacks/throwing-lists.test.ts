@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { RecordQueue } from '../../src/flow/record/account.js';
-import { SweepList, Swept } from '../../src/http/sweep.js';
+import { SweepList, SweepMember } from '../../src/http/sweep.js';
 import type { CallRecord } from '../../src/metrics/call-record.js';
 import { Timed, TimerWheel } from '../../src/upstream/timers.js';
 import { createRequestWriter, type RequestSink } from '../../src/upstream/write.js';
@@ -12,7 +12,7 @@ const thrown = new Error('thrown');
 test('one that throws in a sweep is told so, and all others are met', (t) => {
   const list = new SweepList();
   const [swept, faults]: [number[], unknown[]] = [[], []];
-  class Probe extends Swept {
+  class Probe extends SweepMember {
     constructor(readonly number: number) {
       super();
     }

@@ -1,8 +1,8 @@
 import { test } from 'tap';
-import { SweepList, Swept } from '../../src/http/sweep.js';
+import { SweepList, SweepMember } from '../../src/http/sweep.js';
 import { fc } from '../support/seed.js';
 
-class Counted extends Swept {
+class Counted extends SweepMember {
   times = 0;
   leaves = false;
 
@@ -47,7 +47,7 @@ test('every member is met once in a sweep, and may leave in it', async (t) => {
   t.pass('held for every sequence');
 });
 
-class Probe extends Swept {
+class Probe extends SweepMember {
   times: number[] = [];
   readonly #leave: SweepList | null;
   constructor(leave: SweepList | null = null) {

@@ -3,7 +3,7 @@ import type { Wait } from '../../attempts/attempts.js';
 import { givenUpBy } from '../../attempts/outcome.js';
 import { type AttemptOwner, RelayedAttempt } from '../../attempts/relayed-attempt.js';
 import { asGatewayError, type GatewayError, type GivenUpBy } from '../../errors.js';
-import { Swept } from '../../http/sweep.js';
+import { SweepMember } from '../../http/sweep.js';
 import type { CallOutcome } from '../../metrics/call-record.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account.js';
 import type { AnswerTransform, WaitingEnd } from '../../stream/answer-transform.js';
@@ -34,7 +34,7 @@ import { ended, type Phase, waiting } from './phase.js';
  * `endBroken` ends a stream with last words in the client's protocol, and cuts the connection of any other answer. An
  * unexpected exception on the upstream's side ends in `failByUs`, one on the client's side in `Relay.onOurFault`.
  */
-export abstract class AnswerEnds extends Swept {
+export abstract class AnswerEnds extends SweepMember {
   readonly services: Services;
   readonly call: RoutedCall;
   /** Notified of an attempt that failed while another may follow: the call's `Forwarding`. */

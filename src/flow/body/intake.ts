@@ -4,7 +4,7 @@ import { type FaultPlace, GatewayError, guard } from '../../errors.js';
 import type { BodyReceiver } from '../../http/body.js';
 import { decodeBody, decoderOf } from '../../http/content-coding.js';
 import type { ExchangeListener } from '../../http/exchange.js';
-import { Swept } from '../../http/sweep.js';
+import { SweepMember } from '../../http/sweep.js';
 import { LeastRate, type RateBound } from '../../upstream/least-rate.js';
 import type { AuthenticatedCall } from '../call.js';
 import { type AdmissionListener, admit, type Next } from '../limits/admit.js';
@@ -25,7 +25,7 @@ const decodedGrowth = 4;
  * Reads the body of a call: takes its slot among the calls of its key, reads the bytes while memory allows, and decodes
  * them.
  */
-export class Intake extends Swept implements BodyReceiver, ExchangeListener, AdmissionListener {
+export class Intake extends SweepMember implements BodyReceiver, ExchangeListener, AdmissionListener {
   readonly #services: Services;
   readonly #call: AuthenticatedCall;
   readonly #next: Next<AuthenticatedCall>;

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { type FaultPlace, GatewayError } from '../../errors.js';
 import type { BodyStreamReceiver } from '../../http/body-stream.js';
 import type { ExchangeListener } from '../../http/exchange.js';
-import { Swept } from '../../http/sweep.js';
+import { SweepMember } from '../../http/sweep.js';
 import { readValidated } from '../../schema/accept.js';
 import { checkForm, checkFormStart, type FormSchema } from '../../schema/form.js';
 import { LeastRate } from '../../upstream/least-rate.js';
@@ -96,7 +96,7 @@ interface ModelField {
  * `collecting` -> `passing` (the call was sent to an upstream, and the rest of the form follows) -> `over`
  */
 export class Upload
-  extends Swept
+  extends SweepMember
   implements
     BodyStreamReceiver,
     ExchangeListener,

@@ -4,7 +4,7 @@ import type { Upstream } from '../../config/types.js';
 import { unknownTokens } from '../../conversation/usage.js';
 import type { FaultPlace, GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
-import { Swept } from '../../http/sweep.js';
+import { SweepMember } from '../../http/sweep.js';
 import { responses } from '../../protocols/responses/index.js';
 import { endedResponse } from '../../protocols/responses/stream/rules.js';
 import { ObservedTransform } from '../../stream/observe.js';
@@ -34,7 +34,7 @@ interface Shown {
  * Relays the events with which an upstream shows a background response. The response's usage does not belong to this
  * call: it is settled once for the call that started it, by the first process that sees its end.
  */
-export class ShownStream extends Swept implements EventTaker, ExchangeListener {
+export class ShownStream extends SweepMember implements EventTaker, ExchangeListener {
   readonly #services: Services;
   readonly #call: AuthenticatedCall;
   readonly #waiting: WaitingClient;

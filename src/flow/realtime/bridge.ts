@@ -11,7 +11,7 @@ import {
   type HeldPart,
   tooBigReason,
 } from '../../http/socket.js';
-import { Swept } from '../../http/sweep.js';
+import { SweepMember } from '../../http/sweep.js';
 import type { CallOutcome } from '../../metrics/call-record.js';
 import {
   isVendorAccountError,
@@ -52,7 +52,7 @@ export type RealtimeCall = RoutedCall & SessionCall;
  * Joins two WebSockets: messages of either side go to the other unchanged. A slow client pauses its upstream. A client
  * cannot be paused, so the bytes waiting for a slow upstream are bounded. When one side ends, the other gets the reason.
  */
-export class Bridge extends Swept implements ClientSocketListener, OpenSession, Detached {
+export class Bridge extends SweepMember implements ClientSocketListener, OpenSession, Detached {
   readonly #services: Services;
   readonly #call: RealtimeCall;
   readonly #upstream: UpstreamSocket;

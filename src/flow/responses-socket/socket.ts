@@ -10,7 +10,7 @@ import {
   type ClientSocketListener,
   type HeldPart,
 } from '../../http/socket.js';
-import { Swept } from '../../http/sweep.js';
+import { SweepMember } from '../../http/sweep.js';
 import {
   joinItems,
   madeResponse,
@@ -114,7 +114,7 @@ const maxRefusals = 100;
  * A client's WebSocket for responses, one at a time. Each of its messages is served like a POST with the same body, under
  * the key and limits in force at that moment. The events of the stream are sent as messages.
  */
-export class ResponsesSocket extends Swept implements ClientSocketListener, OpenSession {
+export class ResponsesSocket extends SweepMember implements ClientSocketListener, OpenSession {
   readonly #services: Services;
   readonly #call: SessionCall;
   readonly #serve: ServeMessage;
