@@ -18,11 +18,11 @@ export class HedgeBudgets {
   }
 
   /** Whether the budget allows a hedge now. */
-  isFree(model: Model): boolean {
+  hasRoom(model: Model): boolean {
     return this.#savedOf(model) >= callsPerHedge;
   }
 
-  /** Takes a hedge from the budget. Call `isFree` first. */
+  /** Takes a hedge from the budget. Call `hasRoom` first. */
   spend(model: Model): void {
     this.#add(model, -callsPerHedge);
   }

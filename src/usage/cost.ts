@@ -109,7 +109,7 @@ export function costOf(price: Price, consumption: Consumption, factor = 1): numb
 }
 
 /** Whether all rates of a price are zero. */
-export function isFree({ rates, steps, images, seconds, tiers }: Price): boolean {
+export function costsNothing({ rates, steps, images, seconds, tiers }: Price): boolean {
   return (
     isNothing(rates) &&
     steps.every((step) => isNothing(step.rates)) &&

@@ -9,7 +9,7 @@ function hedgesOf(budgets: HedgeBudgets, calls: number): number {
   let hedges = 0;
   for (let i = 0; i < calls; i++) {
     budgets.earn(model);
-    if (!budgets.isFree(model)) continue;
+    if (!budgets.hasRoom(model)) continue;
     budgets.spend(model);
     hedges++;
   }
@@ -26,7 +26,7 @@ test('what is saved has a limit', async (t) => {
   const budgets = new HedgeBudgets();
   for (let i = 0; i < 100_000; i++) budgets.earn(model);
   let hedges = 0;
-  for (; budgets.isFree(model); hedges++) budgets.spend(model);
+  for (; budgets.hasRoom(model); hedges++) budgets.spend(model);
   t.equal(hedges, 10);
 });
 
@@ -34,6 +34,6 @@ test('each model has its own', async (t) => {
   const budgets = new HedgeBudgets();
   budgets.earn(model);
   budgets.spend(model);
-  t.notOk(budgets.isFree(model));
-  t.ok(budgets.isFree({} as Model));
+  t.notOk(budgets.hasRoom(model));
+  t.ok(budgets.hasRoom({} as Model));
 });

@@ -2,7 +2,7 @@ import { test } from 'tap';
 import type { PriceSettings } from '../../src/config/price-schema.js';
 import { resolvePrice } from '../../src/config/resolve.js';
 import type { ServiceTier, Usage } from '../../src/conversation/usage.js';
-import { costOf, isFree } from '../../src/usage/cost.js';
+import { costOf, costsNothing } from '../../src/usage/cost.js';
 import { fc } from '../support/seed.js';
 
 const free = resolvePrice({});
@@ -266,7 +266,7 @@ test('a factor is on all of it, exactly', async (t) => {
 
 test('what is free is so at every length, tier and size', async (t) => {
   for (const price of [{}, { input: 0 }, { steps: [{ aboveInput: 1 }] }, { tiers: { flex: 2 } }])
-    t.ok(isFree(resolvePrice(price)));
+    t.ok(costsNothing(resolvePrice(price)));
   for (const price of [
     { perSearch: 1 },
     { images: [{ usd: 1 }] },
@@ -275,7 +275,7 @@ test('what is free is so at every length, tier and size', async (t) => {
     { tiers: { priority: { input: 1 } } },
     { tiers: { priority: { steps: [{ aboveInput: 1, input: 1 }] } } },
   ])
-    t.notOk(isFree(resolvePrice(price)), JSON.stringify(price));
+    t.notOk(costsNothing(resolvePrice(price)), JSON.stringify(price));
 });
 
 const anyCounts = fc.record({

@@ -4,7 +4,7 @@ import type { ExchangeListener } from '../../http/exchange.js';
 import type { Decision, Denial } from '../../limits/admission.js';
 import type { Demand, PoolKind } from '../../limits/pool.js';
 import { type CallPools, demandsOf, type LimitSubject, poolsOfKey, subjectOf } from '../../limits/pools.js';
-import { isFree } from '../../usage/cost.js';
+import { costsNothing } from '../../usage/cost.js';
 import { nanosPerDollar } from '../../wire/nano-dollars.js';
 import { backgroundMember } from '../../wire/routed-members.js';
 import type { AuthenticatedCall, Call, ResolvedCall } from '../call.js';
@@ -198,7 +198,7 @@ function hasBudget({ budget, groupBudgets }: Key, model: Model): boolean {
  */
 function priceToPay({ key, model }: ResolvedCall, unpriced: UnpricedRule): Price | null {
   const { price } = model;
-  if (price !== null) return isFree(price) || factorOf({ key }) === 0 ? null : price;
+  if (price !== null) return costsNothing(price) || factorOf({ key }) === 0 ? null : price;
   if (unpriced === 'free') return null;
   throw new GatewayError(
     'permission_denied',
@@ -345,7 +345,7 @@ export function requireOutputLimit(call: ResolvedCall): void {
 }
 
 function isPriced({ model: { price } }: ResolvedCall): boolean {
-  return price !== null && !isFree(price);
+  return price !== null && !costsNothing(price);
 }
 
 function hasTokenLimits({ key, model }: ResolvedCall): boolean {

@@ -177,12 +177,12 @@ export class ResponsesSocket extends SweepMember implements ClientSocketListener
     const { exchange } = this.#call;
     exchange.bytesIn += data.length;
     if (isBinary) this.#refuse(binary);
-    else if (this.#isFree && this.#waiting.length === 0) this.#start(data);
+    else if (this.#isIdle && this.#waiting.length === 0) this.#start(data);
     else this.#keep(data);
   }
 
   /** Whether no call is in flight, and the client has taken the last answer. */
-  get #isFree(): boolean {
+  get #isIdle(): boolean {
     return this.#running === null && this.#client?.isBlocked !== true;
   }
 
@@ -321,7 +321,7 @@ export class ResponsesSocket extends SweepMember implements ClientSocketListener
   #scheduleNext(): void {
     // Not synchronously within the end of the previous call, which is still to be accounted.
     const startNext = (): void => {
-      if (this.#client === null || !this.#isFree) return;
+      if (this.#client === null || !this.#isIdle) return;
       const next = this.#waiting[0];
       if (next !== undefined) this.#takeQueued(next);
       else if (this.#draining) this.shutDown();

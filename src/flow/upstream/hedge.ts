@@ -152,7 +152,7 @@ export class Hedge implements UpstreamExchange {
     const { services, call, endpoint, plan } = this.#hedged;
     const { hedges } = services;
     const { next } = plan;
-    if (!hedges.isFree(call.model) || next === null) return;
+    if (!hedges.hasRoom(call.model) || next === null) return;
     try {
       const prepared = prepareHedge(services, call, endpoint, next);
       // Only an attempt that is sent changes the call's plan: the call may still fail over to a target that was skipped
