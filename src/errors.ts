@@ -162,7 +162,7 @@ interface ErrorDetails {
   /** The limit that refused the call, for the metrics. */
   readonly limit?: RefusingLimit;
   /** An answer exceeded the gateway's own size limit, which does not count against its upstream. */
-  readonly tooLarge?: boolean;
+  readonly answerTooLarge?: boolean;
   /** An upstream's stream ended before its first event. It is treated as one that broke off. */
   readonly unbegun?: boolean;
   /** For the log; never shown to callers. */
@@ -190,7 +190,7 @@ export class GatewayError extends Error {
   readonly allow: string | null;
   readonly unrepeatable: boolean;
   readonly vendorAccountStatus: 401 | 402 | 403 | null;
-  readonly tooLarge: boolean;
+  readonly answerTooLarge: boolean;
   readonly unbegun: boolean;
   readonly limit: RefusingLimit | null;
 
@@ -208,7 +208,7 @@ export class GatewayError extends Error {
     this.allow = details?.allow ?? null;
     this.unrepeatable = details?.unrepeatable ?? false;
     this.vendorAccountStatus = details?.vendorAccountStatus ?? null;
-    this.tooLarge = details?.tooLarge ?? false;
+    this.answerTooLarge = details?.answerTooLarge ?? false;
     this.unbegun = details?.unbegun ?? false;
     this.limit = details?.limit ?? null;
   }

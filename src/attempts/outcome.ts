@@ -46,7 +46,7 @@ export function findingOfStatus(status: number): Finding {
 
 /** Returns why an answer is given up for an error. */
 export function givenUpBy(error: GatewayError): GivenUpBy {
-  return error.tooLarge ? 'answer_too_large' : 'unusable_answer';
+  return error.answerTooLarge ? 'answer_too_large' : 'unusable_answer';
 }
 
 /**

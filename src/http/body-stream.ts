@@ -1,5 +1,5 @@
 import type { GatewayError } from '../errors.js';
-import { type BodyOwner, type BodyPool, refuseAnnounced, tooLarge, tooManyChunks } from './body.js';
+import { type BodyOwner, type BodyPool, refuseAnnounced, bodyTooLarge, tooManyChunks } from './body.js';
 import type { BodySource, ChunkReceiver } from './client-link.js';
 
 /** Receives a request body in pieces as it arrives. Nothing is called after the exchange has ended. */
@@ -145,7 +145,7 @@ export class BodyStream implements ChunkReceiver {
     exchange.bytesIn += bytes.byteLength;
     if (exchange.bytesIn > this.#limit) {
       this.#refuse();
-      receiver.onBodyRefused(tooLarge(this.#limit));
+      receiver.onBodyRefused(bodyTooLarge(this.#limit));
       return;
     }
     if (this.#paused) {

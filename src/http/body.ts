@@ -48,7 +48,7 @@ export function refuseAnnounced(
   receiver: Pick<BodyReceiver, 'onBodyRefused'>,
 ): void {
   source.read(nobody);
-  receiver.onBodyRefused(tooLarge(limit));
+  receiver.onBodyRefused(bodyTooLarge(limit));
 }
 
 /**
@@ -173,7 +173,7 @@ export class BodyCollector implements ChunkReceiver {
   #grow(receiver: BodyReceiver, needed: number): boolean {
     if (needed > this.#limit) {
       this.drop();
-      receiver.onBodyRefused(tooLarge(this.#limit));
+      receiver.onBodyRefused(bodyTooLarge(this.#limit));
       return false;
     }
     const capacity = this.#capacityFor(needed);
@@ -196,7 +196,7 @@ export class BodyCollector implements ChunkReceiver {
 }
 
 /** The error for a body of more than `limit` bytes. */
-export function tooLarge(limit: number): GatewayError {
+export function bodyTooLarge(limit: number): GatewayError {
   return new GatewayError(
     'request_too_large',
     `The request body is larger than the ${limit} bytes allowed here.`,

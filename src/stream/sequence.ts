@@ -141,7 +141,7 @@ export class Sequence {
       error: new GatewayError(
         'upstream_error',
         'The upstream writes several tool calls at the same time, and they are too large to keep.',
-        { tooLarge: true },
+        { answerTooLarge: true },
       ),
     });
   }

@@ -397,7 +397,7 @@ class StreamTranslation {
     this.#decoded.push({
       kind: 'error',
       error: new GatewayError('upstream_error', 'The answer is too long to be translated.', {
-        tooLarge: true,
+        answerTooLarge: true,
       }),
     });
   }

@@ -41,7 +41,7 @@ const notUtf8: Unreadable = {
   reason: 'malformed_answer',
   detail: 'a text that is not UTF-8',
 };
-const tooLarge: Unreadable = {
+const messageTooLarge: Unreadable = {
   code: closeCode.tooBig,
   reason: 'answer_too_large',
   detail: 'a message that is too large',
@@ -212,7 +212,7 @@ export class FrameReader {
       default:
         return this.#refuse(invalid);
     }
-    if (opcode < close && this.#messageLength + length > this.#maxMessageBytes) return this.#refuse(tooLarge);
+    if (opcode < close && this.#messageLength + length > this.#maxMessageBytes) return this.#refuse(messageTooLarge);
     this.#opcode = opcode;
     this.#left = length;
     return null;

@@ -231,6 +231,6 @@ export function emptyStreamError(): GatewayError {
 }
 
 /** Returns the error for an answer that exceeds a limit of the gateway. */
-export function tooLarge(message: string): GatewayError {
-  return new GatewayError('upstream_error', message, { tooLarge: true });
+export function answerTooLarge(message: string): GatewayError {
+  return new GatewayError('upstream_error', message, { answerTooLarge: true });
 }

@@ -23,7 +23,7 @@ import {
   isEventStream,
   noStream,
   phaseByHead,
-  tooLarge,
+  answerTooLarge,
   unusableError,
 } from './content.js';
 import { detachOrCancel } from './detached.js';
@@ -304,7 +304,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
    */
   #passOn({ transform, head }: Answering, before: Buffer): void {
     if (head.status >= 400) this.#sendError(head, this.#errorOf(head, before) ?? statusError(head, before));
-    else if (!transform.divisible) this.giveUp(tooLarge("The upstream's answer is too large to be changed."));
+    else if (!transform.divisible) this.giveUp(answerTooLarge("The upstream's answer is too large to be changed."));
     else this.#beginBytes(transform, head);
   }
 
@@ -427,7 +427,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     if ((held > usualEventBytes || this.call.gathered > 0) && !this.#holdOrEnd(held)) return true;
     if (run === null) return true;
     if (runs.overlong && !transform.divisible) {
-      this.giveUp(tooLarge('An event of the upstream is too large to be passed on.'));
+      this.giveUp(answerTooLarge('An event of the upstream is too large to be passed on.'));
       return true;
     }
     if (this.handedOn !== 'answer' && !this.#beginIfGood(events.judge(run))) return true;

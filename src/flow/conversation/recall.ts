@@ -103,7 +103,7 @@ class Recalling {
     if (this.#notTheirs !== null) throw this.#notTheirs;
     const { ids, bytes } = this.#parts.wanted.before(found);
     const { bodyBytes } = this.#call.running.snapshot.limits;
-    if (bytes > bodyBytes) throw tooLarge(bodyBytes);
+    if (bytes > bodyBytes) throw conversationTooLarge(bodyBytes);
     let read = bytes;
     for (const value of found) read += value?.length ?? 0;
     takeMemory(this.#services, this.#call, copies * read);
@@ -114,7 +114,7 @@ class Recalling {
     const { settings, wanted } = this.#parts;
     const recalled = wanted.join(found, before, settings.recordBytes);
     const { bodyBytes } = this.#call.running.snapshot.limits;
-    if ((recalled.body?.length ?? 0) > bodyBytes) throw tooLarge(bodyBytes);
+    if ((recalled.body?.length ?? 0) > bodyBytes) throw conversationTooLarge(bodyBytes);
     this.#proceed(recalled);
   }
 
@@ -172,7 +172,7 @@ class Recalling {
     };
     const found = (values: FoundValues): void =>
       once(() => {
-        if (values === null) throw tooLarge(bodyBytes);
+        if (values === null) throw conversationTooLarge(bodyBytes);
         then(values);
       });
     const failed = (fault: unknown): void =>
@@ -193,7 +193,7 @@ class Recalling {
   }
 }
 
-function tooLarge(bodyBytes: number): GatewayError {
+function conversationTooLarge(bodyBytes: number): GatewayError {
   return new GatewayError(
     'request_too_large',
     `The request is too large with the conversation that it goes on from: at most ${bodyBytes} bytes.`,

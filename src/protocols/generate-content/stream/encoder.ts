@@ -99,7 +99,7 @@ export class BlockEncoder implements StreamEncoder {
       case 'callArguments':
         if (this.#heldCharacters + this.#arguments.length + event.text.length > mostCharacters)
           return this.#fail(
-            new GatewayError('upstream_error', 'A tool call is too long.', { tooLarge: true }),
+            new GatewayError('upstream_error', 'A tool call is too long.', { answerTooLarge: true }),
           );
         this.#arguments += event.text;
         return '';

@@ -148,7 +148,7 @@ export class MessagesDecoder implements StreamDecoder {
     if (this.#openCalls.size >= mostOpenCalls || this.#heldInput > mostHeldInput) {
       this.#fail(
         new GatewayError('upstream_error', 'The upstream has too many unfinished tool calls.', {
-          tooLarge: true,
+          answerTooLarge: true,
         }),
         out,
       );

@@ -243,7 +243,7 @@ class CompactionEncoder extends MessagesEncoder {
       case 'text':
         if (this.#summary.length + event.text.length > mostCharacters)
           return this.#fail(
-            new GatewayError('upstream_error', 'The summary is too long.', { tooLarge: true }),
+            new GatewayError('upstream_error', 'The summary is too long.', { answerTooLarge: true }),
           );
         this.#summary.add(event.text);
         return '';

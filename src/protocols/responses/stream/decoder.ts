@@ -74,7 +74,7 @@ export class ResponseDecoder implements StreamDecoder {
         this.#isStarted = true;
         this.#step(type, body, out);
         if (this.#items.held > mostHeld && !this.#isOver)
-          this.#fail(new GatewayError('upstream_error', tooMany, { tooLarge: true }), out);
+          this.#fail(new GatewayError('upstream_error', tooMany, { answerTooLarge: true }), out);
     }
   }
 

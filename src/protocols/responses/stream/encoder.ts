@@ -107,7 +107,7 @@ class ResponseEncoder implements StreamEncoder {
     this.#count(event.kind, charactersOf(event));
     if (this.#characters > mostCharacters) {
       return this.#fail(
-        new GatewayError('upstream_error', 'The answer is too long to be kept.', { tooLarge: true }),
+        new GatewayError('upstream_error', 'The answer is too long to be kept.', { answerTooLarge: true }),
       );
     }
     const started = this.writer.start();
