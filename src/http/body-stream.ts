@@ -1,5 +1,5 @@
 import type { GatewayError } from '../errors.js';
-import { type BodyOwner, type BodyPool, refuseAnnounced, bodyTooLarge, tooManyChunks } from './body.js';
+import { type BodyOwner, type BodyPool, bodyTooLarge, refuseAnnounced, tooManyChunks } from './body.js';
 import type { BodySource, ChunkReceiver } from './client-link.js';
 
 /** Receives a request body in pieces as it arrives. Nothing is called after the exchange has ended. */

@@ -212,7 +212,8 @@ export class FrameReader {
       default:
         return this.#refuse(invalid);
     }
-    if (opcode < close && this.#messageLength + length > this.#maxMessageBytes) return this.#refuse(messageTooLarge);
+    if (opcode < close && this.#messageLength + length > this.#maxMessageBytes)
+      return this.#refuse(messageTooLarge);
     this.#opcode = opcode;
     this.#left = length;
     return null;

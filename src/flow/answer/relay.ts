@@ -17,13 +17,13 @@ import { keepAliveBytes, outcomeOf, refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import {
   answerError,
+  answerTooLarge,
   beginningOf,
   decide,
   emptyStreamError,
   isEventStream,
   noStream,
   phaseByHead,
-  answerTooLarge,
   unusableError,
 } from './content.js';
 import { detachOrCancel } from './detached.js';
@@ -304,7 +304,8 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
    */
   #passOn({ transform, head }: Answering, before: Buffer): void {
     if (head.status >= 400) this.#sendError(head, this.#errorOf(head, before) ?? statusError(head, before));
-    else if (!transform.divisible) this.giveUp(answerTooLarge("The upstream's answer is too large to be changed."));
+    else if (!transform.divisible)
+      this.giveUp(answerTooLarge("The upstream's answer is too large to be changed."));
     else this.#beginBytes(transform, head);
   }
 

@@ -12,7 +12,7 @@ const atPrevious = { param: 'previous_response_id' };
 
 /**
  * Sends an attempt of a call that arrived as a message: over a WebSocket if its upstream has one, else as a request.
- * @param answerHere sends an answer made by the gateway itself
+ * @param answerJson sends an answer made by the gateway itself
  * @returns null if it was called
  */
 export function sendSocketCall(
@@ -22,7 +22,7 @@ export function sendSocketCall(
   attempt: RelayedAttempt,
   prepared: Prepared,
   deadlines: Deadlines,
-  answerHere: (json: string) => void,
+  answerJson: (json: string) => void,
 ): UpstreamExchange | null {
   const { target, keyIndex } = attempt;
   const { upstreamPath, protocol, body, hasEffects } = prepared;
@@ -32,7 +32,7 @@ export function sendSocketCall(
     socketCall.madeBy = isTranslated || isWarmUp ? 'gateway' : 'request';
     if (!isWarmUp) return postAttempt(services, call, attempt, prepared, deadlines);
     attempt.withdraw();
-    answerHere(warmUpText(call));
+    answerJson(warmUpText(call));
     return null;
   };
   if (!upstreamSession.takes(target, isTranslated)) return otherwise();

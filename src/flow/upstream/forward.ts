@@ -10,11 +10,9 @@ import { GatewayError, type GivenUpBy, guard, unrepeatable } from '../../errors.
 import type { Endpoint, Translation } from '../../protocols/endpoint.js';
 import type { AnswerTransform } from '../../stream/answer-transform.js';
 import type { ResponseHead, UpstreamFailure } from '../../upstream/types.js';
-import { ownLines, timingLine } from '../answer/lines.js';
 import { Relay } from '../answer/relay.js';
 import { attemptDeadlines, type ForwardedCall, type ResolvedCall, type RoutedCall } from '../call.js';
 import { keptBytes, setHeldBytes, takeAnswerMemory } from '../memory-budget.js';
-import { account } from '../record/account.js';
 import { noteFailed, noteGivenUp, noteReportedUsage } from '../record/consumption.js';
 import { refusalOf } from '../refuse.js';
 import { routeCall, setTarget } from '../resolve.js';
@@ -33,6 +31,7 @@ import {
   prepareUpload,
   writtenBytes,
 } from './prepare.js';
+import { answerJson, WaitingClient } from './waiting-client.js';
 
 /** A translated body is in memory twice: as it arrived, and as it is written again. */
 const translatedCopies = 2;
@@ -104,10 +103,10 @@ export class Forwarding implements AttemptAdapter, AttemptOwner, ForwardedCall {
     if (translation === null) throw new Error(`${this.endpoint.protocol} cannot be translated`);
     call.gatewayPath = 'translated';
     const answer = call.socketCall === null ? null : beginTranslatedMessage(call, call.socketCall);
-    if (answer !== null) return this.#answerHere(answer);
+    if (answer !== null) return this.#answerJson(answer);
     this.#holdTwice();
     const request = decodeCall(call, translation);
-    if (translation.answerHere !== null) return this.#answerHere(translation.answerHere(request));
+    if (translation.answerHere !== null) return this.#answerJson(translation.answerHere(request));
     const wanted = mediaToFetch(request, target, translation);
     if (wanted.length === 0) return prepareTranslated(call, translation, target, request);
     this.#fetchMedia(translation, request, wanted);
@@ -122,11 +121,11 @@ export class Forwarding implements AttemptAdapter, AttemptOwner, ForwardedCall {
     setHeldBytes(this.services, this.call, translatedCopies * (this.call.body?.length ?? 0));
   }
 
-  #answerHere(json: string): null {
-    const { call } = this;
+  #answerJson(json: string): null {
+    const { services, call } = this;
     this.relay.stopTimers();
-    call.exchange.respond(200, ownLines(call) + timingLine(call), json);
-    account(this.services, call, 'complete');
+    call.exchange.listener = new WaitingClient(services, call);
+    answerJson(services, call, 200, json);
     return null;
   }
 
@@ -178,7 +177,7 @@ export class Forwarding implements AttemptAdapter, AttemptOwner, ForwardedCall {
       call.socketCall === null
         ? postAttempt(services, call, attempt, prepared, deadlines)
         : sendSocketCall(services, call, call.socketCall, attempt, prepared, deadlines, (json) =>
-            this.#answerHere(json),
+            this.#answerJson(json),
           );
     // The attempt may have failed already.
     if (relay.awaited !== attempt || call.accounted) return;
