@@ -226,7 +226,16 @@ function modelView(model: ResolvedModel): object {
       translation: {
         ...pick(translation, 'maxTokens', 'maxTokensField'),
         thinking: translation.thinking,
-        ...pick(translation, 'jsonSchema', 'customTools', 'topK', 'promptCaching', 'threads', 'search'),
+        ...pick(
+          translation,
+          'jsonSchema',
+          'customTools',
+          'topK',
+          'promptCaching',
+          'threads',
+          'unsignedThinking',
+          'search',
+        ),
         ...pick(translation, 'hostedTools', 'cacheBreakpoints'),
       },
       preset: target.preset ?? undefined,

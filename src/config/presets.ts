@@ -77,7 +77,7 @@ export const presets: Readonly<Record<string, Preset>> = {
       thinking: 'type',
       fillReasoning: true,
     },
-    translation: { maxTokensField: 'max_tokens', search: false, threads: false },
+    translation: { maxTokensField: 'max_tokens', search: false, threads: false, unsignedThinking: true },
     sources: [
       'https://api-docs.deepseek.com/guides/thinking_mode',
       'https://github.com/theopenco/llmgateway/pull/3462',
@@ -95,7 +95,7 @@ export const presets: Readonly<Record<string, Preset>> = {
       sampling: false,
       fillReasoning: true,
     },
-    translation: { search: false, threads: false },
+    translation: { search: false, threads: false, unsignedThinking: true },
     sources: [
       'https://platform.kimi.ai/docs/api/models-overview',
       'https://java.agentscope.io/v2/en/integration/model/kimi',
@@ -139,7 +139,7 @@ export const presets: Readonly<Record<string, Preset>> = {
     kinds: ['chat', 'messages'],
     models: 'models served by vLLM',
     rules: { efforts: { ultra: 'max' }, roles: systemAlone },
-    translation: { topK: true, search: false, threads: false },
+    translation: { topK: true, search: false, threads: false, unsignedThinking: true },
     sources: [
       'https://github.com/vllm-project/vllm/pull/43590',
       'https://docs.vllm.ai/en/stable/serving/openai_compatible_server/',

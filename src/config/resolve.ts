@@ -208,6 +208,7 @@ export const defaults = {
     promptCaching: true,
     cacheBreakpoints: false,
     threads: true,
+    unsignedThinking: false,
     search: null,
     hostedTools: 'drop',
   },

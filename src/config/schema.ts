@@ -387,6 +387,10 @@ const translation = closedObject({
     '`false` for messages upstreams that take no notice of `thread`: threads are kept here, and they get whole requests without it.',
     Type.Boolean(),
   ),
+  unsignedThinking: optional(
+    '`true` for messages upstreams whose thinking has no signature, and has to be returned to them: thinking with an empty signature reaches them.',
+    Type.Boolean(),
+  ),
   search: optional(
     '`true` for chat upstreams whose models take `web_search_options`, and generateContent upstreams that search beside functions and formats; `false` for messages, responses and generateContent upstreams that do not search the web.',
     Type.Boolean(),

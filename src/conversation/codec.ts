@@ -138,6 +138,8 @@ export interface TargetOptions {
   readonly cacheBreakpoints: boolean;
   /** The target keeps threads that it is asked to begin (messages that are passed on unchanged). */
   readonly threads: boolean;
+  /** The model's thinking has no signature, and is returned to it all the same (messages). */
+  readonly unsignedThinking: boolean;
   /** Whether the target is told to search the web if a client wants that. Null: its protocol decides. */
   readonly search: boolean | null;
   /** What is done with tools that only another vendor can run. */
@@ -150,6 +152,8 @@ export interface AnswerSource {
   readonly model: string;
   /** The upstream was told to search the web: its texts may cite sources. */
   readonly searches?: boolean | undefined;
+  /** See `TargetOptions.unsignedThinking`. */
+  readonly unsignedThinking?: boolean | undefined;
   /** Records parts of the answer that the neutral types cannot represent. */
   readonly lost?: LeftOut | undefined;
 }

@@ -61,11 +61,16 @@ function chatVendor(name: 'reasoning_content' | 'reasoning'): Vendor {
   };
 }
 
-/** @param adapts as the newest models do; the others think by a budget, when they are asked to */
-function messagesVendor(adapts: boolean): Vendor {
-  const thinking = { type: 'thinking', thinking: thought, signature: 'U0lH' };
+/**
+ * @param manner `adaptive`: the newest models think as they like; `budget`: the others do when they are asked to;
+ * `unsigned`: DeepSeek on this protocol always does, and signs nothing
+ */
+function messagesVendor(manner: 'adaptive' | 'budget' | 'unsigned'): Vendor {
+  const adapts = manner === 'adaptive';
+  const isUnsigned = manner === 'unsigned';
+  const thinking = { type: 'thinking', thinking: thought, ...(isUnsigned ? {} : { signature: 'U0lH' }) };
   const call = { type: 'tool_use', id: 'toolu_1', name: 'look', input: args };
-  const thinks = (body: unknown) => adapts || at(body, 'thinking', 'type') === 'enabled';
+  const thinks = (body: unknown) => manner !== 'budget' || at(body, 'thinking', 'type') === 'enabled';
   const usage = { input_tokens: 1, output_tokens: 1 };
   const whole = (content: readonly JsonObject[], reason: string) => ({
     type: 'message',
@@ -85,19 +90,19 @@ function messagesVendor(adapts: boolean): Vendor {
     { type: 'message_stop' },
   ];
   const thoughtBlock = [
-    { type: 'thinking', thinking: '', signature: '' },
+    { type: 'thinking', thinking: '', ...(isUnsigned ? {} : { signature: '' }) },
     { type: 'thinking_delta', thinking: thought },
-    { type: 'signature_delta', signature: 'U0lH' },
+    ...(isUnsigned ? [] : [{ type: 'signature_delta', signature: 'U0lH' }]),
   ];
   const callBlock = [
     { ...call, input: {} },
     { type: 'input_json_delta', partial_json: JSON.stringify(args) },
   ];
   return {
-    name: adapts ? 'adaptive' : 'budget',
+    name: manner,
     kind: 'messages',
     wire: 'messages',
-    target: adapts ? { translation: { thinking: 'adaptive' } } : {},
+    target: { translation: { thinking: adapts ? 'adaptive' : 'budget', unsignedThinking: isUnsigned } },
     refusal(body) {
       if (adapts && at(body, 'thinking', 'type') === 'disabled')
         return '"thinking.type.disabled" is not supported';
@@ -105,7 +110,9 @@ function messagesVendor(adapts: boolean): Vendor {
         return 'sampling is not supported';
       for (const message of listAt(body, 'messages')) {
         const blocks = listAt(message, 'content');
-        if (blocks.some(({ type, signature }) => type === 'thinking' && signature !== 'U0lH'))
+        if (isUnsigned && blocks[0]?.type === 'thinking' && blocks[0].thinking !== thought)
+          return 'The `content[].thinking` in the thinking mode must be passed back to the API.';
+        if (!isUnsigned && blocks.some(({ type, signature }) => type === 'thinking' && signature !== 'U0lH'))
           return 'Invalid `signature` in `thinking` block';
         if (blocks.some(({ id }) => id !== undefined && !/^[a-zA-Z0-9_-]{1,64}$/.test(String(id))))
           return 'String should match pattern';
@@ -212,8 +219,9 @@ function responsesVendor(): Vendor {
 export const vendors: readonly Vendor[] = [
   chatVendor('reasoning_content'),
   chatVendor('reasoning'),
-  messagesVendor(false),
-  messagesVendor(true),
+  messagesVendor('budget'),
+  messagesVendor('adaptive'),
+  messagesVendor('unsigned'),
   generateContentVendor(),
   responsesVendor(),
 ];

@@ -11,7 +11,7 @@ const ofChat = tagUnsigned('reasoning_content', 'deepseek');
 const ofMessages = tagSignature({ protocol: 'messages', model: 'claude', value: 'U0lH', redacted: false });
 
 /** A gateway whose model `m` is served by an upstream of a kind as it comes; others of its models are translated. */
-async function switchedTo(t: Parameters<typeof startGateway>[0], kind: string) {
+async function switchedTo(t: Parameters<typeof startGateway>[0], kind: string, target = {}) {
   const upstream = await startRawUpstream(t, jsonAnswer(200, '{}'));
   const { port } = await startGateway(t, {
     upstreams: [],
@@ -22,7 +22,7 @@ async function switchedTo(t: Parameters<typeof startGateway>[0], kind: string) {
         generateContent: { kind: 'generateContent', baseUrl: upstream.url },
       },
       models: {
-        m: { protocols, targets: [{ upstream: kind, model: 'm' }] },
+        m: { protocols, targets: [{ upstream: kind, model: 'm', ...target }] },
         other: { protocols, targets: [{ upstream: kind === 'chat' ? 'messages' : 'chat' }] },
       },
     },
@@ -54,6 +54,33 @@ test('a messages upstream gets no reasoning that a chat upstream gave before a s
   t.same(await send('/v1/messages', body(ofChat)), body(null), 'and does not think without it');
   t.same(await send('/v1/messages', body('')), body(null), 'nor an empty signature');
   t.same(await send('/v1/messages', body('RXdB')), body('RXdB'), 'its own stays');
+});
+
+test('thinking without a signature stays where it has to be returned, and nowhere else', async (t) => {
+  const ofDeepSeek = tagSignature({ protocol: 'messages', model: 'deepseek', value: '', redacted: false });
+  const body = (...signatures: string[]) => ({
+    model: 'm',
+    max_tokens: 5000,
+    messages: [
+      { role: 'user', content: 'a' },
+      {
+        role: 'assistant',
+        content: [
+          ...signatures.map((signature) => ({ type: 'thinking', thinking: 'hm', signature })),
+          { type: 'tool_use', id: 'c', name: 'f', input: {} },
+        ],
+      },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', content: 'x' }] },
+    ],
+  });
+  for (const target of [{ preset: 'deepseek' }, { translation: { unsignedThinking: true } }]) {
+    const send = await switchedTo(t, 'messages', target);
+    t.same(await send('/v1/messages', body('')), body(''), 'as Claude Code writes it');
+    t.same(await send('/v1/messages', body(ofDeepSeek)), body(''), 'as a translation gave it');
+    t.same(await send('/v1/messages', body(ofChat, '')), body(''), 'another vendor’s is left out');
+  }
+  const send = await switchedTo(t, 'messages');
+  t.same(await send('/v1/messages', body(ofDeepSeek)), body(), 'the vendor refuses it');
 });
 
 test('a generateContent upstream gets what stands for a signature in place of another vendor’s', async (t) => {

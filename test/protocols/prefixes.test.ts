@@ -23,6 +23,7 @@ const plain: TargetOptions = {
   promptCaching: true,
   cacheBreakpoints: false,
   threads: true,
+  unsignedThinking: false,
   search: null,
   hostedTools: 'reject',
 };

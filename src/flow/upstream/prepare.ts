@@ -387,7 +387,7 @@ export function prepareTranslated(
     hasEffects: upstream.hasEffects,
     transform: new TranslatedTransform({
       upstreamCodec,
-      source: { model: target.model, searches, lost },
+      source: { model: target.model, searches, lost, unsignedThinking: target.translation.unsignedThinking },
       clientCodec,
       context,
       restorer,

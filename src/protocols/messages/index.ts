@@ -131,11 +131,14 @@ function mayLackSignature(body: Buffer): boolean {
 /**
  * Prepares a body for an upstream of this protocol; see `Translation.restore`. A thinking block with a token gets the
  * signature in it, or becomes the encrypted block that it represents. Removed are another vendor's thinking, blocks
- * with an empty signature, which the vendor refuses, searches that another vendor ran, and citations of their results.
- * An assistant message with nothing else is removed, too. Ids of calls lose the tokens that they carry.
+ * with an empty signature, which the vendor refuses (but not every server of its protocol, see
+ * `TargetOptions.unsignedThinking`), searches that another vendor ran, and citations of their results. An assistant
+ * message with nothing else is removed, too. Ids of calls lose the tokens that they carry.
  */
 export function restore(body: JsonObject, _sealer: Sealer, target: TargetOptions): JsonObject | null {
-  const messages = changedObjects(body.messages, restoreMessage);
+  const messages = changedObjects(body.messages, (message) =>
+    restoreMessage(message, target.unsignedThinking),
+  );
   if (messages === null) return null;
   const restored = { ...body, messages };
   return target.thinking === 'adaptive' || mayThink(messages) ? restored : withoutThinking(restored);
@@ -171,10 +174,12 @@ function clearsThinking({ type }: JsonObject): boolean {
   return typeof type === 'string' && type.startsWith('clear_thinking_');
 }
 
-function restoreMessage(message: JsonObject): JsonObject | null {
+function restoreMessage(message: JsonObject, takesUnsigned: boolean): JsonObject | null {
   if (blocksOf(message).some(isOwnCompaction)) return withSummary(message);
   const searches = ownSearches(message.content);
-  const content = changedObjects(message.content, (block) => restoreBlock(block, searches));
+  const content = changedObjects(message.content, (block) =>
+    isUnsigned(block) && takesUnsigned ? block : restoreBlock(block, searches, takesUnsigned),
+  );
   if (content === null) return message;
   return content.length === 0 ? null : { ...message, content };
 }
@@ -203,7 +208,16 @@ function ownSearches(content: unknown): ReadonlySet<unknown> {
   return ids;
 }
 
-function restoreBlock(block: JsonObject, searches: ReadonlySet<unknown>): JsonObject | null {
+/** Tells whether a block is thinking with an empty signature, as clients write it if it came without one. */
+function isUnsigned({ type, signature }: JsonObject): boolean {
+  return type === 'thinking' && signature === '';
+}
+
+function restoreBlock(
+  block: JsonObject,
+  searches: ReadonlySet<unknown>,
+  takesUnsigned: boolean,
+): JsonObject | null {
   if (block.type === 'web_search_tool_result') return searches.has(block.tool_use_id) ? null : block;
   if (block.type === 'server_tool_use') return searches.has(block.id) ? null : block;
   if (block.type === 'text') return withoutOwnCitations(block);
@@ -216,7 +230,7 @@ function restoreBlock(block: JsonObject, searches: ReadonlySet<unknown>): JsonOb
   const signature = typeof token === 'string' ? untagSignature(token) : null;
   if (signature === null) return block;
   const { protocol, value, redacted, words = block.thinking, isWordless } = signature;
-  if (protocol !== 'messages') return null;
+  if (protocol !== 'messages' || (value === '' && !takesUnsigned)) return null;
   if (redacted) return { type: 'redacted_thinking', data: value };
   return isRedacted || (isWordless && words === '') ? null : { ...block, thinking: words, signature: value };
 }

@@ -23,6 +23,7 @@ export const target: TargetOptions = {
   promptCaching: true,
   cacheBreakpoints: false,
   threads: true,
+  unsignedThinking: false,
   search: null,
   hostedTools: 'reject',
 };

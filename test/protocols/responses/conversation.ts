@@ -21,6 +21,7 @@ export const target: TargetOptions = {
   promptCaching: true,
   cacheBreakpoints: false,
   threads: true,
+  unsignedThinking: false,
   search: null,
   hostedTools: 'reject',
 };

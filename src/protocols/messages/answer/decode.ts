@@ -68,7 +68,10 @@ function decodeBlock(
       return {
         kind: 'reasoning',
         text,
-        signature: value === '' ? null : tagMessagesSignature(value, false, source),
+        signature:
+          value === '' && source.unsignedThinking !== true
+            ? null
+            : tagMessagesSignature(value, false, source),
       };
     }
     case 'redacted_thinking': {

@@ -44,7 +44,7 @@ const leastThinkingTopP = 0.95;
 export function encodeRequest(request: ConversationRequest, target: TargetOptions, leftOut: LeftOut): string {
   refuseUnsupported(request, target, 'messages', ['candidates', 'logprobs', 'logitBias']);
   const { tools, toolChoice, forced } = encodeTools(request);
-  const messages = encodeMessages(request);
+  const messages = encodeMessages(request, target.unsignedThinking);
   const mayThink = target.thinking === 'adaptive' ? !messages.isBegun : messages.mayThink;
   const { thinking, effort, maxTokens } = encodeThinking(request, target, mayThink && !forced);
   if (thinking === undefined && effort === undefined && wantsThinking(request))
@@ -289,8 +289,8 @@ type Spoken = (Cacheable & { readonly text: string }) | { readonly thinking: str
  * @throws {GatewayError} of status 400, naming the client's field, for parts that the protocol cannot express, and for
  * a conversation without content
  */
-function encodeMessages(request: ConversationRequest): EncodedMessages {
-  const messages = collect(request);
+function encodeMessages(request: ConversationRequest, takesUnsigned: boolean): EncodedMessages {
+  const messages = collect(request, takesUnsigned);
   trimPrefill(messages);
   if (messages.length === 0) throw nothingSaid(request.from);
   return {
@@ -311,7 +311,7 @@ function nothingSaid(from: TextProtocolName): GatewayError {
   );
 }
 
-function collect({ turns }: ConversationRequest): Message[] {
+function collect({ turns }: ConversationRequest, takesUnsigned: boolean): Message[] {
   const messages: Message[] = [];
   for (const turn of turns) {
     if (turn.role === 'system') {
@@ -323,7 +323,7 @@ function collect({ turns }: ConversationRequest): Message[] {
         else if (part.kind !== 'text' || !isBlank(part.text)) userMessage(messages).rest.push(part);
       }
     } else {
-      for (const part of turn.parts) addAssistantPart(messages, part);
+      for (const part of turn.parts) addAssistantPart(messages, part, takesUnsigned);
     }
   }
   return messages;
@@ -345,12 +345,12 @@ function assistantMessage(messages: Message[]): AssistantMessage {
   return message;
 }
 
-function addAssistantPart(messages: Message[], part: AssistantPart): void {
+function addAssistantPart(messages: Message[], part: AssistantPart, takesUnsigned: boolean): void {
   if (part.kind === 'toolCall') {
     assistantMessage(messages).calls.push(part);
   } else if (part.kind === 'reasoning') {
     const signature = signatureFor('messages', part.signature);
-    if (signature === null) return;
+    if (signature === null || (signature.value === '' && !takesUnsigned)) return;
     const value = JSON.stringify(signature.value);
     const words = signature.words ?? part.text;
     // The vendor refuses a signature beside words other than those that it signed, which includes no words at all.

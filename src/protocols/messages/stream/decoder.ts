@@ -41,6 +41,8 @@ export class MessagesDecoder implements StreamDecoder {
   /** An event after the first one has reported the usage. */
   #isCounted = false;
   #isStarted = false;
+  /** The open block is thinking that returns to its model even without a signature, and none has arrived. */
+  #isUnsigned = false;
   #isFinished = false;
   #isOver = false;
 
@@ -119,6 +121,7 @@ export class MessagesDecoder implements StreamDecoder {
         return;
       case 'thinking':
         text('reasoning', block.thinking, out);
+        this.#isUnsigned = this.#source.unsignedThinking === true;
         this.#signature(block.signature, false, out);
         return;
       case 'redacted_thinking':
@@ -189,6 +192,11 @@ export class MessagesDecoder implements StreamDecoder {
 
   #signature(value: unknown, redacted: boolean, out: StreamEvent[]): void {
     if (typeof value !== 'string' || value === '') return;
+    this.#isUnsigned = false;
+    this.#sign(value, redacted, out);
+  }
+
+  #sign(value: string, redacted: boolean, out: StreamEvent[]): void {
     out.push({
       kind: 'signature',
       choice: 0,
@@ -198,6 +206,8 @@ export class MessagesDecoder implements StreamDecoder {
 
   #blockStop(index: unknown, out: StreamEvent[]): void {
     this.#searches.textEnd(out);
+    if (this.#isUnsigned) this.#sign('', false, out);
+    this.#isUnsigned = false;
     const open = this.#openCalls.get(index);
     if (open === undefined) return;
     this.#openCalls.delete(index);
