@@ -8,10 +8,9 @@ import { parseArgs } from 'node:util';
 import { parsePostgresUrl, storeDefaults } from '../src/config/store-settings.js';
 import { createStore } from '../src/store/create.js';
 import { newTask, submitted } from '../src/video/advance.js';
-import { TaskBook } from '../src/video/book.js';
+import { submissionHere, TaskBook } from '../src/video/book.js';
 import { readCompatBody } from '../src/video/client-formats/compat.js';
 import { sweepKept } from '../src/video/content-folder.js';
-import { submissionHere } from '../src/video/recovery.js';
 import { startProcesses } from '../test/support/gateway-processes.js';
 import { startPostgres } from '../test/support/postgres.js';
 

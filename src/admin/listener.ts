@@ -4,9 +4,8 @@ import type { Logger } from 'pino';
 import type { AdminSettings, AdminTokens } from '../config/resolve.js';
 import { type FaultPlace, GatewayError } from '../errors.js';
 import { createRouter, type Router } from '../http/router.js';
-import { type Access, checkAccess } from './access.js';
 import { type AdminAnswer, errorAnswer, send } from './answer.js';
-import type { AdminRoute } from './routes.js';
+import { type Access, type AdminRoute, checkAccess } from './routes.js';
 
 /** Connections of a listener without a request that has a valid token. */
 interface Strangers {

@@ -4,12 +4,12 @@ import { initialsOf } from '../wire/head.js';
 import { needleOf } from '../wire/json-skip.js';
 import type { Steps } from '../wire/steps.js';
 import { WideMap } from '../wire/wide-map.js';
-import { createKeyShares } from './key-shares.js';
 import { presetOf } from './presets.js';
 import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
 import { mergeHeaders, mergeRules, rulesForOff } from './rules.js';
 import type { RuleSettings } from './rules-schema.js';
 import type {
+  Group,
   Key,
   KeyMark,
   Model,
@@ -391,5 +391,39 @@ function markOf(key: string): KeyMark {
   return {
     needle,
     wide: Buffer.from(needle.whole.toString('utf8', needle.partAt), 'utf16le').subarray(0, -1),
+  };
+}
+
+/** What a key gets from its groups. */
+type KeyShare = Pick<Key, 'models' | 'groupLimits' | 'groupBudgets' | 'priceFactor'>;
+
+/**
+ * Creates a function that resolves the groups of a key in one config. The same groups give the very same models, limits
+ * and prices each time. Groups that the config does not have open no models.
+ * @param models sorted by name
+ */
+export function createKeyShares(
+  groups: readonly Group[],
+  models: ReadonlyMap<string, Model>,
+): (names: readonly string[]) => KeyShare {
+  const opened = new Map(groups.map((group) => [group.name, group.models]));
+  const shared = new Map<string, KeyShare>();
+
+  return (names) => {
+    const identity = JSON.stringify([...new Set(names)].sort());
+    const known = shared.get(identity);
+    if (known !== undefined) return known;
+    const own = groups.filter(({ name }) => names.includes(name));
+    const factors = own.flatMap(({ priceFactor }) => priceFactor ?? []);
+    const open = new Set(names.flatMap((name) => opened.get(name) ?? []));
+    const made: KeyShare = {
+      // A filtered map stays sorted.
+      models: open.has('*') ? models : new Map([...models].filter(([name]) => open.has(name))),
+      groupLimits: own.flatMap(({ name, limits }) => (limits === null ? [] : [{ group: name, limits }])),
+      groupBudgets: own.flatMap(({ name, budget }) => (budget === null ? [] : [{ group: name, budget }])),
+      priceFactor: factors.length === 0 ? 1 : Math.min(...factors),
+    };
+    shared.set(identity, made);
+    return made;
   };
 }

@@ -1,8 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { affinityBytes, hashBytes, ownerHash } from '../attempts/affinity.js';
 import { AttemptPlan } from '../attempts/attempts.js';
-import { anyTarget, type RouteRequest } from '../attempts/choose.js';
-import { parseTargetFilter, type TargetFilter } from '../attempts/target-filter.js';
+import { anyTarget, parseTargetFilter, type RouteRequest, type TargetFilter } from '../attempts/choose.js';
 import type { Protocol, Target } from '../config/types.js';
 import { GatewayError, retrySeconds } from '../errors.js';
 import { findBillingLine } from '../protocols/messages/billing-line.js';
@@ -11,7 +10,7 @@ import { scanBody } from '../wire/json-scan.js';
 import type { SteeringMember } from '../wire/routed-members.js';
 import { spliceBody } from '../wire/splice.js';
 import type { AuthenticatedCall, Call, ResolvedCall, RoutedCall } from './call.js';
-import { keepsTurns } from './conversation/keeps-turns.js';
+import { keepsTurns } from './conversation/keep.js';
 import type { Services } from './services.js';
 import { keyMark } from './upstream/key-mark.js';
 

@@ -2,7 +2,7 @@ import type { VendorWords } from '../config/types.js';
 import { speech } from '../protocols/audio/index.js';
 import type { AuthStyle } from '../protocols/credentials/credentials.js';
 import { buildRoutes, type Route } from '../routes.js';
-import { videoVariant } from '../video/variants.js';
+import { videoVariant } from '../video/task.js';
 import { modelAnswers, taskAnswers } from './answers.js';
 import {
   type ErrorResponses,

@@ -1,10 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { writeCallLine } from './call-line.js';
 import { type DumpEntry, type DumpTarget, type EntryOf, entriesAtOnce } from './dump.js';
 import { type EmbeddedBase, openBase, openLasting } from './embedded-base.js';
 import { makeAside, makeFolder } from './folder.js';
-import { lineTime } from './ledger-format.js';
+import { lineTime, writeCallLine } from './ledger-format.js';
 import { mergeSums, putLine, putRetention, putSum, readSumRecord, retentions, sumsOf } from './ledgers.js';
 import { type HeldOwned, heldOwned, putOwned } from './owned-records.js';
 import { callLedger } from './postgres-call-tables.js';

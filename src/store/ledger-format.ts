@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
+import { isObject, type JsonObject } from '../wire/json.js';
 import { collectionKey, longestName, timeBytes } from './record-format.js';
-import type { LedgerBatch, LedgerLine, LedgerSums, NewLedgerLine } from './store.js';
+import type { LedgerBatch, LedgerLine, LedgerSums, NewLedgerLine, StoredCall } from './store.js';
 
 /** How long a writer of batches is remembered after its last batch. */
 export const writerTtlMs = 7 * 24 * 60 * 60 * 1000;
@@ -84,4 +85,21 @@ export function lineBound(ledger: string, at: number): Buffer {
 /** Returns the time of a line's key. */
 export function lineTime(key: Buffer): number {
   return key.readDoubleBE(key.length - indexBytes - markBytes - 8);
+}
+
+/** Form of a page of calls that were rows of another store. The gateway's packed forms have the other numbers. */
+const form = 4;
+
+/** Writes calls that were rows as the text of one line, for a store without a table of calls. */
+export function writeCallLine(calls: readonly StoredCall[]): string {
+  return JSON.stringify({ v: form, calls });
+}
+
+/** @returns the calls of such a text, which was parsed as JSON; null for any other */
+export function readCallLine(page: JsonObject | null): readonly StoredCall[] | null {
+  return page?.v === form && Array.isArray(page.calls) ? page.calls.filter(isStoredCall) : null;
+}
+
+function isStoredCall(call: unknown): call is StoredCall {
+  return isObject(call) && typeof call.at === 'number' && isObject(call.values);
 }

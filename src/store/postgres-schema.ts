@@ -1,9 +1,8 @@
 import type { ClientBase } from 'pg';
 import type { PostgresStoreSettings } from '../config/types.js';
-import { budgetChanges, budgetWriters } from './postgres-budget-changes.js';
 import { callPlaces, callTables } from './postgres-call-tables.js';
 import { ledgerTables, sumChangesById } from './postgres-ledger-tables.js';
-import { limitTables } from './postgres-limit-tables.js';
+import { budgetChanges, budgetWriters, limitTables } from './postgres-limit-tables.js';
 import { ownedByKey, ownedTables, recordTables } from './postgres-owned-tables.js';
 
 /**

@@ -1,6 +1,6 @@
 import { serviceTiers } from '../conversation/usage.js';
 import { none, unknownCost } from '../metrics/call-record.js';
-import { readCallLine } from '../store/call-line.js';
+import { readCallLine } from '../store/ledger-format.js';
 import type { Ledger, LedgerLine, StoredCalls, SumPage } from '../store/store.js';
 import { requestIdOf } from '../wire/head.js';
 import { type JsonObject, parseObject } from '../wire/json.js';

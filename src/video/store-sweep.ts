@@ -3,8 +3,7 @@ import type { StoreSettings } from '../config/types.js';
 import { GatewayError } from '../errors.js';
 import { mayHoldAnything } from '../store/create.js';
 import type { Store } from '../store/store.js';
-import type { TaskBook } from './book.js';
-import { endInterrupted } from './recovery.js';
+import { endInterrupted, type TaskBook } from './book.js';
 
 const firstMs = 1000;
 const leftEveryMs = 1000;

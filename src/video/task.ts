@@ -3,6 +3,7 @@ import type { GatewayError } from '../errors.js';
 import type { ImageSource } from '../media/image.js';
 import type { JsonObject } from '../wire/json.js';
 import type { FormPart } from '../wire/multipart.js';
+import { wrongValue } from '../wire/reading.js';
 
 /** The four formats in which video tasks are written, by clients and by upstreams. */
 export const videoFormats = ['compat', 'vendork', 'vendorj', 'generic'] as const;
@@ -200,4 +201,28 @@ export interface VideoClientFormat {
   shown(task: VideoTask, context: ShowContext): string;
   /** The answer, of status 200, for a task that does not exist; null if the error format's 404 is used instead. */
   missing(id: string, context: ShowContext): string | null;
+}
+
+const contentTypes = {
+  video: 'video/mp4',
+  thumbnail: 'image/webp',
+  spritesheet: 'image/jpeg',
+} as const;
+
+/** A content of a finished task. */
+export interface VideoVariant {
+  readonly name: keyof typeof contentTypes;
+  /** Default content type, if the upstream names none. */
+  readonly contentType: string;
+}
+
+/**
+ * Reads the `variant` of a query for a task's content; an empty one means the video.
+ * @throws {GatewayError} of status 400 for an unknown name
+ */
+export function videoVariant(text: string): VideoVariant {
+  const name = text === '' ? 'video' : text;
+  if (name !== 'video' && name !== 'thumbnail' && name !== 'spritesheet')
+    throw wrongValue('variant', '"video", "thumbnail" or "spritesheet"');
+  return { name, contentType: contentTypes[name] };
 }

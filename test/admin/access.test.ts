@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { checkAccess } from '../../src/admin/access.js';
+import { checkAccess } from '../../src/admin/routes.js';
 
 /** The header as Node reads what a client has sent in this encoding. */
 function sent(token: string, encoding: 'utf8' | 'latin1'): string {

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { isAllowed, parseTargetFilter } from '../../src/attempts/target-filter.js';
+import { isAllowed, parseTargetFilter } from '../../src/attempts/choose.js';
 import { fc } from '../support/seed.js';
 import { makeTarget } from './targets.js';
 

@@ -5,8 +5,13 @@ import { hostname } from 'node:os';
 import t, { type Test, test } from 'tap';
 import { type Store, storeUnavailable } from '../../src/store/store.js';
 import { failedTask, submitted } from '../../src/video/advance.js';
-import { type BookedTask, type Submission, TaskBook } from '../../src/video/book.js';
-import { endInterrupted, submissionHere } from '../../src/video/recovery.js';
+import {
+  type BookedTask,
+  endInterrupted,
+  type Submission,
+  submissionHere,
+  TaskBook,
+} from '../../src/video/book.js';
 import type { VideoTask } from '../../src/video/task.js';
 import { unavailable } from '../suites/store.js';
 import { eventually } from '../support/eventually.js';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'tap';
-import { createKeyShares } from '../../src/config/key-shares.js';
+import { createKeyShares } from '../../src/config/snapshot.js';
 import type { GatewayError } from '../../src/errors.js';
 import { KeyBook } from '../../src/keys/key-book.js';
 import { createKeyResolver, createManagedKeySet } from '../../src/keys/key-set.js';

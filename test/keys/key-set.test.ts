@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { test } from 'tap';
-import { createKeyShares } from '../../src/config/key-shares.js';
+import { createKeyShares } from '../../src/config/snapshot.js';
 import type { Key } from '../../src/config/types.js';
 import { createKeyResolver, createManagedKeySet } from '../../src/keys/key-set.js';
 import type { ManagedKey } from '../../src/keys/managed-key.js';

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { watchProcess } from '../../src/metrics/process-gauges.js';
+import { watchProcess } from '../../src/metrics/gauges.js';
 
 test('a process knows its memory, and how late its timers were', async (t) => {
   const watch = watchProcess();

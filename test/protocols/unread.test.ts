@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import type { TextProtocolName } from '../../src/conversation/request.js';
 import { textEndpoints } from '../../src/protocols/text.js';
-import { type Shape, shapeOf, unreadMembers } from '../../src/protocols/unread.js';
+import { type Shape, shapeOf, unreadMembers } from '../../src/protocols/unsupported.js';
 import type { JsonObject } from '../../src/wire/json.js';
 import { createSealer } from '../../src/wire/seal.js';
 

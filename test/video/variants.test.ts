@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { videoVariant } from '../../src/video/variants.js';
+import { videoVariant } from '../../src/video/task.js';
 
 test('the variants of a video and what they are sent as', async (t) => {
   t.same(videoVariant('video'), { name: 'video', contentType: 'video/mp4' });

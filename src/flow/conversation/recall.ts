@@ -11,7 +11,7 @@ import { refusalOf, refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { WaitingClient } from '../upstream/waiting-client.js';
 import type { FoundValues } from './find-queue.js';
-import { hasSeveralAccounts, keepsTurns, usesUpstreamState } from './keeps-turns.js';
+import { hasSeveralAccounts, keepsTurns, usesUpstreamState } from './keep.js';
 import { noteStoreFault, ownerOf } from './records.js';
 
 /** Longer untranslated bodies are not searched for references to earlier turns, since references make bodies short. */

@@ -3,7 +3,7 @@ import { getHeapStatistics } from 'node:v8';
 import type { Logger } from 'pino';
 import { handFault } from '../../errors.js';
 import type { ClientSocket } from '../../http/socket.js';
-import { residentMemory } from '../../metrics/process-gauges.js';
+import { residentMemory } from '../../metrics/gauges.js';
 import type { SessionMemory } from './session-memory.js';
 import type { SessionList } from './sessions.js';
 

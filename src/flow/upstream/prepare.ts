@@ -33,7 +33,7 @@ import {
   type NativeAttempt,
   nothingKept,
   turnKeeping,
-} from '../conversation/keeps-turns.js';
+} from '../conversation/keep.js';
 import type { Services } from '../services.js';
 import { type HeadParts, upstreamHead } from './head.js';
 

@@ -11,8 +11,7 @@ import type { Origin } from '../../upstream/origin.js';
 import type { ResponseHead, UpstreamFailure } from '../../upstream/types.js';
 import { hasEnded } from '../../video/advance.js';
 import { type KeptFile, openKept } from '../../video/content-folder.js';
-import type { VideoTask } from '../../video/task.js';
-import { videoVariant } from '../../video/variants.js';
+import { type VideoTask, videoVariant } from '../../video/task.js';
 import { type HeadLines, headerLine, noLines } from '../../wire/head.js';
 import { queryParameter } from '../../wire/query.js';
 import {

@@ -21,9 +21,8 @@ import {
   submitted,
   usualSeconds,
 } from '../../video/advance.js';
-import type { OnceRequest } from '../../video/book.js';
+import { type OnceRequest, submissionHere } from '../../video/book.js';
 import { clientFormats, upstreamFormatOf, upstreamFormats } from '../../video/formats.js';
-import { submissionHere } from '../../video/recovery.js';
 import { requireMetered, wrongLength } from '../../video/request.js';
 import { resolutionOf } from '../../video/shape.js';
 import type { TaskCharge, UpstreamFormat, VideoCall, VideoRequest, VideoTask } from '../../video/task.js';

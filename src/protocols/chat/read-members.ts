@@ -1,7 +1,7 @@
 import { reasoningNames } from '../../conversation/unsigned-reasoning.js';
 import { isObject, type JsonObject, objectOf } from '../../wire/json.js';
 import { servingMembers } from '../openai-shared/settings.js';
-import { type Shape, shapeOf } from '../unread.js';
+import { type Shape, shapeOf } from '../unsupported.js';
 import { isSwitchedOff } from './reasoning.js';
 
 const definition = shapeOf('name', 'description', 'parameters', 'strict', 'format', 'cache_control');

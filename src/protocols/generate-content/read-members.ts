@@ -1,4 +1,4 @@
-import { type Shape, shapeOf } from '../unread.js';
+import { type Shape, shapeOf } from '../unsupported.js';
 import { snakeCase } from './spelling.js';
 
 /** Adds the second name of each member. */

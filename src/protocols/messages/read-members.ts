@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../wire/json.js';
-import { type Shape, shapeOf } from '../unread.js';
+import { type Shape, shapeOf } from '../unsupported.js';
 import { clientFunctionOf } from './client-tools.js';
 import { isSearchTool } from './search-blocks.js';
 

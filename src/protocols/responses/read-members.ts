@@ -1,6 +1,6 @@
 import { type JsonObject, listOf } from '../../wire/json.js';
 import { servingMembers } from '../openai-shared/settings.js';
-import { type Shape, shapeOf, unreadMembers } from '../unread.js';
+import { type Shape, shapeOf, unreadMembers } from '../unsupported.js';
 import { includedSources, isSearchTool } from './search-item.js';
 
 const definition = shapeOf('type', 'name', 'description', 'parameters', 'strict', 'format');

@@ -34,8 +34,7 @@ import { decodeStop, nameOfType, requireName, wrongValue } from '../../../wire/r
 import { breakpointOf } from '../../openai-shared/cache-breakpoint.js';
 import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
 import { decodeSchema, decodeServing, decodeUser } from '../../openai-shared/settings.js';
-import { unreadMembers } from '../../unread.js';
-import { ofType, untranslatable } from '../../unsupported.js';
+import { ofType, unreadMembers, untranslatable } from '../../unsupported.js';
 import { carriedReasoning, cutIdOf, withReasoning } from '../carried.js';
 import { hasMembers, namedSchema, readMembers } from '../read-members.js';
 import { decodeReasoning, wantsUsage } from '../reasoning.js';

@@ -28,8 +28,7 @@ import {
   textOrNull,
 } from '../../../wire/json.js';
 import { decodeStop, nameOfType, wholeOrNull, wrongValue } from '../../../wire/reading.js';
-import { unreadMembers } from '../../unread.js';
-import { untranslatable } from '../../unsupported.js';
+import { unreadMembers, untranslatable } from '../../unsupported.js';
 import { servedParts } from '../answer/decode.js';
 import { CallIds } from '../call-ids.js';
 import { readMembers } from '../read-members.js';

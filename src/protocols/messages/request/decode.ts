@@ -39,8 +39,7 @@ import {
   textOrNull,
 } from '../../../wire/json.js';
 import { decodeStop, nameOfType, requireName, wrongValue } from '../../../wire/reading.js';
-import { unreadMembers } from '../../unread.js';
-import { ofType, untranslatable } from '../../unsupported.js';
+import { ofType, unreadMembers, untranslatable } from '../../unsupported.js';
 import { withoutBillingLine } from '../billing-line.js';
 import { originalCallId } from '../call-ids.js';
 import { clientFunctionOf } from '../client-tools.js';
