@@ -103,6 +103,17 @@ export function addUsage(before: Usage | null, more: Usage): Usage {
   });
 }
 
+/** Adds usages like `addUsage`. The sum is as inexact as its parts. */
+export function addMarkedUsage(before: Usage | null, more: Usage): Usage {
+  if (before === null) return more;
+  const sum = addUsage(before, more);
+  return {
+    ...sum,
+    ...(before.estimated === true || more.estimated === true ? { estimated: true } : {}),
+    ...(before.partial === true || more.partial === true ? { partial: true } : {}),
+  };
+}
+
 function addParts(one: TokenParts, other: TokenParts): TokenParts {
   return {
     audioInput: one.audioInput + other.audioInput,

@@ -17,7 +17,7 @@ import type { Writable } from '../wire/head.js';
 import { type JsonObject, parseObject, requireCheapBody } from '../wire/json.js';
 import type { SteeringMember } from '../wire/routed-members.js';
 import type { CallLimits } from './limits/call-limits.js';
-import type { BegunResponse, GivenUpTokens, ImplausibleUsage } from './record/consumption.js';
+import type { BegunResponse, Consumption, GivenUpTokens, ImplausibleUsage } from './record/consumption.js';
 import type { SocketCall } from './responses-socket/upstream-session.js';
 import type { Running } from './running.js';
 import type { SessionSlot } from './sockets/session-memory.js';
@@ -122,6 +122,8 @@ export class Call implements Guarded, OpenCall<Call> {
    * Slot of a call that opens a session or downloads a file. It is returned when the call is accounted for, at the latest.
    */
   slot: Slot | null = null;
+  /** See `Consumption.otherModels`. */
+  otherModels: Consumption['otherModels'] = null;
   /** An upstream has done the requested work, or is doing it: a price per call or second applies. */
   isServed = false;
   /** How many times the price per call is charged: once for each image. */

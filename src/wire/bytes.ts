@@ -21,6 +21,7 @@ export const CLOSE_BRACKET = 0x5d;
 export const LOWER_C = 0x63;
 export const LOWER_E = 0x65;
 export const LOWER_F = 0x66;
+export const LOWER_I = 0x69;
 export const LOWER_N = 0x6e;
 export const LOWER_P = 0x70;
 export const LOWER_R = 0x72;

@@ -10,7 +10,7 @@ import type { CallOutcome } from '../../metrics/call-record.js';
 import type { ErrorFormat } from '../../protocols/error-formats/error-format.js';
 import type { ReservedBudget } from '../../usage/background-calls.js';
 import { budgetPeriod } from '../../usage/budget.js';
-import { type Consumption, costOfCall } from '../record/consumption.js';
+import { type Consumption, costOfCall, wholeUsage } from '../record/consumption.js';
 import type { Running } from '../running.js';
 
 /** What a call holds of limits whose units are taken together: its admission, or its place in a line before that. */
@@ -154,7 +154,9 @@ function isOurFailure({ outcome, error, answeredAt }: EndedCall): boolean {
 }
 
 /** Returns null if the usage is unknown. The estimate remains then. */
-function usedTokens({ usage, outcome }: EndedCall): number | null {
+function usedTokens(call: EndedCall): number | null {
+  const usage = wholeUsage(call);
+  const { outcome } = call;
   if (usage !== null) return usage.input + usage.output;
   return outcome === 'refused' || outcome === 'upstream_error' ? 0 : null;
 }

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { Attempt } from '../../attempts/attempts.js';
 import { masked } from '../../attempts/secrets.js';
 import type { Key, Upstream } from '../../config/types.js';
-import { addUsage, isPlausible } from '../../conversation/usage.js';
+import { addUsage, isPlausible, type Usage } from '../../conversation/usage.js';
 import { type AttemptFailure, asGatewayError, type FaultPlace, GatewayError, guard } from '../../errors.js';
 import {
   acceptSocket,
@@ -25,19 +25,21 @@ import {
   type SessionModel,
   vendorAccountErrorOfMessage,
 } from '../../protocols/realtime/events.js';
+import { Transcribers } from '../../protocols/realtime/transcribers.js';
 import { OpenUsage, secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
 import type { SocketFault, UpstreamSocket } from '../../upstream/socket-types.js';
+import { costOf, costsNothing } from '../../usage/cost.js';
 import { closeCode } from '../../wire/close-code.js';
 import type { Detached } from '../answer/detached-list.js';
 import type { RoutedCall, SessionCall } from '../call.js';
 import { account } from '../record/account.js';
-import { noteImplausible } from '../record/consumption.js';
+import { noteImplausible, noteOtherModel } from '../record/consumption.js';
 import { outcomeOf, refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import type { SessionSlot } from '../sockets/session-memory.js';
 import type { OpenSession } from '../sockets/sessions.js';
 import { budgetSpent, SessionFunds } from './funds.js';
-import { transcriptionModel } from './transcription-model.js';
+import { pricedModel, transcriptionModel } from './transcription-model.js';
 
 /** Refused messages per second at which the session is ended. */
 const maxRefusals = 100;
@@ -69,6 +71,7 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
   /** Null for a session without a budget. */
   readonly #funds: SessionFunds | null;
   readonly #openUsage = new OpenUsage();
+  readonly #transcribers = new Transcribers();
   /** Whether a response has ended without reporting its usage. */
   #isEstimated = false;
   /** Outcome of a session whose client's side has ended while the upstream is read on for its usage; null before that. */
@@ -257,6 +260,7 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
       return;
     }
     if (this.#openUsage.tellsAgain(event)) return;
+    this.#transcribers.note(event);
     const reported = usageOfEvent(event);
     const usage = reported !== null && isPlausible(reported, call.model.tokens, 0) ? reported : null;
     const isImplausible = reported !== usage;
@@ -265,10 +269,28 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
     const estimated = this.#openUsage.note(event, usage, isUnreported);
     if (estimated !== null) this.#isEstimated = true;
     const used = usage ?? estimated;
-    if (used !== null) call.usage = addUsage(call.usage, used);
     const seconds = reported === null ? told : 0;
-    call.mediaSeconds += seconds;
-    if (used !== null || seconds > 0) this.#funds?.pay();
+    if (used === null && seconds === 0) return;
+    const other = this.#otherModel(event, used, seconds);
+    if (other !== null) noteOtherModel(call, other.model, { target: other.target, usage: used, seconds });
+    else {
+      if (used !== null) call.usage = addUsage(call.usage, used);
+      call.mediaSeconds += seconds;
+    }
+    this.#funds?.pay();
+  }
+
+  /**
+   * Returns the model with a price for what is counted that has made the transcript in an event; null for any other event.
+   * Where the session's model costs nothing, no budget was asked for it, and its transcripts cost nothing.
+   */
+  #otherModel(event: Buffer, usage: Usage | null, seconds: number): ReturnType<typeof pricedModel> {
+    const { key, model, target, running } = this.#call;
+    const name = this.#transcribers.of(event);
+    if (name === null || model.price === null || costsNothing(model.price)) return null;
+    const other = pricedModel(name, { snapshot: running.snapshot, key, upstream: target.upstream });
+    if (other === null || costsNothing(other.price)) return other;
+    return costOf(other.price, { usage, seconds, calls: 1 }) > 0 ? other : null;
   }
 
   /** Adds the usage of a response in progress, which nobody will report: as much as was shown of it. */

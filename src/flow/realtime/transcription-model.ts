@@ -1,4 +1,4 @@
-import type { Key, Model, Snapshot, Upstream } from '../../config/types.js';
+import type { Key, Model, Price, Snapshot, Target, Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 
 /*
@@ -52,6 +52,31 @@ export function transcriptionModel(
   // What a target at another upstream is called there says nothing of this one.
   const models = here.length > 0 ? here : alike.filter((model) => model.name === name);
   return models.length === 0 || models.some((model) => key.models.has(model.name)) ? name : notOpen(name, at);
+}
+
+interface PricedModel {
+  readonly model: Model;
+  readonly target: Target;
+  readonly price: Price;
+}
+
+/**
+ * Finds the model of the config whose price a transcript has.
+ * @param name the upstream's name of the model that has made it
+ * @returns null if the config has no such model at the upstream of the session, or no price of it: the transcript then
+ * costs as much as the session's own model
+ */
+export function pricedModel(name: string, { snapshot, key, upstream }: NamingSession): PricedModel | null {
+  let found: PricedModel | null = null;
+  for (const model of namesOf(snapshot).get(name) ?? []) {
+    const target = model.targets.find((each) => each.upstream.name === upstream.name && each.model === name);
+    const { price } = model;
+    if (target === undefined || price === null) continue;
+    // Of several, the one by which the key may have named it.
+    if (key.models.has(model.name)) return { model, target, price };
+    found ??= { model, target, price };
+  }
+  return found;
 }
 
 function notOpen(name: string, at: string): GatewayError {

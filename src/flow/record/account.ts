@@ -14,6 +14,8 @@ import {
   isMetered,
   noteUnnamed,
   paidForCall,
+  wholeSeconds,
+  wholeUsage,
 } from './consumption.js';
 
 /** The last phase of every call, run exactly once: releases what the call holds, settles its limits and reports it. */
@@ -81,12 +83,12 @@ function describe(call: Call, used: Consumption, outcome: CallOutcome, endedAt: 
     outcome,
     error: error === null ? null : error.kind,
     cause: causeOf(call),
-    usage: used.usage,
+    usage: wholeUsage(used),
     givenUp: call.givenUp,
     otherAttempts: call.otherAttempts === null ? null : [...call.otherAttempts.values()],
     bytesIn: exchange.bytesIn,
     bytesOut: exchange.bytesOut,
-    mediaSeconds: used.isServed ? used.mediaSeconds : 0,
+    mediaSeconds: used.isServed ? wholeSeconds(used) : 0,
     leftOut: call.leftOut,
     lostInAnswer: call.lostInAnswer,
     retries,

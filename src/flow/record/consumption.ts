@@ -1,6 +1,6 @@
 import type { Key, Model, Price, Target } from '../../config/types.js';
 import { estimatedUsage, tokensOf, withSound } from '../../conversation/estimate-usage.js';
-import { type MadeMedia, plausibleSeconds, type Usage } from '../../conversation/usage.js';
+import { addMarkedUsage, type MadeMedia, plausibleSeconds, type Usage } from '../../conversation/usage.js';
 import type { Exchange } from '../../http/exchange.js';
 import { type CallOutcome, type OtherAttempt, unknownCost } from '../../metrics/call-record.js';
 import { targetName } from '../../metrics/recorder.js';
@@ -16,6 +16,11 @@ export interface Consumption {
   readonly model: Model | null;
   readonly target: Target | null;
   usage: Usage | null;
+  /**
+   * What other models have used within the call, at their own prices: those that transcribe the input of a session. Null
+   * for none.
+   */
+  otherModels: ReadonlyMap<Model, OtherModel> | null;
   /** An upstream has served the call: prices per call and per second apply. */
   isServed: boolean;
   /** The seconds that the answer reports, or the expected ones if it reports neither seconds nor tokens. */
@@ -26,6 +31,15 @@ export interface Consumption {
   costNanos: number;
   /** See `Call.lostInAnswer`. */
   lostInAnswer: readonly string[];
+}
+
+/** What a model has used within a call for another. */
+interface OtherModel {
+  readonly target: Target;
+  readonly usage: Usage | null;
+  /** Of audio, for what reports no tokens. */
+  readonly seconds: number;
+  readonly calls: number;
 }
 
 /** A call whose upstream has reported its usage. */
@@ -144,7 +158,8 @@ interface ConsumingCall extends Consumption {
 
 /** Returns a copy of what a call in flight has used so far, if that is known. */
 export function consumedSoFar(call: ConsumingCall): Consumption {
-  const { key, model, target, isServed, answeredAt, units, made, mediaSeconds, lostInAnswer } = call;
+  const { key, model, target, otherModels, isServed, answeredAt, units } = call;
+  const { made, mediaSeconds, lostInAnswer } = call;
   const transform = call.forwarding?.transform ?? null;
   const usage = call.usage ?? transform?.usageAtEnd('client') ?? null;
   // After `usage` was read.
@@ -154,6 +169,7 @@ export function consumedSoFar(call: ConsumingCall): Consumption {
     model,
     target,
     usage: usage === null ? null : { ...usage, partial: true },
+    otherModels,
     isServed: isServed || answeredAt > 0,
     mediaSeconds: seconds > 0 ? seconds : mediaSeconds,
     units,
@@ -308,7 +324,42 @@ export function costOfCall(call: Consumption): number {
 
 /** Returns what a call in flight would be charged if it ended now. */
 export function costSoFar(call: Consumption): number {
-  return computeCost(call, call.model?.price ?? null, factorOf(call));
+  const factor = factorOf(call);
+  let cost = computeCost(call, call.model?.price ?? null, factor);
+  for (const [{ price }, used] of call.otherModels ?? [])
+    if (price !== null) cost += costOf(price, used, factor);
+  return cost;
+}
+
+/** Records what another model has used within a call. @param seconds of audio, for what reports no tokens */
+export function noteOtherModel(
+  call: Consumption,
+  model: Model,
+  { target, usage, seconds }: Pick<OtherModel, 'target' | 'usage' | 'seconds'>,
+): void {
+  const before = call.otherModels?.get(model);
+  const used: OtherModel = {
+    target,
+    usage: usage === null ? (before?.usage ?? null) : addMarkedUsage(before?.usage ?? null, usage),
+    seconds: (before?.seconds ?? 0) + seconds,
+    calls: (before?.calls ?? 0) + 1,
+  };
+  call.otherModels = new Map([...(call.otherModels ?? []), [model, used]]);
+}
+
+/** Returns the seconds of audio or video of a call, whichever model has used them. */
+export function wholeSeconds({ mediaSeconds, otherModels }: Consumption): number {
+  let whole = mediaSeconds;
+  for (const { seconds } of otherModels?.values() ?? []) whole += seconds;
+  return whole;
+}
+
+/** Returns all tokens of a call, whichever model has used them. */
+export function wholeUsage({ usage, otherModels }: Pick<Consumption, 'usage' | 'otherModels'>): Usage | null {
+  if (otherModels === null) return usage;
+  let whole = usage;
+  for (const used of otherModels.values()) if (used.usage !== null) whole = addMarkedUsage(whole, used.usage);
+  return whole;
 }
 
 /** Returns the factor on the charges of a key's calls. */
@@ -319,7 +370,13 @@ export function factorOf({ key }: Pick<Consumption, 'key'>): number {
 /** Returns what an ended call has cost the operator, by the costs of its target; null if they are unknown. */
 export function paidForCall(call: Consumption): number | null {
   const cost = call.target === null ? null : call.target.cost;
-  return cost === null ? null : computeCost(call, cost, 1);
+  if (cost === null) return null;
+  let paid = computeCost(call, cost, 1);
+  for (const { target, ...used } of call.otherModels?.values() ?? []) {
+    if (target.cost === null) return null;
+    paid += costOf(target.cost, used);
+  }
+  return paid;
 }
 
 function computeCost(call: Consumption, price: Price | null, factor: number): number {

@@ -6,8 +6,10 @@ import {
   COMMA,
   DOT,
   LOWER_C,
+  LOWER_I,
   LOWER_P,
   LOWER_R,
+  LOWER_S,
   LOWER_T,
   LOWER_V,
   OPEN_BRACE,
@@ -60,9 +62,17 @@ export function mayHaveUsage(event: Buffer): boolean {
   return !hasType;
 }
 
+/** What the types of other events begin with on which the price of a transcript depends; see `Transcribers`. */
+const ofSession = Buffer.from('session.');
+const ofTranscription = Buffer.from('transcription_session.');
+const committed = Buffer.from('input_audio_buffer.committed');
+
 /** Checks the same for a type that begins at an offset. */
 function mayBeOfUsage(event: Buffer, at: number): boolean {
   const first = event[at];
+  if (first === LOWER_S) return standsAt(event, at, ofSession);
+  if (first === LOWER_T) return standsAt(event, at, ofTranscription);
+  if (first === LOWER_I) return standsAt(event, at, committed);
   // `conversation` has a `v` here, `content_index` does not.
   if (first === LOWER_C) return event[at + 3] === LOWER_V;
   return first === LOWER_R && seconds.includes(event[at + secondWord] as number);

@@ -35,6 +35,7 @@ function start(decisions: Denial[]) {
     mediaSeconds: 0,
     units: 0,
     made: null,
+    otherModels: null,
     costNanos: -1,
     lostInAnswer: [],
     onFault: (_where: unknown, fault: unknown) => {

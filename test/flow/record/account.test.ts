@@ -38,6 +38,7 @@ function endedCall(given: object = {}): Call {
     mediaSeconds: 3,
     units: 1,
     made: null,
+    otherModels: null,
     costNanos: -1,
     leftOut: [],
     lostInAnswer: [],

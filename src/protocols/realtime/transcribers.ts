@@ -1,0 +1,70 @@
+import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
+import { transcribed, typeOfEvent } from './event-type.js';
+
+/** Most transcripts of a session that are expected at the same time. */
+const mostItems = 256;
+/** Longer names and ids are not remembered. */
+const longestName = 256;
+
+/** Events of the server with the session as it is from then on, of the protocol since 2025 and of its beta. */
+const sessionEvents: readonly string[] = [
+  ...['session.created', 'session.updated'],
+  ...['transcription_session.created', 'transcription_session.updated'],
+];
+const committed = 'input_audio_buffer.committed';
+
+/**
+ * Which models transcribe the input of a session, as its upstream confirms them
+ * (https://platform.openai.com/docs/api-reference/realtime-server-events). Speech is transcribed by the model of the moment
+ * at which it was committed, whatever the session names before its transcript arrives.
+ */
+export class Transcribers {
+  #name: string | null = null;
+  /** By the ids of items whose transcripts have not arrived. */
+  readonly #ofItems = new Map<string, string | null>();
+
+  /** Records a server event. Called in the order of the events. */
+  note(event: Buffer): void {
+    const type = typeOfEvent(event);
+    if (type === committed) {
+      const id = shortOrNull(parsed(event)?.item_id);
+      if (id !== null) this.#await(id);
+    } else if (sessionEvents.includes(type)) this.#name = nameIn(parsed(event)?.session);
+  }
+
+  /**
+   * @param event of the server
+   * @returns the upstream's name of the model that has made the transcript in it; null for any other event, and if it is
+   * unknown
+   */
+  of(event: Buffer): string | null {
+    if (typeOfEvent(event) !== transcribed) return null;
+    const id = shortOrNull(parsed(event)?.item_id);
+    const known = id === null ? undefined : this.#ofItems.get(id);
+    return known === undefined ? this.#name : known;
+  }
+
+  #await(id: string): void {
+    this.#ofItems.delete(id);
+    this.#ofItems.set(id, this.#name);
+    const [oldest] = this.#ofItems.keys();
+    if (this.#ofItems.size > mostItems && oldest !== undefined) this.#ofItems.delete(oldest);
+  }
+}
+
+function nameIn(session: unknown): string | null {
+  if (!isObject(session)) return null;
+  const { audio, input_audio_transcription: older } = session;
+  const input = isObject(audio) ? audio.input : null;
+  const transcription = (isObject(input) ? input.transcription : null) ?? older;
+  return isObject(transcription) ? shortOrNull(transcription.model) : null;
+}
+
+function parsed(event: Buffer): JsonObject | null {
+  return parseObject(event.toString('utf8'));
+}
+
+function shortOrNull(value: unknown): string | null {
+  const text = textOrNull(value);
+  return text !== null && text.length <= longestName ? text : null;
+}
