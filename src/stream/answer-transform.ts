@@ -76,8 +76,13 @@ export interface AnswerTransform {
   readonly mediaSeconds: number;
   /** The media that the answer reports, available after its usage was read; absent for none. */
   readonly made?: MadeMedia | null;
-  /** Number of media in a whole answer, if its usage does not report it; absent or null if unknown. */
+  /**
+   * Number of media in an answer that its client has received as far as it goes, if its usage does not report it; absent or null
+   * if unknown.
+   */
   readonly units?: number | null;
+  /** Whether any of the answer has passed; absent if nothing but tokens is charged. */
+  readonly hasPassed?: boolean;
   /** Names of what the answer has lost in translation (`LeftOut`); absent if nothing is translated. */
   readonly lost?: readonly string[];
 

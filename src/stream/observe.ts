@@ -78,10 +78,7 @@ interface Observed {
   readonly inputEstimate: number;
   /** Of the model. */
   readonly tokens: ModelTokens;
-  /**
-   * Which answers without a usage are estimated as `Metering.unreported`, since nothing else that is charged covers them: those
-   * that break off, or also those that are complete. Default: none.
-   */
+  /** Answers without a usage that are estimated as `Metering.unreported`: those that break off, or all. Default: none. */
   readonly estimated?: 'none' | 'broken' | 'all';
   /** Another target may be asked while a stream has only opened an answer. Default: not once any event has arrived. */
   readonly awaitsContent?: boolean;
@@ -151,6 +148,10 @@ export class ObservedTransform implements AnswerTransform {
 
   get gatheredBytes(): number {
     return (this.keep?.gathered?.() ?? 0) + (this.#early?.length ?? 0);
+  }
+
+  get hasPassed(): boolean {
+    return this.#output.passed > 0;
   }
 
   /** What follows the last event would come behind what waits. */
@@ -320,8 +321,8 @@ export class ObservedTransform implements AnswerTransform {
 
   usageAtEnd(brokenBy: BrokenBy): Usage | null {
     if (brokenBy === null) this.#endEvent();
-    // For an answer that broke off it is unknown how many its upstream has made.
-    if (brokenBy === null) this.units = this.#counter?.units ?? null;
+    // When a client disconnects it is unknown how many its upstream has made.
+    if (brokenBy !== 'client') this.units = this.#counter?.units ?? null;
     const usage = this.#tokensAtEnd(brokenBy);
     const charges = this.#charges;
     if (usage === null || charges === null) return usage;
@@ -342,7 +343,7 @@ export class ObservedTransform implements AnswerTransform {
     const unreported = this.#unreportedOutput(brokenBy);
     const usage = inexactUsage({
       brokenBy,
-      hasPassed: this.#output.passed > 0,
+      hasPassed: this.hasPassed,
       estimates: unreported === null ? estimates : 'conversation',
       reported,
       input: this.#observed.inputEstimate,
@@ -382,8 +383,7 @@ export class ObservedTransform implements AnswerTransform {
       const isWhole = brokenBy === null || this.#judgeEnd().state === 'complete';
       return isWhole && estimated !== 'all' ? null : unreported;
     }
-    const hasAnswer = brokenBy === null || (brokenBy === 'client' && this.#output.passed > 0);
-    return hasAnswer && estimated === 'all' ? unreported : null;
+    return (brokenBy === null || this.hasPassed) && estimated === 'all' ? unreported : null;
   }
 
   #outputOf(unreported: Metering['unreported'], brokenBy: BrokenBy, tail: Buffer | null): number {

@@ -95,17 +95,23 @@ export function noteUsage(
   if (!isSetByClient) call.usage ??= usage;
   const { implausible, mediaSeconds } = transform;
   const seconds = noteImplausible(call, implausible, mediaSeconds);
-  call.units = usage?.calls ?? transform.units ?? call.units;
+  const broken = isBroken && head !== null;
+  call.units = usage?.calls ?? transform.units ?? (broken ? 0 : call.units);
   const isReported = transform.usage !== null && !isSetByClient;
   if (!isSetByClient && (seconds > 0 || (mediaSeconds === 0 && isReported && countsTokens(call))))
     call.mediaSeconds = seconds;
   call.made = mergeMedia(call.made, transform.made ?? null);
   call.lostInAnswer = transform.lost ?? nothing;
-  call.isServed = head !== null && !isBroken;
+  call.isServed = head !== null && (!isBroken || hasServed(call, transform));
   if (!isReported && (usage !== null || call.isServed)) {
     const written = transform.usage === null ? usage : null;
     call.usage = withSoundEstimate(call, written ?? estimatedUsage(0, tokensOf(call.exchange.bytesOut)));
   }
+}
+
+/** Whether an answer that broke off has brought what is charged: images, or a part of what is charged by the second. */
+function hasServed({ units, mediaSeconds }: AnsweredCall, { hasPassed }: AnswerTransform): boolean {
+  return hasPassed === true && (units > 0 || mediaSeconds > 0);
 }
 
 /** Whether tokens have a price for the client, or for the operator if the client has none. */

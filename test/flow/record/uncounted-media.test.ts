@@ -2,7 +2,7 @@ import { test } from 'tap';
 import type { LedgerRecord } from '../../../src/usage/ledger-record.js';
 import { startGateway, testKey } from '../../support/gateway.js';
 import { openLedger } from '../../support/ledger.js';
-import { jsonAnswer, startRawUpstream } from '../../support/upstream.js';
+import { chunk, jsonAnswer, startRawUpstream, streamHead } from '../../support/upstream.js';
 
 const tokens = { input: 1, output: 2, audioInput: 30, audioOutput: 40, imageOutput: 50 };
 const perSecond = 0.001;
@@ -123,6 +123,73 @@ const cases: readonly Case[] = [
     record: { tokensKnown: 'exact', inputTokens: 14, outputTokens: 5 },
   },
 ];
+
+test('what has passed of a sound, a transcript or images is charged if their upstream breaks off', async (t) => {
+  const upstream = await startRawUpstream(t, '');
+  const { store, lines } = openLedger(t);
+  const protocols = ['audio', 'images'];
+  const targets = [{ upstream: 'u0', model: 'm' }];
+  const gateway = await startGateway(t, {
+    upstreams: [upstream.url],
+    config: {
+      store,
+      usage: { ledger: true },
+      models: {
+        tokens: { protocols, targets, price: tokens },
+        seconds: { protocols, targets, price: { perSecond } },
+        each: { protocols, targets, price: { perCall: 0.04 } },
+      },
+    },
+  });
+  const streamed = (...list: readonly object[]): string =>
+    streamHead +
+    list
+      .map((event) =>
+        chunk(`data: ${JSON.stringify(event)}
+
+`),
+      )
+      .join('');
+  /** Larger than what is held back of a whole answer. */
+  const sound = `HTTP/1.1 200 OK\r\ncontent-type: audio/mpeg\r\ncontent-length: 900000\r\n\r\n${'m'.repeat(400_000)}`;
+  const delta = streamed({ type: 'transcript.text.delta', delta: text });
+  const image = { type: 'image_generation.completed', b64_json: 'aGk=' };
+  const partial = { type: 'image_generation.partial_image', partial_image_index: 0, b64_json: 'aGk=' };
+  const speak = (model: string) => ['/v1/audio/speech', json({ model, input: spoken, voice: 'v' })] as const;
+  const draw = json({ model: 'each', prompt: 'a', n: 2, stream: true });
+  const images = '/v1/images/generations';
+  const broken = [
+    { ask: speak('seconds'), sent: sound, record: { mediaSeconds: 20, costNanoUsd: 20_000_000, units: 0 } },
+    { ask: speak('tokens'), sent: sound, record: { ...made, tokensKnown: 'partial' } },
+    { ask: [transcripts, form('seconds', { stream: 'true' })] as const, sent: delta, record: { units: 0 } },
+    {
+      ask: [images, draw] as const,
+      sent: streamed(image, partial),
+      record: { units: 1, costNanoUsd: 40_000_000 },
+    },
+    { ask: [images, draw] as const, sent: streamed(partial), record: { units: 0, costNanoUsd: 0 } },
+  ];
+  for (const [index, { ask, sent, record }] of broken.entries()) {
+    const [path, body] = ask;
+    upstream.answer = ({ socket }) => socket.end(sent);
+    const content = body();
+    const isJson = typeof content === 'string';
+    await fetch(gateway.url + path, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${testKey}`,
+        ...(isJson ? { 'content-type': 'application/json' } : {}),
+      },
+      body: content,
+    })
+      .then((answered) => answered.arrayBuffer())
+      .catch(() => {});
+    const records = await lines(index + 1);
+    const line = records.find(({ at }) => at === Math.max(...records.map((each) => each.at)));
+    t.match(line, { outcome: 'upstream_error', ...record }, `${path} ${index}`);
+    if (path === transcripts) t.ok((line?.costNanoUsd ?? 0) >= 10_000_000, 'its recording is charged');
+  }
+});
 
 test('sounds, transcripts and images whose tokens alone have a price are estimated if their upstream counts none', async (t) => {
   const upstream = await startRawUpstream(t, '');
