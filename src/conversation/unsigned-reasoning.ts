@@ -13,6 +13,9 @@ import { signatureFor, tagSignature } from './signature.js';
 export const reasoningNames = ['reasoning_content', 'reasoning'] as const;
 export type ReasoningName = (typeof reasoningNames)[number];
 
+/** Name in a token for the signature that Gemini's chat interface has beside a call, and requires with it. */
+const besideCall = 'thought_signature';
+
 /** Maximum number of characters of text in the tokens of one answer: clients send them with every later turn. */
 export const mostCarried = 512 * 1024;
 
@@ -22,6 +25,11 @@ export const mostCarried = 512 * 1024;
  */
 export function tagUnsigned(name: ReasoningName, model: string): string {
   return tagSignature({ protocol: 'chat', model, value: name, redacted: false });
+}
+
+/** Makes the token for a signature that stood beside a call. It is carried before that call. */
+export function tagBesideCall(value: string, model: string): string {
+  return withText(tagSignature({ protocol: 'chat', model, value: besideCall, redacted: false }), value);
 }
 
 /** Adds the text to a token. Other tokens are returned unchanged. */
@@ -43,15 +51,25 @@ interface UnsignedReasoning {
  * @returns null for reasoning of another model or protocol
  */
 export function unsignedReasoning(part: ReasoningPart, model: string): UnsignedReasoning | null {
+  const carried = carriedFor(part, model);
+  const name = reasoningNames.find((each) => each === carried?.name);
+  return carried === null || name === undefined ? null : { name, text: carried.text };
+}
+
+/** Likewise, the signature that the upstream receives beside the next call; see `tagBesideCall`. */
+export function signatureBesideCall(part: ReasoningPart, model: string): string | null {
+  const carried = carriedFor(part, model);
+  return carried?.name === besideCall ? carried.text : null;
+}
+
+function carriedFor(part: ReasoningPart, model: string): { name: string; text: string } | null {
   const signature = signatureFor('chat', part.signature);
   if (signature === null || (signature.model !== '' && bareName(signature.model) !== bareName(model)))
     return null;
   const { value, redacted } = signature;
   const colon = redacted ? value.indexOf(':') : value.length;
-  const name = reasoningNames.find((each) => each === value.slice(0, colon));
-  if (name === undefined) return null;
   const text = redacted ? Buffer.from(value.slice(colon + 1), 'base64url').toString() : part.text;
-  return text === '' ? null : { name, text };
+  return text === '' ? null : { name: value.slice(0, colon), text };
 }
 
 /** Vendors that resell a model put a prefix of their own before its name: `deepseek/deepseek-chat`. */

@@ -61,6 +61,35 @@ function chatVendor(name: 'reasoning_content' | 'reasoning'): Vendor {
   };
 }
 
+/** Gemini by its chat interface: the signature stands beside the call. */
+function signedCallVendor(): Vendor {
+  const vendor = chatVendor('reasoning');
+  const signed = { extra_content: { google: { thought_signature: 'U0lHTg==' } } };
+  const call = { id: 'c1', type: 'function', function: { name: 'look', arguments: JSON.stringify(args) } };
+  const calls = [
+    { index: 0, ...call, ...signed },
+    { index: 1, ...call, id: 'c2' },
+  ];
+  const choice = (message: JsonObject) => ({ index: 0, ...message, finish_reason: 'tool_calls' });
+  return {
+    ...vendor,
+    name: 'signed-calls',
+    refusal(body) {
+      const called = listAt(body, 'messages').flatMap((message) => listAt(message, 'tool_calls'));
+      const isGood = called.every((each, index) =>
+        index === 0
+          ? at(each, 'extra_content', 'google', 'thought_signature') === 'U0lHTg=='
+          : each.extra_content === undefined,
+      );
+      return isGood ? null : 'Function call is missing a thought_signature in functionCall parts.';
+    },
+    call: () => [{ choices: [choice({ message: { role: 'assistant', content: null, tool_calls: calls } })] }],
+    callEvents: () => [
+      { object: 'chat.completion.chunk', choices: [choice({ delta: { tool_calls: calls } })] },
+    ],
+  };
+}
+
 /**
  * @param manner `adaptive`: the newest models think as they like; `budget`: the others do when they are asked to;
  * `unsigned`: DeepSeek on this protocol always does, and signs nothing
@@ -219,6 +248,7 @@ function responsesVendor(): Vendor {
 export const vendors: readonly Vendor[] = [
   chatVendor('reasoning_content'),
   chatVendor('reasoning'),
+  signedCallVendor(),
   messagesVendor('budget'),
   messagesVendor('adaptive'),
   messagesVendor('unsigned'),

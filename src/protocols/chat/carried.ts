@@ -2,8 +2,8 @@ import { cutId, tokensIn } from '../../conversation/carrying-id.js';
 import type { AssistantPart, ReasoningPart } from '../../conversation/request.js';
 import { signatureOfWords } from '../../conversation/signature.js';
 import { tagUnsigned } from '../../conversation/unsigned-reasoning.js';
-import { isObject, type JsonObject, textOf, textOrNull } from '../../wire/json.js';
-import { reasoningName } from './answer/decode.js';
+import { type JsonObject, textOf } from '../../wire/json.js';
+import { reasoningName, signatureBeside } from './answer/decode.js';
 
 /*
  * The member of a call in which the vendor of generateContent carries signatures through chat
@@ -17,12 +17,6 @@ import { reasoningName } from './answer/decode.js';
 export function extraContent(signature: string | undefined): string {
   if (signature === undefined) return '';
   return `,"extra_content":{"google":{"thought_signature":${JSON.stringify(signature)}}}`;
-}
-
-/** Returns the content of the member of a call, or null. */
-export function signatureBeside({ extra_content: extra }: JsonObject): string | null {
-  const google = isObject(extra) ? extra.google : null;
-  return isObject(google) ? textOrNull(google.thought_signature) : null;
 }
 
 /** Returns the id of a call without the signatures that it may carry, or null for a value that is not an id. */

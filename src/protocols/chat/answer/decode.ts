@@ -1,7 +1,12 @@
 import type { Answer, AnswerChoice, AnswerPart } from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
-import type { ToolCallPart } from '../../../conversation/request.js';
-import { type ReasoningName, reasoningNames, tagUnsigned } from '../../../conversation/unsigned-reasoning.js';
+import type { ReasoningPart, ToolCallPart } from '../../../conversation/request.js';
+import {
+  type ReasoningName,
+  reasoningNames,
+  tagBesideCall,
+  tagUnsigned,
+} from '../../../conversation/unsigned-reasoning.js';
 import { GatewayError } from '../../../errors.js';
 import {
   isObject,
@@ -51,6 +56,12 @@ export function argumentsText(value: unknown): string {
   return isObject(value) ? JSON.stringify(value) : '';
 }
 
+/** Returns the signature that the vendor of generateContent writes beside a call, or null; see `carried.ts`. */
+export function signatureBeside({ extra_content: extra }: JsonObject): string | null {
+  const google = isObject(extra) ? extra.google : null;
+  return isObject(google) ? textOrNull(google.thought_signature) : null;
+}
+
 function hasMessage(choice: unknown): choice is JsonObject {
   return isObject(choice) && isObject(choice.message);
 }
@@ -73,19 +84,23 @@ function decodeChoice(choice: JsonObject, { model }: AnswerSource): AnswerChoice
   }
   const refusal = textOf(message.refusal);
   if (refusal !== '') parts.push({ kind: 'refusal', text: refusal });
-  const calls = decodeCalls(message);
+  const calls = decodeCalls(message, model);
   parts.push(...calls);
-  return { parts, finish: decodeFinish(choice.finish_reason, calls.length > 0), stopSequence: null };
+  const hasCalls = calls.some(({ kind }) => kind === 'toolCall');
+  return { parts, finish: decodeFinish(choice.finish_reason, hasCalls), stopSequence: null };
 }
 
 /**
- * Reads the calls of a message. A call without a name is ignored: no client could answer it. A missing id stays empty.
+ * Reads the calls of a message, each after the signature beside it. A call without a name is ignored: no client could
+ * answer it. A missing id stays empty.
  */
-function decodeCalls(message: JsonObject): ToolCallPart[] {
+function decodeCalls(message: JsonObject, model: string): (ToolCallPart | ReasoningPart)[] {
   const calls = listOf(message.tool_calls);
-  const parts: ToolCallPart[] = [];
+  const parts: (ToolCallPart | ReasoningPart)[] = [];
   for (const call of calls) {
     if (!isObject(call)) continue;
+    const beside = signatureBeside(call);
+    if (beside !== null) parts.push({ kind: 'reasoning', text: '', signature: tagBesideCall(beside, model) });
     const id = textOf(call.id);
     if (isObject(call.custom)) addCall(parts, id, call.custom, true);
     else if (isObject(call.function)) addCall(parts, id, call.function, false);
@@ -94,7 +109,12 @@ function decodeCalls(message: JsonObject): ToolCallPart[] {
   return parts;
 }
 
-function addCall(parts: ToolCallPart[], id: string, call: JsonObject, custom: boolean): void {
+function addCall(
+  parts: (ToolCallPart | ReasoningPart)[],
+  id: string,
+  call: JsonObject,
+  custom: boolean,
+): void {
   const { name } = call;
   if (typeof name !== 'string' || name === '') return;
   const input = argumentsText(custom ? call.input : call.arguments);

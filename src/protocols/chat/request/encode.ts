@@ -14,7 +14,11 @@ import type {
   Turn,
 } from '../../../conversation/request.js';
 import { toolParameters } from '../../../conversation/tool-calls.js';
-import { type ReasoningName, unsignedReasoning } from '../../../conversation/unsigned-reasoning.js';
+import {
+  type ReasoningName,
+  signatureBesideCall,
+  unsignedReasoning,
+} from '../../../conversation/unsigned-reasoning.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
 import { systemParts, withBreakpoint } from '../../openai-shared/cache-breakpoint.js';
@@ -22,6 +26,7 @@ import { fileNameOf, textOfDocument } from '../../openai-shared/file-part.js';
 import { chatCallId, userId } from '../../openai-shared/hashed-id.js';
 import { encodeSchema, encodeServing, member } from '../../openai-shared/settings.js';
 import { ofType, refuseUnsupported, unsupportedAt } from '../../unsupported.js';
+import { extraContent } from '../carried.js';
 import { encodeSearch } from '../search-options.js';
 
 /**
@@ -246,6 +251,8 @@ function addAssistantTurns(
   let refusal: string | null = null;
   const calls: string[] = [];
   const reasoning = new Map<ReasoningName, string>();
+  /** The signature for the next call. */
+  let beside: string | null = null;
   let index = start;
   for (let turn = turns[index]; turn !== undefined && turn.role !== 'user'; turn = turns[++index]) {
     if (index > start && calls.length === 0) break;
@@ -256,8 +263,11 @@ function addAssistantTurns(
     for (const part of turn.parts) {
       if (part.kind === 'text') text = (text ?? '') + part.text;
       else if (part.kind === 'refusal') refusal = (refusal ?? '') + part.text;
-      else if (part.kind === 'toolCall') calls.push(toolCall(part));
-      else if (part.kind === 'reasoning') {
+      else if (part.kind === 'toolCall') {
+        calls.push(toolCall(part, beside));
+        beside = null;
+      } else if (part.kind === 'reasoning') {
+        beside = signatureBesideCall(part, model) ?? beside;
         const own = unsignedReasoning(part, model);
         if (own !== null) reasoning.set(own.name, (reasoning.get(own.name) ?? '') + own.text);
       } else throw unsupportedAt(part.at, 'chat', `(${part.kind} of the assistant)`);
@@ -273,10 +283,11 @@ function addAssistantTurns(
   return index;
 }
 
-function toolCall({ id, name, input, custom }: ToolCallPart): string {
+/** @param beside the signature beside the call, or null */
+function toolCall({ id, name, input, custom }: ToolCallPart, beside: string | null): string {
   const type = custom ? 'custom' : 'function';
   const call = `"name":${JSON.stringify(name)},"${custom ? 'input' : 'arguments'}":${quoted(input)}`;
-  return `{"id":${JSON.stringify(chatCallId(id))},"type":"${type}","${type}":{${call}}}`;
+  return `{"id":${JSON.stringify(chatCallId(id))},"type":"${type}","${type}":{${call}}${extraContent(beside ?? undefined)}}`;
 }
 
 /** Writes one entry of `tools`. */

@@ -1,7 +1,7 @@
 import type { StreamEvent } from '../../../conversation/answer.js';
 import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js';
 import { endedEarly } from '../../../conversation/stream-rules.js';
-import { type ReasoningName, tagUnsigned } from '../../../conversation/unsigned-reasoning.js';
+import { type ReasoningName, tagBesideCall, tagUnsigned } from '../../../conversation/unsigned-reasoning.js';
 import { GatewayError } from '../../../errors.js';
 import {
   BACKSLASH,
@@ -15,7 +15,7 @@ import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../wi
 import { foreignStream } from '../../error-formats/upstream-error.js';
 import { emptyStream, readChoiceEvent } from '../../openai-shared/choice-stream.js';
 import { decodeCitations, decodeLogprobs } from '../annotations.js';
-import { argumentsText, contentText, reasoningName } from '../answer/decode.js';
+import { argumentsText, contentText, reasoningName, signatureBeside } from '../answer/decode.js';
 import { decodeFinish } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
 import { streamParts } from './rules.js';
@@ -118,7 +118,7 @@ class Choice {
   constructor(index: number, model: string, held: HeldArguments) {
     this.#index = index;
     this.#model = model;
-    this.#calls = new CallDeltas(index, held);
+    this.#calls = new CallDeltas(index, model, held);
   }
 
   /** @returns the error that makes the stream unusable, or null */
@@ -192,6 +192,8 @@ interface Call {
   name: string;
   /** Arguments that arrived before the name. */
   held: string;
+  /** The signature beside it that arrived before the name, or null. */
+  beside: string | null;
   readonly custom: boolean;
   readonly progress: JsonProgress;
   ended: boolean;
@@ -211,14 +213,16 @@ class CallDeltas {
   /** Number of calls that were reported. */
   started = 0;
   readonly #choice: number;
+  readonly #model: string;
   readonly #held: HeldArguments;
   readonly #byIndex = new Map<number, Call>();
   readonly #calls: Call[] = [];
   /** The call of the last fragment. */
   #current: Call | undefined;
 
-  constructor(choice: number, held: HeldArguments) {
+  constructor(choice: number, model: string, held: HeldArguments) {
     this.#choice = choice;
+    this.#model = model;
     this.#held = held;
   }
 
@@ -254,13 +258,18 @@ class CallDeltas {
           `The upstream's answer has more than ${maxCalls} tool calls.`,
         );
       for (const each of this.#calls) if (each.progress.isComplete) this.#endCall(each, out);
-      call = { number: -1, id, name: '', held: '', custom, progress: new JsonProgress(), ended: false };
+      call = {
+        ...{ number: -1, id, name: '', held: '', beside: null, custom },
+        progress: new JsonProgress(),
+        ended: false,
+      };
       this.#calls.push(call);
       if (typeof index === 'number') this.#byIndex.set(index, call);
     }
     this.#current = call;
     if (call.number === -1) {
       if (call.id === '') call.id = id;
+      call.beside ??= signatureBeside(fragment);
       if (name !== '') this.#start(call, name, out);
     }
     return this.#addInput(call, text, out);
@@ -279,9 +288,11 @@ class CallDeltas {
 
   #start(call: Call, name: string, out: StreamEvent[]): void {
     const choice = this.#choice;
-    const { id, custom, held } = call;
+    const { id, custom, held, beside } = call;
     call.number = this.started++;
     call.name = name;
+    if (beside !== null)
+      out.push({ kind: 'signature', choice, signature: tagBesideCall(beside, this.#model) });
     out.push({ kind: 'callStart', choice, call: call.number, id, name, custom });
     if (held === '') return;
     this.#held.length -= held.length;
