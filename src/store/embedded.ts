@@ -118,10 +118,12 @@ class EmbeddedLink {
       this.#thread ??= this.#start();
       this.#lastNumber += 1;
       const number = this.#lastNumber;
-      const timer = setTimeout(() => {
+      const end = (): void => {
         const fault = new Error(`the disk gave no answer within ${this.#timeoutMs} ms`);
         this.#take(number)?.reject(storeUnavailable(fault));
-      }, this.#timeoutMs);
+      };
+      // After a blocked event loop, the thread's answer may be waiting. It is read before the immediate runs.
+      const timer = setTimeout(() => setImmediate(end), this.#timeoutMs);
       this.#waiting.set(number, {
         resolve: (result) => resolve(result as EmbeddedResult<Name>),
         reject,

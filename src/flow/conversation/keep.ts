@@ -199,7 +199,9 @@ export function keepEnd(
     else if (keep.isAsked && fault !== null) done(unavailable(fault));
     else done(keep.unkept(waitingEnd.end, isStream));
   });
-  const timer = setTimeout(() => finish(false, 'the store took too long'), storeWait.endMs);
+  // After a blocked event loop, the store's answer may be waiting. It is read before the immediate runs.
+  const late = (): void => finish(false, 'the store took too long');
+  const timer = setTimeout(() => setImmediate(late), storeWait.endMs);
   const bytes = records.reduce((sum, { value }) => sum + Buffer.byteLength(value), 0);
   if (owned === null || settings === null || call.key === null || bytes > settings.recordBytes) {
     setImmediate(finish, false, null);

@@ -181,9 +181,10 @@ class Recalling {
         noteStoreFault(services, fault);
         without();
       });
-    const late = (): void => failed(new Error('the store took too long'));
+    const late = guard('timer', call, () => failed(new Error('the store took too long')));
+    // After a blocked event loop, the store's answer may be waiting. It is read before the immediate runs.
     const timer =
-      without === null ? undefined : setTimeout(guard('timer', call, late), services.storeWait.turnsMs);
+      without === null ? undefined : setTimeout(() => setImmediate(late), services.storeWait.turnsMs);
     const most = bodyBytes + this.#parts.settings.recordBytes;
     services.finding.add({
       find: () => find(most),
