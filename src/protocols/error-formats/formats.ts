@@ -118,15 +118,15 @@ function googleBody(error: GatewayError): string {
   return `{"error":{"code":${error.status},"message":${JSON.stringify(error.message)},"status":"${wordOf(googleStatuses, error.kind)}"${details}}}`;
 }
 
-const sdkName = 'google-genai-sdk/';
+const sdkVersion = /google-genai-sdk\/(\d+)\.(\d+)/;
 
 /**
- * Version 1 of Google's SDK returns an error event as a chunk without text; version 2 and later raise it. The behaviour
+ * Versions of Google's SDK before 2.32 return an error event as a chunk without text; later ones raise it. The behaviour
  * of other clients of generateContent is unknown.
  */
 function readsErrorEvents(userAgent: string): boolean {
-  const at = userAgent.indexOf(sdkName);
-  return at !== -1 && Number.parseInt(userAgent.slice(at + sdkName.length), 10) >= 2;
+  const [, major, minor] = sdkVersion.exec(userAgent) ?? [];
+  return Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 32);
 }
 
 /** generateContent and everything else under `/v1beta`. */
