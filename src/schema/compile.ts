@@ -74,6 +74,7 @@ export interface Guarded {
   readonly reads?: readonly string[];
   /** Objects whose members must also be unambiguous, with members that the schema does not have. */
   readonly within?: Readonly<Record<string, Partial<GuardSpec>>>;
+  readonly echoes?: GuardSpec['echoes'];
   /** Whether the tools that items of the input bring are looked for. */
   readonly wantsItemTools?: boolean;
 }
@@ -82,7 +83,7 @@ export interface Guarded {
  * The members that the gateway reads: those of the endpoint's schema, and those by which any call is routed and
  * counted.
  */
-function guardSpec(schema: SchemaNode, { reads = [], within = {} }: Guarded): GuardSpec {
+function guardSpec(schema: SchemaNode, { reads = [], within = {}, echoes = {} }: Guarded): GuardSpec {
   const inner: Readonly<Record<string, Partial<GuardSpec>>> = {
     stream_options: { reads: ['include_usage'] },
     ...within,
@@ -95,6 +96,7 @@ function guardSpec(schema: SchemaNode, { reads = [], within = {} }: Guarded): Gu
         return [name, { ...more, reads: [...new Set([...known, ...(more.reads ?? [])])] }];
       }),
     ),
+    echoes,
     steers: true,
   };
 }

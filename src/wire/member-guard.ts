@@ -21,6 +21,11 @@ export interface GuardSpec {
   readonly within?: Readonly<Record<string, GuardSpec>>;
   /** Whether the spec, if it is `within` another, also applies to each object in a list. */
   readonly isList?: boolean;
+  /**
+   * A second spelling of a member in `reads`, by the member's name, that some clients send beside it. It is accepted
+   * with the same value, which leaves nothing to differ on, and only for a member that routes and counts nothing.
+   */
+  readonly echoes?: Readonly<Record<string, string>>;
   /** Names that are refused: an upstream that knows them would use them in place of what was checked. */
   readonly bars?: readonly string[];
   /** Members in `reads` whose positions are reported. */
@@ -45,6 +50,8 @@ interface SteeringEntry extends AnyEntry {
 interface AnyEntry {
   /** Accepted spellings. Messages recommend the first. */
   readonly spellings: readonly string[];
+  /** A spelling that is accepted beside the first one with the same value, or null. */
+  readonly echo: string | null;
   /** Index among the members that are read, from 0; else -1. */
   readonly index: number;
   readonly isNoted: boolean;
@@ -74,7 +81,7 @@ export class MemberGuard {
   /** @param isInner whether the object is merged into another one, in which case nothing is merged into it */
   constructor(spec: GuardSpec, isInner = false) {
     this.spec = spec;
-    const { reads, within = {}, bars = [], notes = [], steers = false } = spec;
+    const { reads, within = {}, echoes = {}, bars = [], notes = [], steers = false } = spec;
     const guards = new Map(
       Object.entries(within).map(([name, inner]) => [foldName(name), new MemberGuard(inner)]),
     );
@@ -83,6 +90,7 @@ export class MemberGuard {
       const known = this.#entries.get(folded);
       this.#set(folded, {
         spellings: [...(known?.spellings ?? []), name],
+        echo: known?.echo ?? echoes[name] ?? null,
         kind: 'read',
         steering: null,
         index: known?.index ?? this.#entries.size,
@@ -161,7 +169,7 @@ export function checkMembers(body: Buffer, guard: MemberGuard): FoundMembers {
 const extraBody = 'extra_body';
 
 /** Common part of entries for names that are not read. */
-const unread = { index: -1, isNoted: false, within: null };
+const unread = { echo: null, index: -1, isNoted: false, within: null };
 
 /** Returns the spec for what is merged into an object: it must not replace what is read from the object itself. */
 function mergedInto({ reads }: GuardSpec): GuardSpec {
@@ -256,6 +264,8 @@ class Walk {
     const body = this.#body;
     if (body[open] !== OPEN_BRACE || levels === 0) return -1;
     const seen: GuardEntry[] = [];
+    // One of an object at most: each is looked for in all of it.
+    let hasEcho = false;
     let at = skipSpace(body, open + 1);
     if (body[at] === CLOSE_BRACE) return at + 1;
     for (;;) {
@@ -264,7 +274,12 @@ class Walk {
       const value = close === -1 ? -1 : afterColon(body, close);
       if (value === -1) return -1;
       const name = guard.concerns(body, at + 1, close) ? this.#nameAt(at, close) : null;
-      const entry = name === null ? null : guard.entryOf(name);
+      let entry = name === null ? null : guard.entryOf(name);
+      if (entry !== null && name !== null && name === entry.echo && !hasEcho) {
+        hasEcho = this.#isEcho(entry, value, open);
+        // It is the value of the other spelling.
+        if (hasEcho) entry = null;
+      }
       if (entry !== null && name !== null && this.#isUnclear(entry, name, seen))
         throw ambiguousMembers(this.#holder, path, entry, this.#namesLike(guard, entry, open));
       const end = this.#value(entry, value, path, levels - 1);
@@ -281,6 +296,24 @@ class Walk {
     if (entry.kind === 'steering') return false;
     if (seen.includes(entry) || !entry.spellings.includes(name)) return true;
     seen.push(entry);
+    return false;
+  }
+
+  /** Whether a value of an object is, byte for byte, that of the member in its first spelling. */
+  #isEcho({ spellings }: GuardEntry, value: number, open: number): boolean {
+    const body = this.#body;
+    const wanted = `"${spellings[0]}"`;
+    const end = endOfValue(body, value, mostDepth);
+    for (let at = skipSpace(body, open + 1); body[at] === QUOTE; ) {
+      const close = endOfString(body, at + 1);
+      const other = close === -1 ? -1 : afterColon(body, close);
+      const otherEnd = other === -1 ? -1 : endOfValue(body, other, mostDepth);
+      if (end === -1 || otherEnd === -1) return false;
+      if (close + 1 - at === wanted.length && body.toString('latin1', at, close + 1) === wanted)
+        return body.subarray(value, end).equals(body.subarray(other, otherEnd));
+      at = skipSpace(body, otherEnd);
+      if (body[at] === COMMA) at = skipSpace(body, at + 1);
+    }
     return false;
   }
 

@@ -103,6 +103,30 @@ test('both spellings of a name that has two are refused together, and each is ta
   }
 });
 
+test('an effort that the AI SDK repeats in its own spelling is taken with the same value alone', async (t) => {
+  const hearing = await startHearing(t);
+  const path = '/v1/chat/completions';
+  const rest = '"model":"native","messages":[{"role":"user","content":"hi"}]';
+  const own = '"reasoning_effort":"high"';
+  const echo = '"reasoningEffort":"high"';
+  const taken = [`{${echo},${rest},${own}}`, `{${own},${rest},${echo}}`];
+  for (const body of taken) t.match((await post(hearing, path, body)).text, refusedThere, body);
+  const sent = hearing.upstream.requests.map((request) => request.body.toString());
+  const renamed = taken.map((body) => body.replace('native', 'real'));
+  t.strictSame(sent, renamed, 'as it was sent, with the name of the target');
+  const refused = [
+    [`{${rest},${echo}}`, /it is spelled 'reasoning_effort'/],
+    [`{${rest},${own},"reasoningEffort":"low"}`, /send 'reasoning_effort' alone/],
+    [`{${rest},${own},"ReasoningEffort":"high"}`, /send 'reasoning_effort' alone/],
+    [`{${rest},${own},${echo},${echo}}`, /send 'reasoning_effort' alone/],
+    [`{${rest},${own},${echo},${own}}`, /send 'reasoning_effort' alone/],
+    [`{${rest},"model":"native","Model":"native"}`, /'model'/],
+  ] as const;
+  for (const [body, words] of refused)
+    t.match(await post(hearing, path, body), { status: 400, text: words }, body);
+  t.equal(hearing.upstream.requests.length, taken.length);
+});
+
 test('a twin deep behind a large prompt is found, whether the prompt is walked or parsed', async (t) => {
   const hearing = await startHearing(t);
   const prose = 'Once upon a time, "somebody" wrote a line.\n'.repeat(8000);

@@ -43,6 +43,26 @@ for (const wire of textProtocols)
     t.match(body, '1 image seen.');
   });
 
+for (const wire of othersThan('chat'))
+  test(`an effort that @ai-sdk/openai-compatible of AI SDK 4 repeats in its own spelling reaches ${wire} upstreams`, async (t) => {
+    const { url, upstream } = await startStrictStage(t, wire);
+    const asked = {
+      model: 'm',
+      reasoningEffort: 'high',
+      reasoning_effort: 'high',
+      messages: [{ role: 'user', content: 'cell:text' }],
+    };
+    const answer = await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify(asked),
+    });
+    t.equal(answer.status, 200);
+    t.match(await answer.text(), 'The answer to text.');
+    t.equal(answer.headers.get('x-gateway-left-out'), null, 'nothing is lost');
+    t.match(upstream.heard[0]?.body, /effort|thinking/);
+  });
+
 const reasoning = {
   chat: /"reasoning_content":"I think about thinking, step \d."/g,
   messages: /\[\{"type":"thinking","thinking":"","signature"/g,

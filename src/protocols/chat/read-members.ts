@@ -66,7 +66,8 @@ const whileOff: Shape = shapeOf(
     messages: ({ role }) => (role === 'function' || role === 'tool' ? functionMessage : message),
   },
 );
-const whileOn: Shape = shapeOf(whileOff, 'reasoning_effort');
+/** `reasoningEffort` is accepted with the same value alone. */
+const whileOn: Shape = shapeOf(whileOff, 'reasoning_effort', 'reasoningEffort');
 
 /** What `decode.ts` reads of a body; see `unreadMembers`. */
 export function readMembers(body: JsonObject): Shape {

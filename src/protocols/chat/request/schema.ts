@@ -131,7 +131,10 @@ export const chatMixedBody: MixedBody = {
 };
 
 /** Check of a chat request body that is translated. */
-export const chatRequest = compileSchema(chatRequestType, chatMixedBody);
+export const chatRequest = compileSchema(chatRequestType, chatMixedBody, {
+  // The AI SDK's compatible provider sends both in version 4 of the SDK, and in early ones of version 5.
+  echoes: { reasoning_effort: 'reasoningEffort' },
+});
 
 /** Check of every chat request body, and the only one for a body that is passed on untouched. */
 export const passedChatRequest = compileSchema(
