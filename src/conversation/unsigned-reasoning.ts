@@ -13,8 +13,12 @@ import { signatureFor, tagSignature } from './signature.js';
 export const reasoningNames = ['reasoning_content', 'reasoning'] as const;
 export type ReasoningName = (typeof reasoningNames)[number];
 
-/** Name in a token for the signature that Gemini's chat interface has beside a call, and requires with it. */
-const besideCall = 'thought_signature';
+/**
+ * Names in tokens for what only the upstream can read, and may refuse to miss: the signature that Gemini's chat
+ * interface has beside a call, and OpenRouter's list of reasoning with signatures and encrypted entries
+ * (https://openrouter.ai/docs/guides/best-practices/reasoning-tokens#preserving-reasoning-blocks).
+ */
+type OpaqueName = 'thought_signature' | 'reasoning_details';
 
 /** Maximum number of characters of text in the tokens of one answer: clients send them with every later turn. */
 export const mostCarried = 512 * 1024;
@@ -27,9 +31,9 @@ export function tagUnsigned(name: ReasoningName, model: string): string {
   return tagSignature({ protocol: 'chat', model, value: name, redacted: false });
 }
 
-/** Makes the token for a signature that stood beside a call. It is carried before that call. */
-export function tagBesideCall(value: string, model: string): string {
-  return withText(tagSignature({ protocol: 'chat', model, value: besideCall, redacted: false }), value);
+/** Makes the token for what only the upstream can read. It is carried before the call to which it belongs. */
+export function tagOpaque(name: OpaqueName, text: string, model: string): string {
+  return withText(tagSignature({ protocol: 'chat', model, value: name, redacted: false }), text);
 }
 
 /** Adds the text to a token. Other tokens are returned unchanged. */
@@ -56,10 +60,10 @@ export function unsignedReasoning(part: ReasoningPart, model: string): UnsignedR
   return carried === null || name === undefined ? null : { name, text: carried.text };
 }
 
-/** Likewise, the signature that the upstream receives beside the next call; see `tagBesideCall`. */
-export function signatureBesideCall(part: ReasoningPart, model: string): string | null {
+/** Likewise, what `tagOpaque` has put into a token under this name. */
+export function opaqueIn(name: OpaqueName, part: ReasoningPart, model: string): string | null {
   const carried = carriedFor(part, model);
-  return carried?.name === besideCall ? carried.text : null;
+  return carried?.name === name ? carried.text : null;
 }
 
 function carriedFor(part: ReasoningPart, model: string): { name: string; text: string } | null {

@@ -90,6 +90,42 @@ function signedCallVendor(): Vendor {
   };
 }
 
+/** OpenRouter with a model whose vendor signs its reasoning. */
+function detailsVendor(): Vendor {
+  const vendor = chatVendor('reasoning');
+  const call = { id: 'c1', type: 'function', function: { name: 'look', arguments: JSON.stringify(args) } };
+  const words = { type: 'reasoning.text', text: thought, index: 0, format: 'google-gemini-v1' };
+  const sealed = { type: 'reasoning.encrypted', data: 'U0lHTg==', id: 'c1', index: 0 };
+  const choice = (message: JsonObject, finish_reason: string | null = null) => ({
+    choices: [{ index: 0, ...message, finish_reason }],
+  });
+  const delta = (members: JsonObject, reason?: string) => choice({ delta: members }, reason);
+  return {
+    ...vendor,
+    name: 'details',
+    refusal: (body) =>
+      listAt(body, 'messages').every(
+        ({ tool_calls, reasoning, reasoning_details: details }) =>
+          tool_calls === undefined ||
+          (reasoning === thought && JSON.stringify(details) === JSON.stringify([words, sealed])),
+      )
+        ? null
+        : 'Gemini models require OpenRouter reasoning details to be preserved in each request.',
+    call: () => {
+      const members = { content: '', reasoning: thought, reasoning_details: [words, sealed] };
+      return [choice({ message: { role: 'assistant', ...members, tool_calls: [call] } }, 'tool_calls')];
+    },
+    callEvents: () => [
+      ...[thought.slice(0, half), thought.slice(half)].map((text) =>
+        delta({ content: '', reasoning: text, reasoning_details: [{ ...words, text }] }),
+      ),
+      delta({ content: '', reasoning_details: [sealed] }),
+      delta({ tool_calls: [{ index: 0, ...call }] }),
+      delta({}, 'tool_calls'),
+    ],
+  };
+}
+
 /**
  * @param manner `adaptive`: the newest models think as they like; `budget`: the others do when they are asked to;
  * `unsigned`: DeepSeek on this protocol always does, and signs nothing
@@ -249,6 +285,7 @@ export const vendors: readonly Vendor[] = [
   chatVendor('reasoning_content'),
   chatVendor('reasoning'),
   signedCallVendor(),
+  detailsVendor(),
   messagesVendor('budget'),
   messagesVendor('adaptive'),
   messagesVendor('unsigned'),

@@ -4,7 +4,7 @@ import type { ReasoningPart, ToolCallPart } from '../../../conversation/request.
 import {
   type ReasoningName,
   reasoningNames,
-  tagBesideCall,
+  tagOpaque,
   tagUnsigned,
 } from '../../../conversation/unsigned-reasoning.js';
 import { GatewayError } from '../../../errors.js';
@@ -19,6 +19,7 @@ import {
 } from '../../../wire/json.js';
 import { upstreamError } from '../../error-formats/upstream-error.js';
 import { decodeCitations, decodeLogprobs } from '../annotations.js';
+import { ReasoningDetails } from '../reasoning-details.js';
 import { decodeFinish } from './finish.js';
 import { decodeUsage } from './usage.js';
 
@@ -72,6 +73,10 @@ function decodeChoice(choice: JsonObject, { model }: AnswerSource): AnswerChoice
   const name = reasoningName(message);
   if (name !== null)
     parts.push({ kind: 'reasoning', text: message[name] as string, signature: tagUnsigned(name, model) });
+  const details = new ReasoningDetails();
+  details.add(message);
+  const token = details.takeToken(model);
+  if (token !== null) parts.push({ kind: 'reasoning', text: '', signature: token });
   const text = contentText(message.content);
   if (text !== '') {
     const citations = decodeCitations(message.annotations);
@@ -100,7 +105,8 @@ function decodeCalls(message: JsonObject, model: string): (ToolCallPart | Reason
   for (const call of calls) {
     if (!isObject(call)) continue;
     const beside = signatureBeside(call);
-    if (beside !== null) parts.push({ kind: 'reasoning', text: '', signature: tagBesideCall(beside, model) });
+    if (beside !== null)
+      parts.push({ kind: 'reasoning', text: '', signature: tagOpaque('thought_signature', beside, model) });
     const id = textOf(call.id);
     if (isObject(call.custom)) addCall(parts, id, call.custom, true);
     else if (isObject(call.function)) addCall(parts, id, call.function, false);

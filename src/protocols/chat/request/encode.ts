@@ -14,12 +14,8 @@ import type {
   Turn,
 } from '../../../conversation/request.js';
 import { toolParameters } from '../../../conversation/tool-calls.js';
-import {
-  type ReasoningName,
-  signatureBesideCall,
-  unsignedReasoning,
-} from '../../../conversation/unsigned-reasoning.js';
-import { type JsonObject, quoted } from '../../../wire/json.js';
+import { opaqueIn, type ReasoningName, unsignedReasoning } from '../../../conversation/unsigned-reasoning.js';
+import { type JsonObject, listOf, parseJson, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
 import { systemParts, withBreakpoint } from '../../openai-shared/cache-breakpoint.js';
 import { fileNameOf, textOfDocument } from '../../openai-shared/file-part.js';
@@ -251,6 +247,7 @@ function addAssistantTurns(
   let refusal: string | null = null;
   const calls: string[] = [];
   const reasoning = new Map<ReasoningName, string>();
+  const details: unknown[] = [];
   /** The signature for the next call. */
   let beside: string | null = null;
   let index = start;
@@ -267,7 +264,8 @@ function addAssistantTurns(
         calls.push(toolCall(part, beside));
         beside = null;
       } else if (part.kind === 'reasoning') {
-        beside = signatureBesideCall(part, model) ?? beside;
+        beside = opaqueIn('thought_signature', part, model) ?? beside;
+        details.push(...listOf(parseJson(opaqueIn('reasoning_details', part, model) ?? '')));
         const own = unsignedReasoning(part, model);
         if (own !== null) reasoning.set(own.name, (reasoning.get(own.name) ?? '') + own.text);
       } else throw unsupportedAt(part.at, 'chat', `(${part.kind} of the assistant)`);
@@ -277,9 +275,9 @@ function addAssistantTurns(
   const refusalMember = refusal === null ? '' : `,"refusal":${quoted(refusal)}`;
   const called = calls.length === 0 ? '' : `,"tool_calls":[${calls.join(',')}]`;
   const thought = [...reasoning].map(([name, thoughts]) => `,"${name}":${quoted(thoughts)}`).join('');
-  messages.push(
-    `{"role":"assistant","content":${text === null ? 'null' : quoted(text)}${refusalMember}${thought}${called}}`,
-  );
+  const detailed = details.length === 0 ? '' : `,"reasoning_details":${JSON.stringify(details)}`;
+  const content = text === null ? 'null' : quoted(text);
+  messages.push(`{"role":"assistant","content":${content}${refusalMember}${thought}${detailed}${called}}`);
   return index;
 }
 

@@ -1,7 +1,7 @@
 import type { StreamEvent } from '../../../conversation/answer.js';
 import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js';
 import { endedEarly } from '../../../conversation/stream-rules.js';
-import { type ReasoningName, tagBesideCall, tagUnsigned } from '../../../conversation/unsigned-reasoning.js';
+import { type ReasoningName, tagOpaque, tagUnsigned } from '../../../conversation/unsigned-reasoning.js';
 import { GatewayError } from '../../../errors.js';
 import {
   BACKSLASH,
@@ -18,6 +18,7 @@ import { decodeCitations, decodeLogprobs } from '../annotations.js';
 import { argumentsText, contentText, reasoningName, signatureBeside } from '../answer/decode.js';
 import { decodeFinish } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
+import { ReasoningDetails } from '../reasoning-details.js';
 import { streamParts } from './rules.js';
 
 /** Most choices of a stream; SDKs support no more. */
@@ -114,6 +115,7 @@ class Choice {
   readonly #calls: CallDeltas;
   /** Member name of the open reasoning, or null. */
   #reasoning: ReasoningName | null = null;
+  readonly #details = new ReasoningDetails();
 
   constructor(index: number, model: string, held: HeldArguments) {
     this.#index = index;
@@ -152,17 +154,18 @@ class Choice {
       this.#reasoning ??= name;
       out.push({ kind: 'reasoning', choice: this.#index, text: delta[name] as string });
     }
-    if (this.#reasoning === null) return;
+    this.#details.add(delta);
+    if (this.#reasoning === null && this.#details.isEmpty) return;
     const { tool_calls: calls, function_call: call } = delta;
     const hasCalls = (Array.isArray(calls) && calls.length > 0) || isObject(call);
     if (hasCalls || delta.refusal || contentText(delta.content) !== '') this.#endReasoning(out);
   }
 
   #endReasoning(out: StreamEvent[]): void {
-    if (this.#reasoning === null) return;
-    const signature = tagUnsigned(this.#reasoning, this.#model);
-    out.push({ kind: 'signature', choice: this.#index, signature });
+    const ofText = this.#reasoning === null ? null : tagUnsigned(this.#reasoning, this.#model);
     this.#reasoning = null;
+    for (const signature of [ofText, this.#details.takeToken(this.#model)])
+      if (signature !== null) out.push({ kind: 'signature', choice: this.#index, signature });
   }
 
   #texts(delta: JsonObject, given: unknown, out: StreamEvent[]): void {
@@ -292,7 +295,7 @@ class CallDeltas {
     call.number = this.started++;
     call.name = name;
     if (beside !== null)
-      out.push({ kind: 'signature', choice, signature: tagBesideCall(beside, this.#model) });
+      out.push({ kind: 'signature', choice, signature: tagOpaque('thought_signature', beside, this.#model) });
     out.push({ kind: 'callStart', choice, call: call.number, id, name, custom });
     if (held === '') return;
     this.#held.length -= held.length;

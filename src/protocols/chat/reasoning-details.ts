@@ -1,0 +1,56 @@
+import { mostCarried, tagOpaque } from '../../conversation/unsigned-reasoning.js';
+import { isObject, type JsonObject, listOf, textOf } from '../../wire/json.js';
+
+/*
+ * OpenRouter's `reasoning_details`: a list of reasoning in texts, summaries and encrypted entries. With Gemini's and
+ * Anthropic's models, it refuses the next turn of a tool loop without those that only the vendor can read
+ * (https://openrouter.ai/docs/guides/best-practices/reasoning-tokens#preserving-reasoning-blocks).
+ */
+
+/** Collects the details of a message or, in pieces, of a stream. */
+export class ReasoningDetails {
+  #entries: JsonObject[] = [];
+  #length = 0;
+
+  /** Whether any has been added since the last token. */
+  get isEmpty(): boolean {
+    return this.#entries.length === 0;
+  }
+
+  /** @param message or its delta, whose entries continue those of the same kind and index */
+  add({ reasoning_details: details }: JsonObject): void {
+    for (const entry of listOf(details)) {
+      if (!isObject(entry)) continue;
+      this.#length += JSON.stringify(entry).length;
+      // Too long to be carried.
+      if (this.#length > mostCarried) continue;
+      const last = this.#entries.at(-1);
+      if (last !== undefined && continues(last, entry)) this.#entries.splice(-1, 1, joined(last, entry));
+      else this.#entries.push(entry);
+    }
+  }
+
+  /** Returns the token for what was added, and forgets it. Null if its text says it all, or it is too long. */
+  takeToken(model: string): string | null {
+    const entries = this.#entries;
+    this.#entries = [];
+    if (this.#length > mostCarried || !entries.some(isOpaque)) return null;
+    return tagOpaque('reasoning_details', JSON.stringify(entries), model);
+  }
+}
+
+function isOpaque({ type, signature }: JsonObject): boolean {
+  return type === 'reasoning.encrypted' || textOf(signature) !== '';
+}
+
+function continues(last: JsonObject, { type, index }: JsonObject): boolean {
+  const isText = type === 'reasoning.text' || type === 'reasoning.summary';
+  return isText && last.type === type && last.index === index;
+}
+
+function joined(last: JsonObject, entry: JsonObject): JsonObject {
+  const given = Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null));
+  const texts = ['text', 'summary'].filter((name) => name in last || name in entry);
+  const whole = texts.map((name) => [name, textOf(last[name]) + textOf(entry[name])]);
+  return { ...last, ...given, ...Object.fromEntries(whole) };
+}

@@ -1,0 +1,46 @@
+import { test } from 'tap';
+import { mostCarried, opaqueIn } from '../../../src/conversation/unsigned-reasoning.js';
+import { ReasoningDetails } from '../../../src/protocols/chat/reasoning-details.js';
+
+/** What a token for these lists, which arrive one after the other, gives back. */
+function returned(...lists: readonly unknown[]): unknown {
+  const details = new ReasoningDetails();
+  for (const reasoning_details of lists) details.add({ reasoning_details });
+  const token = details.takeToken('m');
+  if (token === null) return null;
+  return JSON.parse(
+    opaqueIn('reasoning_details', { kind: 'reasoning', text: '', signature: token }, 'm') ?? '',
+  );
+}
+
+const text = (words: string, more = {}) => ({ type: 'reasoning.text', text: words, index: 0, ...more });
+const sealed = { type: 'reasoning.encrypted', data: 'U0lH', id: 'c1', index: 0 };
+
+test('pieces of one text are one, with the signature that comes last', async (t) => {
+  t.same(
+    returned([text('a', { signature: null })], [text('b')], [text('', { signature: 'S', format: 'x' })]),
+    [text('ab', { signature: 'S', format: 'x' })],
+  );
+  t.same(returned([text('a'), sealed], [sealed]), [text('a'), sealed, sealed], 'encrypted ones are whole');
+  t.same(returned([text('a'), text('b', { index: 1 }), sealed]), [
+    text('a'),
+    text('b', { index: 1 }),
+    sealed,
+  ]);
+});
+
+test('nothing is carried that the text of the reasoning says, or that is no list of objects', async (t) => {
+  t.equal(returned([text('a')]), null);
+  t.equal(returned([]), null);
+  t.equal(returned(null, 'x', [null, 1]), null);
+  t.equal(returned([{ ...sealed, data: 'x'.repeat(mostCarried) }]), null, 'nor what is too long');
+});
+
+test('a token is taken once', async (t) => {
+  const details = new ReasoningDetails();
+  details.add({ reasoning_details: [sealed] });
+  t.equal(details.isEmpty, false);
+  t.not(details.takeToken('m'), null);
+  t.equal(details.isEmpty, true);
+  t.equal(details.takeToken('m'), null);
+});
