@@ -67,6 +67,8 @@ export interface UploadBody {
   readonly contentType: string;
   /** No part of the form has been released yet, so it can be sent to another target. */
   readonly canReplay: boolean;
+  /** All of the form has arrived. */
+  readonly isComplete: boolean;
   /** @param model replaces the model's name in the form; null leaves it */
   open(model: string | null): OpenedForm;
 }

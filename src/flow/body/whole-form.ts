@@ -9,6 +9,7 @@ import type { Call, OpenedForm, UploadBody } from '../call.js';
 export class WholeForm implements UploadBody {
   readonly contentType: string;
   readonly canReplay = true;
+  readonly isComplete = true;
   readonly parts: readonly FormPart[];
   readonly #boundary: string;
   readonly #body: Buffer;

@@ -51,6 +51,7 @@ interface ReportedCall {
 
 interface AnsweredCall extends Consumption, ReportedCall {
   readonly route: Route | null;
+  readonly upload: { readonly isComplete: boolean } | null;
 }
 
 /** What an upstream has reported and no call can have had. */
@@ -95,18 +96,24 @@ export function noteUsage(
   if (!isSetByClient) call.usage ??= usage;
   const { implausible, mediaSeconds } = transform;
   const seconds = noteImplausible(call, implausible, mediaSeconds);
-  const broken = isBroken && head !== null;
-  call.units = usage?.calls ?? transform.units ?? (broken ? 0 : call.units);
+  const isHeard = head === null && outcome === 'client_gone' && hasHeard(call);
+  const isCut = isHeard || (isBroken && head !== null);
+  call.units = usage?.calls ?? transform.units ?? (isCut ? 0 : call.units);
   const isReported = transform.usage !== null && !isSetByClient;
   if (!isSetByClient && (seconds > 0 || (mediaSeconds === 0 && isReported && countsTokens(call))))
     call.mediaSeconds = seconds;
   call.made = mergeMedia(call.made, transform.made ?? null);
   call.lostInAnswer = transform.lost ?? nothing;
-  call.isServed = head !== null && (!isBroken || hasServed(call, transform));
+  call.isServed = isHeard || (head !== null && (!isBroken || hasServed(call, transform)));
   if (!isReported && (usage !== null || call.isServed)) {
     const written = transform.usage === null ? usage : null;
     call.usage = withSoundEstimate(call, written ?? estimatedUsage(0, tokensOf(call.exchange.bytesOut)));
   }
+}
+
+/** Whether an upstream has got a whole recording, which is what it charges for a transcript. */
+function hasHeard(call: AnsweredCall): boolean {
+  return isTranscript(call) && call.upload?.isComplete === true;
 }
 
 /** Whether an answer that broke off has brought what is charged: images, or a part of what is charged by the second. */

@@ -191,6 +191,61 @@ test('what has passed of a sound, a transcript or images is charged if their ups
   }
 });
 
+test('a recording is charged if its client leaves once all of it was sent, and not before', async (t) => {
+  const upstream = await startRawUpstream(t, () => {});
+  const { store, lines } = openLedger(t);
+  const model = (price: object) => ({
+    protocols: ['audio'],
+    targets: [{ upstream: 'u0', model: 'm' }],
+    price,
+  });
+  const gateway = await startGateway(t, {
+    upstreams: [upstream.url],
+    config: {
+      store,
+      usage: { ledger: true },
+      models: { tokens: model(tokens), seconds: model({ perSecond, perCall: 1 }) },
+    },
+  });
+  const leave = async (index: number, sent: RequestInit, isSent: () => Promise<unknown>) => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const { headers } = sent;
+    const init = {
+      ...sent,
+      method: 'POST',
+      headers: { ...headers, authorization: `Bearer ${testKey}` },
+      signal,
+    };
+    const answered = fetch(gateway.url + transcripts, init).catch(() => {});
+    await isSent();
+    controller.abort();
+    await answered;
+    return (await lines(index + 1)).reduce((last, each) => (each.at > last.at ? each : last));
+  };
+  const byToken = await leave(0, { body: form('tokens')() }, () => upstream.request(0));
+  t.match(byToken, { outcome: 'client_gone', outputTokens: 0, units: 0 });
+  t.ok(
+    byToken.audioInputTokens >= 100 && byToken.audioInputTokens < 105,
+    `${byToken.audioInputTokens} tokens`,
+  );
+  const bySecond = await leave(1, { body: form('seconds')() }, () => upstream.request(1));
+  t.match(bySecond, { outcome: 'client_gone', inputTokens: 0, units: 0 });
+  t.ok(bySecond.costNanoUsd >= 10_000_000 && bySecond.costNanoUsd < 11_000_000, `${bySecond.costNanoUsd}`);
+
+  const large = form('seconds')();
+  large.append('rest', new Blob([Buffer.alloc(2_000_000, 7)]), 'b.mp3');
+  const whole = new Response(large);
+  const type = whole.headers.get('content-type') ?? '';
+  const bytes = new Uint8Array(await whole.arrayBuffer());
+  const begun = new ReadableStream({
+    start: (controller) => controller.enqueue(bytes.subarray(0, bytes.length - 100)),
+  });
+  const inPart = { body: begun, duplex: 'half', headers: { 'content-type': type } } as RequestInit;
+  const unheard = await leave(2, inPart, async () => (await upstream.arrival(2)).until(1_000_000));
+  t.match(unheard, { outcome: 'client_gone', costNanoUsd: 0 });
+});
+
 test('sounds, transcripts and images whose tokens alone have a price are estimated if their upstream counts none', async (t) => {
   const upstream = await startRawUpstream(t, '');
   const { store, lines } = openLedger(t);
