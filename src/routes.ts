@@ -24,9 +24,9 @@ import {
   engineEmbeddingsRequest,
 } from './protocols/embeddings/index.js';
 import type { Endpoint } from './protocols/endpoint.js';
-import type { ErrorFormat } from './protocols/error-formats/error-format.js';
 import {
   anthropic,
+  type ErrorFormat,
   google,
   jimeng,
   kling,

@@ -1,4 +1,4 @@
-import { wrongValue } from '../wire/reading.js';
+import { wrongValue } from '../wire/json.js';
 import { type Effort, type EffortWord, efforts, type Reasoning } from './request.js';
 
 /**

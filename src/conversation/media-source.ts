@@ -1,5 +1,5 @@
 import { dataUrl, splitDataUrl } from '../wire/data-url.js';
-import { wrongValue } from '../wire/reading.js';
+import { wrongValue } from '../wire/json.js';
 import type { MediaSource } from './request.js';
 
 /** An unregistered name for JPEG that clients use. Some vendors accept only the registered one. */

@@ -7,7 +7,7 @@ import { type FaultPlace, GatewayError, type Guarded } from '../errors.js';
 import type { Exchange } from '../http/exchange.js';
 import type { CallOutcome, OtherAttempt } from '../metrics/call-record.js';
 import type { VendorHeaders } from '../protocols/credentials/credentials.js';
-import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
+import type { ErrorFormat } from '../protocols/error-formats/formats.js';
 import type { Route } from '../routes.js';
 import type { ValidatedBody } from '../schema/accept.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';

@@ -4,7 +4,7 @@ import {
   type ModelListFormat,
   modelListFormat,
 } from '../protocols/credentials/credentials.js';
-import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
+import type { ErrorFormat } from '../protocols/error-formats/formats.js';
 import { modelList, modelListErrorFormat, modelObject } from '../protocols/models/list.js';
 import type { Route } from '../routes.js';
 import { ownLines, timingLine } from './answer/lines.js';

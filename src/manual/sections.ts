@@ -8,8 +8,7 @@ import { outcomeMeanings } from '../metrics/call-record.js';
 import { counterFamilies, gaugeFamilies, histogramFamilies, primaryFamilies } from '../metrics/families.js';
 import { createOperationWords } from '../openapi/operation-words.js';
 import type { AuthStyle } from '../protocols/credentials/credentials.js';
-import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
-import { anthropic, google, openai } from '../protocols/error-formats/formats.js';
+import { anthropic, type ErrorFormat, google, openai } from '../protocols/error-formats/formats.js';
 import { buildRoutes, type Route } from '../routes.js';
 import { steeringMembers } from '../wire/routed-members.js';
 

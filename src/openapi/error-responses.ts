@@ -1,7 +1,14 @@
 import { type TSchema, Type } from 'typebox';
 import { type ErrorKind, errorTable } from '../errors.js';
-import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
-import { anthropic, google, jimeng, kling, openai, rerank } from '../protocols/error-formats/formats.js';
+import {
+  anthropic,
+  type ErrorFormat,
+  google,
+  jimeng,
+  kling,
+  openai,
+  rerank,
+} from '../protocols/error-formats/formats.js';
 import type { Route } from '../routes.js';
 import type { Reference, Response } from './json-schema.js';
 import { type NamedSchema, named, schemaReference } from './schemas.js';

@@ -2,8 +2,7 @@ import type { TargetOptions } from '../conversation/codec.js';
 import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
 import { isSetByClient, type Setting, settingName } from '../conversation/setting-names.js';
 import type { GatewayError } from '../errors.js';
-import { isObject, type JsonObject } from '../wire/json.js';
-import { memberError, nameOfType } from '../wire/reading.js';
+import { isObject, type JsonObject, memberError, nameOfType } from '../wire/json.js';
 
 /** Returns the detail of an error message that names the type of the refused value. */
 export function ofType(type: unknown): string {

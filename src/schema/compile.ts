@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import type { GatewayError } from '../errors.js';
+import { memberError } from '../wire/json.js';
 import { type GuardSpec, MemberGuard } from '../wire/member-guard.js';
-import { memberError } from '../wire/reading.js';
 import { routedMembers } from '../wire/routed-members.js';
 import { acceptorOf, type CompiledSchema } from './accept.js';
 import { explain, requireExplainable } from './explain.js';

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.js';
-import { memberError } from '../wire/reading.js';
+import { memberError } from '../wire/json.js';
 import { asSchema, isType, keywords, type SchemaNode } from './node.js';
 
 type Path = readonly (string | number)[];

@@ -1,8 +1,8 @@
 import { type TObject, Type } from 'typebox';
 import type { GatewayError } from '../errors.js';
+import { memberError, missingValue } from '../wire/json.js';
 import { MemberGuard } from '../wire/member-guard.js';
 import type { PartRules } from '../wire/part-names.js';
-import { memberError, missingValue } from '../wire/reading.js';
 import type { CompiledSchema } from './accept.js';
 import { compileSchema } from './compile.js';
 import { asSchema, type SchemaNode } from './node.js';

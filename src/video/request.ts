@@ -5,9 +5,15 @@ import { readImageText } from '../media/image-text.js';
 import type { CompiledSchema } from '../schema/accept.js';
 import { name, nullable, record, text } from '../schema/members.js';
 import { countMembers, type HeldMember, heldFields, heldMembers } from '../wire/count-members.js';
-import { isObject, type JsonObject, numberOrNull, textOrNull } from '../wire/json.js';
+import {
+  isObject,
+  type JsonObject,
+  missingValue,
+  numberOrNull,
+  textOrNull,
+  wrongValue,
+} from '../wire/json.js';
 import { foldName, type GuardSpec } from '../wire/member-guard.js';
-import { missingValue, wrongValue } from '../wire/reading.js';
 import type { VideoFormat, VideoRequest } from './task.js';
 
 /** Members that name the model in one of the formats. Servers that merge objects use the one of the overriding object. */

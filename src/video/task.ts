@@ -1,9 +1,8 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import type { GatewayError } from '../errors.js';
 import type { ImageSource } from '../media/image.js';
-import type { JsonObject } from '../wire/json.js';
+import { type JsonObject, wrongValue } from '../wire/json.js';
 import type { FormPart } from '../wire/multipart.js';
-import { wrongValue } from '../wire/reading.js';
 
 /** The four formats in which video tasks are written, by clients and by upstreams. */
 export const videoFormats = ['compat', 'vendork', 'vendorj', 'generic'] as const;

@@ -1,7 +1,6 @@
-import { isObject, type JsonObject, parseObject } from './json.js';
+import { isObject, type JsonObject, parseObject, wrongValue } from './json.js';
 import { foldName } from './member-guard.js';
 import type { FormPart } from './multipart.js';
-import { wrongValue } from './reading.js';
 
 /*
  * Names from which servers read how many images or videos are requested. Servers that accept several formats read all

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { testKey } from '../support/gateway.js';
 import { actionPath, clientFormats, vendork, vendorkAt } from '../support/media/client-formats.js';
-import { type Asking, ask, file, formOf, strangerKey } from '../support/media/gateway.js';
+import { ask, file, formOf, type MediaRequest, strangerKey } from '../support/media/gateway.js';
 import { ended, make, startVideos, wires } from '../support/media/videos.js';
 
 const submit = actionPath('CVSync2AsyncSubmitTask');
@@ -10,11 +10,11 @@ const vendorkPaths = ['/vendork/v1/videos/text2video', '/kling/v1/videos/text2vi
 const image2video = ['/vendork/v1/videos/image2video', '/kling/v1/videos/image2video'];
 
 /** A request that is refused: its path, what it sends, and the member at fault with the code of the chat family. */
-type Wrong = readonly [path: string, sent: Asking, param: string | null, code: string | null];
+type Wrong = readonly [path: string, sent: MediaRequest, param: string | null, code: string | null];
 
 const missing = 'missing_required_parameter';
 const image = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
-const text = (value: string): Asking => ({
+const text = (value: string): MediaRequest => ({
   body: Buffer.from(value),
   headers: { 'content-type': 'application/json' },
 });

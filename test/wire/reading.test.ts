@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { decodeStop, nameOfType, requireName, wholeOrNull, wrongValue } from '../../src/wire/reading.js';
+import { decodeStop, nameOfType, requireName, wholeOrNull, wrongValue } from '../../src/wire/json.js';
 
 test('a refusal names the path', async (t) => {
   t.match(wrongValue('a[1].b', 'a string'), {

@@ -7,7 +7,7 @@ import { budgetPool } from '../../limits/pools.js';
 import { type RateLines, rateWord } from '../../limits/rate-headers.js';
 import type { WaitingCall } from '../../limits/waiting-line.js';
 import type { CallOutcome } from '../../metrics/call-record.js';
-import type { ErrorFormat } from '../../protocols/error-formats/error-format.js';
+import type { ErrorFormat } from '../../protocols/error-formats/formats.js';
 import type { ReservedBudget } from '../../usage/background-calls.js';
 import { budgetPeriod } from '../../usage/budget.js';
 import { type Consumption, costOfCall, wholeUsage } from '../record/consumption.js';

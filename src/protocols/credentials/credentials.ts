@@ -1,9 +1,9 @@
 import type { ConfiguredHeaders, KeyHeader, Protocol, Upstream, UpstreamKind } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { type HeadLines, headerLinesOf, joinLines, LinePair, noLines } from '../../wire/head.js';
+import { memberError } from '../../wire/json.js';
 import { editedList, type HeaderReader } from '../../wire/passed-headers.js';
 import { queryParameter } from '../../wire/query.js';
-import { memberError } from '../../wire/reading.js';
 
 /** The credentials that a route accepts. */
 export type AuthStyle = 'bearer' | 'messages' | 'generateContent' | 'modelList' | 'realtime';

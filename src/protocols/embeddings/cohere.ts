@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { LeftOut } from '../../conversation/left-out.js';
 import type { GatewayError } from '../../errors.js';
-import { isObject, type JsonObject, listOf, parseObject } from '../../wire/json.js';
-import { memberError } from '../../wire/reading.js';
+import { isObject, type JsonObject, listOf, memberError, parseObject } from '../../wire/json.js';
 import { noEffects } from '../effects.js';
 import { type Endpoint, type OtherForm, plainEndpoint } from '../endpoint.js';
 import { amendedTo } from './encoding.js';

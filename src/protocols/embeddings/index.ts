@@ -7,9 +7,16 @@ import { GatewayError } from '../../errors.js';
 import { compileSchema, type MixedBody, requiring } from '../../schema/compile.js';
 import { bodies, given, name, nullable, text } from '../../schema/members.js';
 import { CLOSE_BRACKET, OPEN_BRACKET } from '../../wire/bytes.js';
-import { countOf, countOrNone, isObject, type JsonObject, parseObject } from '../../wire/json.js';
+import {
+  countOf,
+  countOrNone,
+  isObject,
+  type JsonObject,
+  memberError,
+  missingValue,
+  parseObject,
+} from '../../wire/json.js';
 import { afterColon, endOfValue, lastObjectStart, mostDepth } from '../../wire/json-skip.js';
-import { memberError, missingValue } from '../../wire/reading.js';
 import { noEffects } from '../effects.js';
 import {
   type Endpoint,

@@ -1,6 +1,5 @@
 import { answeredAs, type ErrorKind, GatewayError } from '../../errors.js';
-import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
-import { nameOfType } from '../../wire/reading.js';
+import { isObject, type JsonObject, nameOfType, textOrNull } from '../../wire/json.js';
 import { vendorAccountErrorIn } from './vendor-account.js';
 
 /**

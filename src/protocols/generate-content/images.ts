@@ -1,8 +1,7 @@
 import { urlOfMedia } from '../../conversation/media-source.js';
 import type { ImageSource } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
-import { isObject, type JsonObject, textOf } from '../../wire/json.js';
-import { memberError, wrongValue } from '../../wire/reading.js';
+import { isObject, type JsonObject, memberError, textOf, wrongValue } from '../../wire/json.js';
 import type { ImagesTranslation, MadeImages, Placed, WantedImages } from '../images-translation.js';
 import { unreadMembers, untranslatable } from '../unsupported.js';
 import { answerEnd } from './answer/encode.js';

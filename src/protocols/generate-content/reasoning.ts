@@ -2,8 +2,7 @@ import type { AnswerPart } from '../../conversation/answer.js';
 import type { TargetOptions } from '../../conversation/codec.js';
 import { effortOfBudget, effortOfWord, knownEffort } from '../../conversation/effort.js';
 import type { AssistantPart, Effort, EffortWord, Reasoning } from '../../conversation/request.js';
-import { isObject, type JsonObject, numberOrNull, textOf } from '../../wire/json.js';
-import { wrongValue } from '../../wire/reading.js';
+import { isObject, type JsonObject, numberOrNull, textOf, wrongValue } from '../../wire/json.js';
 import { keyOf, memberOf } from './spelling.js';
 
 /** Thinking budget, in tokens, for each effort; -1 lets the model decide. */

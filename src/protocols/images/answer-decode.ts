@@ -10,10 +10,10 @@ import {
   objectOf,
   parseObject,
   textOrNull,
+  wholeOrNull,
 } from '../../wire/json.js';
 import { numberNames, readNumbers } from '../../wire/json-numbers.js';
 import { lastObjectStart } from '../../wire/json-skip.js';
-import { wholeOrNull } from '../../wire/reading.js';
 import { errorMessageOf, isRateLimitError, upstreamError } from '../error-formats/upstream-error.js';
 import { vendorAccountErrorIn } from '../error-formats/vendor-account.js';
 import { createUsageReader, tokenNames } from '../openai-shared/usage.js';

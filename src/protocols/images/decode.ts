@@ -1,8 +1,16 @@
 import { GatewayError } from '../../errors.js';
 import type { ImageSource } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
-import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../wire/json.js';
-import { memberError, missingValue, wrongValue } from '../../wire/reading.js';
+import {
+  isObject,
+  type JsonObject,
+  listOf,
+  memberError,
+  missingValue,
+  objectOf,
+  textOf,
+  wrongValue,
+} from '../../wire/json.js';
 import {
   type ImageOperation,
   type ImageRequest,

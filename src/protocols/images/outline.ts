@@ -6,10 +6,17 @@ import {
   imageCountMembers,
   type Sought,
 } from '../../wire/count-members.js';
-import { isObject, type JsonObject, textOf, textOrNull } from '../../wire/json.js';
+import {
+  isObject,
+  type JsonObject,
+  memberError,
+  noFile,
+  textOf,
+  textOrNull,
+  wrongValue,
+} from '../../wire/json.js';
 import { foldName } from '../../wire/member-guard.js';
 import type { FormPart } from '../../wire/multipart.js';
-import { memberError, noFile, wrongValue } from '../../wire/reading.js';
 import { imageName, isTextPart } from './decode-form.js';
 import type { ImageStyle } from './fetched.js';
 import { type ImageForm, type ImageFormat, type ImageOperation, imageMembers } from './request.js';

@@ -1,7 +1,6 @@
 import type { GatewayError } from '../../errors.js';
 import type { ImageFile, ImageSource } from '../../media/image.js';
-import type { JsonObject } from '../../wire/json.js';
-import { memberError } from '../../wire/reading.js';
+import { type JsonObject, memberError } from '../../wire/json.js';
 
 export type ImageOperation = 'generate' | 'edit';
 

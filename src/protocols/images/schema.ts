@@ -4,10 +4,9 @@ import type { CompiledSchema } from '../../schema/accept.js';
 import { compileSchema } from '../../schema/compile.js';
 import { bodies, flag, given, name, nullable, text } from '../../schema/members.js';
 import { imageCountMembers } from '../../wire/count-members.js';
-import { isObject, type JsonObject } from '../../wire/json.js';
+import { isObject, type JsonObject, memberError } from '../../wire/json.js';
 import { MemberGuard } from '../../wire/member-guard.js';
 import type { PartRules } from '../../wire/part-names.js';
-import { memberError } from '../../wire/reading.js';
 import type { ImageForm } from './request.js';
 
 /** Maximum number of images in an edit that is converted. */

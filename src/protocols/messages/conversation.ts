@@ -28,6 +28,7 @@ import {
   isObject,
   isObjectText,
   type JsonObject,
+  memberError,
   parseJson,
   parseObject,
   textOf,
@@ -43,7 +44,6 @@ import {
   withMembers,
   withoutMembers,
 } from '../../wire/json-skip.js';
-import { memberError } from '../../wire/reading.js';
 import { eventEnd, eventObject } from '../../wire/sse.js';
 
 /**

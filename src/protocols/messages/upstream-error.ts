@@ -1,7 +1,6 @@
 import { isServersOwn, protocolOfEvent } from '../../conversation/event-protocol.js';
 import type { ErrorKind, GatewayError } from '../../errors.js';
-import { isObject, type JsonObject } from '../../wire/json.js';
-import { nameOfType } from '../../wire/reading.js';
+import { isObject, type JsonObject, nameOfType } from '../../wire/json.js';
 import { foreignEvent, upstreamErrorOf } from '../error-formats/upstream-error.js';
 
 /**

@@ -1,9 +1,8 @@
 import type { Model, Protocol } from '../../config/types.js';
+import { memberError } from '../../wire/json.js';
 import { queryParameter } from '../../wire/query.js';
-import { memberError } from '../../wire/reading.js';
 import type { ModelListFormat } from '../credentials/credentials.js';
-import type { ErrorFormat } from '../error-formats/error-format.js';
-import { anthropic, google, openai } from '../error-formats/formats.js';
+import { anthropic, type ErrorFormat, google, openai } from '../error-formats/formats.js';
 import { bareName } from '../model-path.js';
 
 interface ListFormat {

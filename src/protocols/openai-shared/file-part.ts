@@ -1,6 +1,6 @@
 import { decodeDataUrl, hasScheme } from '../../conversation/media-source.js';
 import type { MediaPart, MediaSource } from '../../conversation/request.js';
-import { invalidValue } from '../../wire/reading.js';
+import { invalidValue } from '../../wire/json.js';
 
 /** Returns the part for a file. The file may be of any type, and other protocols distinguish images from documents. */
 export function filePartOf(source: MediaSource, name: string | null, at: string): MediaPart {

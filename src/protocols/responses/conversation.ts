@@ -22,9 +22,8 @@ import {
 } from '../../conversation/kept-turns.js';
 import type { GatewayError } from '../../errors.js';
 import { entryOf } from '../../wire/entry-of.js';
-import { parseObject } from '../../wire/json.js';
+import { memberError, parseObject } from '../../wire/json.js';
 import { withoutMembers } from '../../wire/json-skip.js';
-import { memberError } from '../../wire/reading.js';
 import { containersIn, containersOf, mayRunCode } from './containers.js';
 import {
   clientItemNumber,

@@ -1,6 +1,15 @@
 import type { ClientTool, HostedTool, Tool, ToolChoice } from '../../conversation/request.js';
-import { flagOrNull, isObject, type JsonObject, listOf, textOf, textOrNull } from '../../wire/json.js';
-import { invalidValue, missingValue, nameOfType } from '../../wire/reading.js';
+import {
+  flagOrNull,
+  invalidValue,
+  isObject,
+  type JsonObject,
+  listOf,
+  missingValue,
+  nameOfType,
+  textOf,
+  textOrNull,
+} from '../../wire/json.js';
 import { hashOf } from '../openai-shared/hashed-id.js';
 import { untranslatable } from '../unsupported.js';
 import { type ClientToolType, clientToolType, clientToolTypes, functionOf } from './client-tools.js';

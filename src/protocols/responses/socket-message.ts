@@ -2,11 +2,10 @@
 
 import { namedId } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
-import { isObject, parseObject } from '../../wire/json.js';
+import { isObject, memberError, parseObject } from '../../wire/json.js';
 import { findJsonFault, invalidJson } from '../../wire/json-fault.js';
 import { skipSpace, withMembers, withoutMembers } from '../../wire/json-skip.js';
 import { type FoundMembers, noMembers } from '../../wire/member-guard.js';
-import { memberError } from '../../wire/reading.js';
 import type { SteeringMember } from '../../wire/routed-members.js';
 import { messageGuard } from './request/schema.js';
 import { frameResponse, responseText } from './response.js';

@@ -3,8 +3,14 @@ import type { ImageSource } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
 import { compileSchema } from '../../schema/compile.js';
 import { name, nullable, text } from '../../schema/members.js';
-import { type JsonObject, listOf, numberOrNull, textOrNull } from '../../wire/json.js';
-import { missingValue, wrongValue } from '../../wire/reading.js';
+import {
+  type JsonObject,
+  listOf,
+  missingValue,
+  numberOrNull,
+  textOrNull,
+  wrongValue,
+} from '../../wire/json.js';
 import { vendorjCode } from '../failure-codes.js';
 import { bareRequest, framesPerSecond, lengthOf, readOrPass, requireBody, wrongLength } from '../request.js';
 import type { ShowContext, TaskState, VideoClientFormat, VideoRequest, VideoTask } from '../task.js';

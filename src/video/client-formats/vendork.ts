@@ -1,8 +1,7 @@
 import { Type } from 'typebox';
 import { compileSchema } from '../../schema/compile.js';
 import { name, nullable, text } from '../../schema/members.js';
-import { type JsonObject, textOrNull } from '../../wire/json.js';
-import { missingValue, wrongValue } from '../../wire/reading.js';
+import { type JsonObject, missingValue, textOrNull, wrongValue } from '../../wire/json.js';
 import {
   bareRequest,
   hasValue,

@@ -3,8 +3,15 @@ import { GatewayError } from '../../errors.js';
 import type { ImageSource } from '../../media/image.js';
 import { upstreamError } from '../../protocols/error-formats/upstream-error.js';
 import { vendorAccountErrorIn } from '../../protocols/error-formats/vendor-account.js';
-import { isObject, type JsonObject, numberOrNull, parseObject, textOf, textOrNull } from '../../wire/json.js';
-import { missingValue } from '../../wire/reading.js';
+import {
+  isObject,
+  type JsonObject,
+  missingValue,
+  numberOrNull,
+  parseObject,
+  textOf,
+  textOrNull,
+} from '../../wire/json.js';
 import { pathOfMember } from '../request.js';
 import type {
   TaskFailure,

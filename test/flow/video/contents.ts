@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
 import { compat } from '../../support/media/client-formats.js';
-import { type Asking, ask, type Heard, mediaConfig } from '../../support/media/gateway.js';
+import { ask, type Heard, type MediaRequest, mediaConfig } from '../../support/media/gateway.js';
 import { ended, make } from '../../support/media/videos.js';
 import { jsonAnswer, type RawRequest, type RawUpstream, startRawUpstream } from '../../support/upstream.js';
 
@@ -15,7 +15,7 @@ export interface ContentStage {
   readonly path: string;
   /** Requests for the bytes. */
   contents(): readonly RawRequest[];
-  get(headers?: Record<string, string>, more?: Asking & { readonly method?: string }): Promise<Heard>;
+  get(headers?: Record<string, string>, more?: MediaRequest & { readonly method?: string }): Promise<Heard>;
 }
 
 export interface ContentOptions {

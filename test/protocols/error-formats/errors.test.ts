@@ -1,7 +1,13 @@
 import { test } from 'tap';
 import { type ErrorKind, errorTable, GatewayError } from '../../../src/errors.js';
-import type { ErrorFormat } from '../../../src/protocols/error-formats/error-format.js';
-import { anthropic, google, jimeng, kling, openai } from '../../../src/protocols/error-formats/formats.js';
+import {
+  anthropic,
+  type ErrorFormat,
+  google,
+  jimeng,
+  kling,
+  openai,
+} from '../../../src/protocols/error-formats/formats.js';
 
 const requestId = 'req_0123';
 const errorFormats: readonly ErrorFormat[] = [openai, anthropic, google, kling, jimeng];

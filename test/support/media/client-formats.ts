@@ -1,5 +1,5 @@
 import type { VideoFormat } from '../../../src/video/task.js';
-import { type Asking, ask, type Heard } from './gateway.js';
+import { ask, type Heard, type MediaRequest } from './gateway.js';
 
 /** The state of a task, read from any format. */
 export interface Standing {
@@ -14,11 +14,11 @@ export interface ClientFormat {
   create(
     gateway: Gateway,
     asked: { readonly model: string; readonly prompt: string },
-    more?: Asking,
+    more?: MediaRequest,
   ): Promise<Heard>;
   /** Returns the id of a created task. */
   idOf(heard: Heard): string;
-  show(gateway: Gateway, id: string, more?: Asking): Promise<Standing>;
+  show(gateway: Gateway, id: string, more?: MediaRequest): Promise<Standing>;
 }
 
 type Gateway = { readonly url: string };

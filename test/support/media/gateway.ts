@@ -49,7 +49,7 @@ export interface Heard {
   readonly json: Readonly<Record<string, unknown>>;
 }
 
-export interface Asking {
+export interface MediaRequest {
   /** JSON, a form, or bytes. */
   readonly body?: object | FormData | Buffer;
   readonly headers?: Record<string, string>;
@@ -63,7 +63,7 @@ export async function ask(
   gateway: { readonly url: string },
   method: string,
   path: string,
-  { body, headers = {}, key = testKey, signal }: Asking = {},
+  { body, headers = {}, key = testKey, signal }: MediaRequest = {},
 ): Promise<Heard> {
   const isJson = body !== undefined && !(body instanceof FormData) && !Buffer.isBuffer(body);
   const answer = await fetch(gateway.url + path, {

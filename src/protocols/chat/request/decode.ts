@@ -21,16 +21,19 @@ import type {
 import { CallQueue } from '../../../conversation/tool-calls.js';
 import { entryOf } from '../../../wire/entry-of.js';
 import {
+  decodeStop,
   flagOrNull,
   isObject,
   type JsonObject,
+  nameOfType,
   numberOrNull,
   objectOf,
   objectsOf,
+  requireName,
   textOf,
   textOrNull,
+  wrongValue,
 } from '../../../wire/json.js';
-import { decodeStop, nameOfType, requireName, wrongValue } from '../../../wire/reading.js';
 import { breakpointOf } from '../../openai-shared/cache-breakpoint.js';
 import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
 import { decodeSchema, decodeServing, decodeUser } from '../../openai-shared/settings.js';

@@ -15,8 +15,7 @@ import type {
 } from '../../../conversation/request.js';
 import { toolParameters } from '../../../conversation/tool-calls.js';
 import { opaqueIn, type ReasoningName, unsignedReasoning } from '../../../conversation/unsigned-reasoning.js';
-import { type JsonObject, listOf, parseJson, quoted } from '../../../wire/json.js';
-import { wholeOrNull } from '../../../wire/reading.js';
+import { type JsonObject, listOf, parseJson, quoted, wholeOrNull } from '../../../wire/json.js';
 import { systemParts, withBreakpoint } from '../../openai-shared/cache-breakpoint.js';
 import { fileNameOf, textOfDocument } from '../../openai-shared/file-part.js';
 import { chatCallId, userId } from '../../openai-shared/hashed-id.js';

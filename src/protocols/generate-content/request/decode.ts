@@ -17,17 +17,20 @@ import type {
 import { carriedSignature, signatureFor } from '../../../conversation/signature.js';
 import { plainSearch, textsIn, type WebSearch } from '../../../conversation/web-search.js';
 import {
+  decodeStop,
   isList,
   isObject,
   isObjectText,
   type JsonObject,
   listOf,
+  nameOfType,
   numberOrNull,
   objectOf,
   textOf,
   textOrNull,
+  wholeOrNull,
+  wrongValue,
 } from '../../../wire/json.js';
-import { decodeStop, nameOfType, wholeOrNull, wrongValue } from '../../../wire/reading.js';
 import { unreadMembers, untranslatable } from '../../unsupported.js';
 import { servedParts } from '../answer/decode.js';
 import { CallIds } from '../call-ids.js';

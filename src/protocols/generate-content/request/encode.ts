@@ -12,8 +12,7 @@ import type {
 } from '../../../conversation/request.js';
 import { type Signature, signatureFor } from '../../../conversation/signature.js';
 import { toolParameters } from '../../../conversation/tool-calls.js';
-import { isObjectText, type JsonObject, quoted } from '../../../wire/json.js';
-import { wholeOrNull } from '../../../wire/reading.js';
+import { isObjectText, type JsonObject, quoted, wholeOrNull } from '../../../wire/json.js';
 import { refuseUnsupported, unsupportedSetting } from '../../unsupported.js';
 import { encodeReasoning } from '../reasoning.js';
 import { encodeSchema, type SchemaSpare, schemaSpare } from '../schema-encode.js';

@@ -28,17 +28,20 @@ import type { WebSearch } from '../../../conversation/web-search.js';
 import { GatewayError } from '../../../errors.js';
 import {
   countOf,
+  decodeStop,
   flagOrNull,
   isObject,
   type JsonObject,
   listOf,
+  nameOfType,
   numberOrNull,
   objectOf,
   objectsOf,
+  requireName,
   textOf,
   textOrNull,
+  wrongValue,
 } from '../../../wire/json.js';
-import { decodeStop, nameOfType, requireName, wrongValue } from '../../../wire/reading.js';
 import { ofType, unreadMembers, untranslatable } from '../../unsupported.js';
 import { withoutBillingLine } from '../billing-line.js';
 import { originalCallId } from '../call-ids.js';

@@ -2,8 +2,7 @@ import { type TSchema, Type } from 'typebox';
 import type { CompiledSchema } from '../../../schema/accept.js';
 import { compileSchema, type MixedBody, requiring } from '../../../schema/compile.js';
 import { bodies, flag, given, metered, name, nullable, otherType, text } from '../../../schema/members.js';
-import { isObject } from '../../../wire/json.js';
-import { memberError, missingValue } from '../../../wire/reading.js';
+import { isObject, memberError, missingValue } from '../../../wire/json.js';
 
 const textBlock = Type.Object({ type: Type.Literal('text'), text: Type.String() });
 const base64Source = Type.Object({

@@ -23,16 +23,18 @@ import { signatureOfWords } from '../../../conversation/signature.js';
 import type { GatewayError } from '../../../errors.js';
 import {
   flagOrNull,
+  invalidValue,
   isList,
   isObject,
   type JsonObject,
   listOf,
+  missingValue,
   numberOrNull,
   objectOf,
   textOf,
   textOrNull,
+  wrongType,
 } from '../../../wire/json.js';
-import { invalidValue, missingValue, wrongType } from '../../../wire/reading.js';
 import type { Sealer } from '../../../wire/seal.js';
 import { breakpointOf } from '../../openai-shared/cache-breakpoint.js';
 import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';

@@ -13,9 +13,8 @@ import {
   record,
   text,
 } from '../../../schema/members.js';
-import { isObject } from '../../../wire/json.js';
+import { isObject, missingValue } from '../../../wire/json.js';
 import { MemberGuard } from '../../../wire/member-guard.js';
-import { missingValue } from '../../../wire/reading.js';
 import { routedMembers } from '../../../wire/routed-members.js';
 
 const contentTypes = ['input_text', 'input_image', 'input_file', 'output_text', 'refusal'];
