@@ -295,24 +295,6 @@ export function guard<Arguments extends unknown[], Result>(
   }) as unknown as (...args: Arguments) => Result;
 }
 
-/**
- * Wraps a callback that several owners share.
- * @param ownerOf finds the owner by the first argument
- */
-export function guardEach<First, Rest extends unknown[]>(
-  where: FaultPlace,
-  ownerOf: (first: First) => Guarded,
-  callback: (first: First, ...rest: Rest) => void,
-): (first: First, ...rest: Rest) => void {
-  return (first, ...rest) => {
-    try {
-      callback(first, ...rest);
-    } catch (fault) {
-      handFault(ownerOf(first), where, fault);
-    }
-  };
-}
-
 /** Reports an exception to its owner. Never throws: exceptions of `onFault` itself go to the process. */
 export function handFault(owner: Guarded, where: FaultPlace, fault: unknown): void {
   try {

@@ -7,7 +7,7 @@ import type {
   WebSocketBehavior,
 } from 'uWebSockets.js';
 import { performance } from 'node:perf_hooks';
-import { type FaultPlace, type Guarded, guardEach } from '../errors.js';
+import { type FaultPlace, type Guarded, handFault } from '../errors.js';
 import { closeCode } from '../wire/close-code.js';
 import type { Exchange, ExchangeHost } from './exchange.js';
 
@@ -290,8 +290,24 @@ export class ClientSocket implements Guarded {
   }
 }
 
+/**
+ * Wraps a callback of sockets, whose owner has its exceptions.
+ * @param ownerOf finds the owner by the first argument
+ */
+function guardEach<First, Rest extends unknown[]>(
+  ownerOf: (first: First) => Guarded,
+  callback: (first: First, ...rest: Rest) => void,
+): (first: First, ...rest: Rest) => void {
+  return (first, ...rest) => {
+    try {
+      callback(first, ...rest);
+    } catch (fault) {
+      handFault(ownerOf(first), 'socket', fault);
+    }
+  };
+}
+
 const flushGuarded = guardEach(
-  'socket',
   (socket: ClientSocket) => socket,
   (socket) => socket.flush(),
 );
@@ -351,14 +367,14 @@ export function takeSockets(
     maxBackpressure: 0,
     upgrade: (response, request, context) =>
       onOffer(response, request, asksForSocket(request) ? context : null),
-    open: guardEach('socket', ownerOf, (socket) => ownerOf(socket).onOpen(socket)),
-    message: guardEach('socket', ownerOf, (socket, message: ArrayBuffer, isBinary: boolean) =>
+    open: guardEach(ownerOf, (socket) => ownerOf(socket).onOpen(socket)),
+    message: guardEach(ownerOf, (socket, message: ArrayBuffer, isBinary: boolean) =>
       ownerOf(socket).onMessage(message, isBinary),
     ),
-    ping: guardEach('socket', ownerOf, (socket) => ownerOf(socket).onPing()),
-    pong: guardEach('socket', ownerOf, (socket) => ownerOf(socket).onPong()),
-    drain: guardEach('socket', ownerOf, (socket) => ownerOf(socket).onDrain()),
-    close: guardEach('socket', ownerOf, (socket, code: number, reason: ArrayBuffer) =>
+    ping: guardEach(ownerOf, (socket) => ownerOf(socket).onPing()),
+    pong: guardEach(ownerOf, (socket) => ownerOf(socket).onPong()),
+    drain: guardEach(ownerOf, (socket) => ownerOf(socket).onDrain()),
+    close: guardEach(ownerOf, (socket, code: number, reason: ArrayBuffer) =>
       ownerOf(socket).onClose(code, Buffer.from(reason).toString('utf8')),
     ),
   };

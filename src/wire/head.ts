@@ -133,10 +133,9 @@ export function headerLinesOf(name: string): (value: string) => HeadLines {
   };
 }
 
-/** The same for values that need no check. A check flattens the string, which costs 1.5 % of a 1 KB call. */
-export function writableLinesOf(name: string): (value: Writable) => HeadLines {
-  const start = headerLine(name, '').slice(0, -2);
-  return (value) => `${start}${value}\r\n` as HeadLines;
+/** Returns the line of a request id. Needs no check, which would flatten the string and cost 1.5 % of a 1 KB call. */
+export function requestIdLine(id: Writable): HeadLines {
+  return `x-request-id: ${id}\r\n` as HeadLines;
 }
 
 /**
@@ -250,7 +249,6 @@ export function messageIdOf(id: Writable, count: number): Writable {
 /** A head without its framing and the empty line. */
 export type RequestHeadLines = HeadLines | NumberedHead;
 
-const idLine = writableLinesOf('x-request-id');
 const hexDigits = Buffer.from('0123456789abcdef');
 const lengthStart = Buffer.from('content-length: ');
 const headEnd = Buffer.from('\r\n\r\n');
@@ -328,7 +326,7 @@ export function headText(head: RequestHeadLines): HeadLines {
 }
 
 function idLineOf(number: number): HeadLines {
-  return idLine(requestIdOf(requestSeries, number));
+  return requestIdLine(requestIdOf(requestSeries, number));
 }
 
 /** Returns the number of decimal digits of a whole number. */

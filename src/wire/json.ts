@@ -30,7 +30,7 @@ const mostDepth = 1000;
  */
 export function parseJson(text: string, most = answerCost): unknown {
   const isSmall = text.length <= 2 * mostDepth && isCheap(text.length, most);
-  if (!isSmall && isUnbearable(text, most, mostDepth)) return undefined;
+  if (!isSmall && isUnbearable(text, most)) return undefined;
   try {
     return JSON.parse(text);
   } catch {
@@ -54,10 +54,8 @@ const sparse = 8;
 export function isObjectText(text: string): boolean {
   const start = /[^ \t\n\r]/.exec(text);
   if (start?.[0] !== '{') return false;
-  if (!isUnbearable(text, text.length / sparse, mostDepth)) return parseObject(text) !== null;
-  return (
-    !isUnbearable(text, Number.POSITIVE_INFINITY, mostDepth) && findJsonFault(Buffer.from(text)) === null
-  );
+  if (!isUnbearable(text, text.length / sparse)) return parseObject(text) !== null;
+  return !isUnbearable(text, Number.POSITIVE_INFINITY) && findJsonFault(Buffer.from(text)) === null;
 }
 
 /** True for a parsed JSON value that is an array. `Array.isArray` would type its elements as `any`. */
@@ -223,7 +221,7 @@ export function costError(what: 'request body' | 'event', most: number): Gateway
 }
 
 /** Whether a text costs more than `most`, or is nested deeper than `mostDepth`. */
-function isUnbearable(text: string, most: number, mostDepth: number): boolean {
+function isUnbearable(text: string, most: number): boolean {
   const { length } = text;
   let depth = 0;
   let cost = 0;

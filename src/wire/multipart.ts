@@ -294,8 +294,8 @@ export class MultipartDecoder {
         return;
       default:
         if (!isBlank && byte !== CR && byte !== LF)
-          throw this.#phase === 'afterLast' ? longerLine(this.#line) : beyondEnd(strayBytes);
-        if (++this.#size > strayBytes) throw beyondEnd(strayBytes);
+          throw this.#phase === 'afterLast' ? longerLine(this.#line) : beyondEnd();
+        if (++this.#size > strayBytes) throw beyondEnd();
         this.#phase = 'epilogue';
     }
   }
@@ -437,10 +437,9 @@ function loneLineEnd(part: string, name: string | undefined): GatewayError {
   );
 }
 
-/** @param most maximum number of bytes of white space */
-function beyondEnd(most: number): GatewayError {
+function beyondEnd(): GatewayError {
   return malformed(
-    `The form goes on behind its last boundary: only blanks and line ends may stand there, ${most} bytes of them at most.`,
+    `The form goes on behind its last boundary: only blanks and line ends may stand there, ${strayBytes} bytes of them at most.`,
   );
 }
 

@@ -184,7 +184,7 @@ export class Conversion implements AttemptAdapter {
     const isUnusable = isGood && error.kind !== 'invalid_request';
     if (isGood) attempt.unusable(error);
     if (isGood && isVendorAccountError(error)) attempt.report(error);
-    if (this.#plan.planNext(isUnusable ? unusable(error) : failedRequest(answer, true))) {
+    if (this.#plan.planNext(isUnusable ? unusable(error) : failedRequest(answer))) {
       const backoff = this.#plan.beginPlanned(error);
       if (backoff !== null) this.#waiting.cancel = backoff.cancel;
       return;

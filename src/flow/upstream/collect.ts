@@ -116,11 +116,10 @@ export function isFailure(result: CollectedAnswer | UpstreamFailure): result is 
 }
 
 /**
- * Describes a request that got an error or no answer, for `AttemptPlan`.
- * @param hasEffects a repetition would make what it requests twice
+ * Describes a request that got an error or no answer, for `AttemptPlan`. A repetition would make what it requests twice.
  */
-export function failedRequest(result: CollectedAnswer | UpstreamFailure, hasEffects: boolean): FailedAttempt {
-  const shared = { replayable: true, hasEffects, sentMs: result.sentMs };
+export function failedRequest(result: CollectedAnswer | UpstreamFailure): FailedAttempt {
+  const shared = { replayable: true, hasEffects: true, sentMs: result.sentMs };
   if (isFailure(result)) return { ...shared, reason: result.reason, bytesSent: result.bytesSent };
   return { ...shared, reason: result.refusal?.status ?? result.head.status, bytesSent: true };
 }

@@ -22,8 +22,8 @@ import {
   NumberedHead,
   noLines,
   type RequestHeadLines,
+  requestIdLine,
   requestLine,
-  writableLinesOf,
 } from '../../wire/head.js';
 import { withQuery } from '../../wire/query.js';
 import type { Call, RequestSender } from '../call.js';
@@ -64,7 +64,6 @@ class HeadStart {
 }
 
 const contentTypeLine = headerLinesOf('content-type');
-const requestIdLine = writableLinesOf('x-request-id');
 const json = 'application/json';
 const jsonLine = inOnePiece(contentTypeLine(json));
 

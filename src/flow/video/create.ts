@@ -335,7 +335,7 @@ class Submitting implements AttemptAdapter, ExchangeListener {
 
   /** How a submission failed; null if the upstream has created the task or may have. */
   #failureOf(choice: Choice, answer: CollectedAnswer | UpstreamFailure): FailedAttempt | null {
-    if (!isMade(answer)) return failedRequest(answer, true);
+    if (!isMade(answer)) return failedRequest(answer);
     const error = errorIn(choice, answer);
     const status = error === null ? null : statusOf(error);
     if (error === null || status === null) return null;
