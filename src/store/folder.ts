@@ -21,7 +21,7 @@ export function makeFolder(folder: string): void {
 }
 
 /** Folder for content that appears at another place once complete. */
-export interface FolderInMaking {
+interface FolderInMaking {
   readonly path: string;
   /**
    * Moves the content to its place.

@@ -15,8 +15,8 @@ import { needleOf } from '../../wire/json-skip.js';
 /*
  * Searches and their sources as blocks of an answer: the upstream's call of its own tool, its results, and citations on
  * texts (https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool). Clients require members that
- * only the vendor can read. The gateway writes a token in them, by which `restore.ts` recognises what no upstream may
- * get.
+ * only the vendor can read. The gateway writes a token in them, by which `restore` of `index.ts` recognises what no
+ * upstream may get.
  */
 
 export function isSearchCall({ type, name }: JsonObject): boolean {
