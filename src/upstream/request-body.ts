@@ -1,8 +1,7 @@
 /** Writes a request body while it is still arriving: framing, copies, and backpressure of the upstream. */
 import { writeSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import type { HeadLines } from '../wire/head.js';
-import { headText } from '../wire/head.js';
+import { type HeadLines, headText } from '../wire/head.js';
 import type { RequestBodySink, RequestBodySource, UpstreamRequest } from './types.js';
 
 /** Bounds on the size of the staging buffer, so that data that arrives in one piece is sent in one piece. */

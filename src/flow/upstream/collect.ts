@@ -14,8 +14,7 @@ import type {
   UpstreamFailure,
   UpstreamHandler,
 } from '../../upstream/types.js';
-import type { HeadLines } from '../../wire/head.js';
-import { nextRequestNumber, requestIdOf, requestSeries } from '../../wire/head.js';
+import { type HeadLines, nextRequestNumber, requestIdOf, requestSeries } from '../../wire/head.js';
 import { isEventStream } from '../answer/content.js';
 import type { RequestSender } from '../call.js';
 import { keepMemory, takeAnswerMemory } from '../memory-budget.js';
