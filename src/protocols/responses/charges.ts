@@ -24,8 +24,8 @@ const searchType = Buffer.from('"web_search_call"');
 const tierKey = needleOf('"service_tier"');
 const toolUsageKey = needleOf('"tool_usage"');
 const svgUsageKey = needleOf('"svg_usage"');
-/** The usage of tools stands beside the tier, or in a part of a response that is very long because of its images. */
-const leastOfImages = 4096;
+/** A part of a stream with the usage of tools, which a response has, is longer than most others, also if it names no tier. */
+const leastWithTools = 512;
 const itemDone = 'response.output_item.done';
 /** The name of an event, or the type in its data, is within this many bytes. */
 const headBytes = 128;
@@ -43,7 +43,7 @@ export function noteCharges(run: Buffer, charges: AnswerCharges): void {
     // A member of that name in a tool or in the metadata says nothing about the tier.
     if (member !== -1) charges.tier = tierOf(wordAfter(run, member, tierKey.whole.length));
   }
-  const isLong = run.length >= leastOfImages;
+  const isLong = isAnswer || run.length >= leastWithTools;
   const mayTell = (hasTier || isLong) && contains(run, toolUsageKey);
   const toolsAt = mayTell ? lastMemberObject(run, toolUsageKey.whole, levels) : -1;
   const tools = objectAt(run, toolsAt);

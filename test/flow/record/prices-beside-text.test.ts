@@ -346,6 +346,20 @@ const cases: readonly Case[] = [
     nanos: responseNanos + search,
   },
   {
+    name: 'searches that only the usage of tools has, without a tier',
+    kind: 'responses',
+    ...askResponses,
+    answer: response([message], { ...oneBilled, service_tier: undefined }),
+    nanos: responseNanos + search,
+  },
+  {
+    name: 'searches that only the usage of tools has, without a tier, streamed',
+    kind: 'responses',
+    ...streamed(askResponses),
+    answer: responseStream([message], { ...oneBilled, service_tier: undefined }),
+    nanos: responseNanos + search,
+  },
+  {
     name: 'an image that was written as SVG',
     kind: 'responses',
     ...askResponses,
