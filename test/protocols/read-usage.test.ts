@@ -10,7 +10,7 @@ import {
   lastUsage as lastOfMessages,
 } from '../../src/protocols/messages/answer/usage.js';
 import {
-  decodeUsage as decodeResponses,
+  decodeTokens as decodeResponses,
   usageOfAnswer as lastOfResponses,
 } from '../../src/protocols/responses/answer/usage.js';
 import { fc } from '../support/seed.js';

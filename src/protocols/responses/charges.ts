@@ -13,7 +13,7 @@ import {
   wordAfter,
 } from '../../wire/json-skip.js';
 import { eventEnd, eventObject, lastEventEnd, parseEvent } from '../../wire/sse.js';
-import { levelsOfAnswer, levelsOfEvent } from './answer/usage.js';
+import { decodeTokens, levelsOfAnswer, levelsOfEvent } from './answer/usage.js';
 import { isSearch, reportedSearches } from './search-item.js';
 
 /** The results of many searches make an answer long, and the usage at its end does not count the searches. */
@@ -98,6 +98,17 @@ function countSearches(run: Buffer, isAnswer: boolean, charges: AnswerCharges, f
 function objectAt(run: Buffer, start: number): JsonObject | null {
   const end = start === -1 ? -1 : endOfValue(run, start, mostDepth);
   return end === -1 ? null : parseObject(run.toString('utf8', start, end));
+}
+
+/**
+ * Reads the usage of a parsed response, with that of its tools.
+ * @param searches number of searches among its items, for a response that does not report it
+ */
+export function decodeUsage(response: JsonObject, searches: number): Usage | null {
+  const tools = objectOf(response.tool_usage);
+  const usage = decodeTokens(response, reportedSearches(tools) ?? searches);
+  const images = usageOfImages(tools.image_gen);
+  return usage === null || images === null ? usage : { ...usage, ...addUsage(usage, images) };
 }
 
 /** Returns the usage of images, which another model makes; null if none were made. */

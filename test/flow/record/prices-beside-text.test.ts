@@ -160,6 +160,14 @@ const responseStream = (output: readonly object[], more: object = {}) => [
 const searched = [searchItem, { ...searchItem, id: 'ws_2' }, message];
 /** One of the two was discounted. */
 const oneBilled = { tool_usage: { web_search: { num_requests: 1 } } };
+const imageUsage = {
+  input_tokens: 50,
+  input_tokens_details: { image_tokens: 40, text_tokens: 10 },
+  output_tokens: 60,
+  output_tokens_details: { image_tokens: 60 },
+};
+const illustrated = { tool_usage: { image_gen: imageUsage } };
+const illustratedNanos = 1000 * (10 + 40 * 19 + 60 * 23);
 const drawn = [
   { id: 'ig_1', type: 'image_generation_call', status: 'completed', result: 'AA==', svg_usage: svgUsage },
 ];
@@ -358,6 +366,20 @@ const cases: readonly Case[] = [
     ...streamed(askResponses),
     answer: responseStream([message], { ...oneBilled, service_tier: undefined }),
     nanos: responseNanos + search,
+  },
+  {
+    name: 'an image that a tool has made, for a client of chat',
+    kind: 'responses',
+    ...askChat,
+    answer: response([message], illustrated),
+    nanos: responseNanos + illustratedNanos,
+  },
+  {
+    name: 'an image that a tool has made, for a client of messages, streamed',
+    kind: 'responses',
+    ...streamed(askMessages),
+    answer: responseStream([message], illustrated),
+    nanos: responseNanos + illustratedNanos,
   },
   {
     name: 'an image that was written as SVG',

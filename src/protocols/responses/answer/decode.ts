@@ -4,13 +4,13 @@ import type { Usage } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, listOf, textOf, textOrNull } from '../../../wire/json.js';
 import { citationIn, logprobsIn } from '../../openai-shared/text-details.js';
+import { decodeUsage } from '../charges.js';
 import { nameOfItem } from '../left-out.js';
 import { tagReasoning } from '../reasoning.js';
 import { joinedTexts } from '../request/decode.js';
-import { isSearch, reportedSearches, searchesOf } from '../search-item.js';
+import { isSearch, searchesOf } from '../search-item.js';
 import { upstreamError } from '../upstream-error.js';
 import { decodeFinish } from './finish.js';
-import { decodeUsage } from './usage.js';
 
 /* Reads an upstream's answer. Nothing in it has been checked: values of a wrong type are left out. */
 
@@ -36,7 +36,7 @@ export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
 
 /** See `TextCodec.usageOf`. */
 export function usageOf(body: JsonObject): Usage | null {
-  return decodeUsage(body, reportedSearches(body.tool_usage) ?? listOf(body.output).filter(isSearch).length);
+  return decodeUsage(body, listOf(body.output).filter(isSearch).length);
 }
 
 /**

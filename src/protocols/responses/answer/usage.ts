@@ -1,8 +1,8 @@
 import type { Usage } from '../../../conversation/usage.js';
 import { createUsageReader, tokenNames } from '../../openai-shared/usage.js';
 
-/** For a parsed response, the reader needs the number of searches among its items: only the items show it. */
-export const { lastUsageWithin, usageOf: decodeUsage } = createUsageReader(tokenNames);
+/** `decodeTokens` reads the tokens of a parsed response itself; see `decodeUsage`. */
+export const { lastUsageWithin, usageOf: decodeTokens } = createUsageReader(tokenNames);
 /** A response is a whole answer, or a member of the events of its stream. */
 export const levelsOfAnswer = 1;
 export const levelsOfEvent = 2;

@@ -17,10 +17,10 @@ import { brokenEvent, foreignEvent } from '../../error-formats/upstream-error.js
 import { logprobsIn } from '../../openai-shared/text-details.js';
 import { citationOf, givenCallId, inputOf, partsOfItem, signatureOf } from '../answer/decode.js';
 import { decodeFinish } from '../answer/finish.js';
-import { decodeUsage } from '../answer/usage.js';
+import { decodeUsage } from '../charges.js';
 import { bitOf, type ItemState, ItemStates, kindOf } from '../item-states.js';
 import { joinedTexts } from '../request/decode.js';
-import { isSearch, reportedSearches } from '../search-item.js';
+import { isSearch } from '../search-item.js';
 import { classifyEvent, upstreamError } from '../upstream-error.js';
 
 /** Most characters of a call's arguments that may arrive before its name. */
@@ -314,7 +314,7 @@ export class ResponseDecoder implements StreamDecoder {
       if (state.call !== -1) this.#endCall(state, state.unnamed, out);
     }
     const status = type === 'response.incomplete' ? 'incomplete' : 'completed';
-    const usage = decodeUsage(response, reportedSearches(response.tool_usage) ?? this.#searches);
+    const usage = decodeUsage(response, this.#searches);
     const reason = decodeFinish({ ...response, status }, this.#calls > 0);
     if (usage !== null) out.push({ kind: 'usage', usage });
     out.push({ kind: 'finish', choice: 0, reason, stopSequence: null }, { kind: 'end' });
