@@ -7,7 +7,7 @@ const url = (path: string) => JSON.stringify(new URL(`../../src/${path}`, import
 function logged(body: string): readonly { readonly err: object }[] {
   const script = `
     const { createLog } = await import(${url('supervisor/log.js')});
-    const { storeUnavailable: gone } = await import(${url('store/unavailable.js')});
+    const { storeUnavailable: gone } = await import(${url('store/store.js')});
     const { logger } = createLog('worker', 'info');
     ${body}
   `;
