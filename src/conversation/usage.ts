@@ -85,6 +85,35 @@ function hasAny(parts: TokenParts): boolean {
   return ofInput + parts.audioOutput + parts.imageOutput > 0;
 }
 
+/** More tokens than this that only a total has are an error of the upstream: no model makes as many in an answer. */
+const mostOfTotal = 262_144;
+
+/**
+ * Adds to the input and output of a usage what its upstream counts beside them:
+ * - reasoning beside the output, as xAI's total shows
+ *   (https://docs.x.ai/docs/key-information/consumption-and-rate-limits), or because it exceeds the output, as Perplexity's
+ *   (https://github.com/bgeneto/open-webui-cost-tracker/issues/6);
+ * - what only the total has: the cache, at servers that translate messages; sound that is counted in seconds; and
+ *   reasoning, at servers that translate Gemini's answers.
+ * OpenAI's total is input and output.
+ * @param total the upstream's count; not above zero if it has none
+ * @param isHeard the input has sound that is counted in seconds
+ */
+export function withTotal(usage: Usage, total: number, isHeard = false): Usage {
+  const { input, output, reasoning } = usage;
+  const hidden = total - input - output;
+  if (hidden <= 0 && reasoning <= output) return usage;
+  const isTrusted = hidden > 0 && hidden <= mostOfTotal && hidden !== input + output;
+  const cache = usage.cached + usage.cacheWritten;
+  const isBeside =
+    reasoning > output || (isTrusted && (hidden === reasoning || hidden === cache + reasoning));
+  const besideOutput = isBeside ? reasoning : 0;
+  const rest = isTrusted ? Math.max(0, hidden - besideOutput) : 0;
+  const isOfInput = input === 0 || isHeard || cache > input || rest === cache || rest === usage.cached;
+  if (isOfInput) return { ...usage, input: input + rest, output: output + besideOutput };
+  return { ...usage, output: output + besideOutput + rest, reasoning: reasoning === 0 ? rest : reasoning };
+}
+
 /** Adds the usage of two answers of one session. Tier and place are those of the later one. */
 export function addUsage(before: Usage | null, more: Usage): Usage {
   if (before === null) return more;

@@ -1,4 +1,11 @@
-import { noParts, type TokenParts, tierOf, type Usage, withCharges } from '../../conversation/usage.js';
+import {
+  noParts,
+  type TokenParts,
+  tierOf,
+  type Usage,
+  withCharges,
+  withTotal,
+} from '../../conversation/usage.js';
 import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import {
   collectNumbers,
@@ -115,13 +122,14 @@ function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind, sear
     10: heard = -1,
   } = numbers;
   if (input === -1 && output === -1) return null;
-  const usage = withHidden(total, heard > 0, {
+  const parts: Usage = {
     input: input === -1 ? Math.max(0, total - output) : input,
     output: output === -1 ? Math.max(0, total - input) : output,
     cached: Math.max(0, cached, hit, read, count),
     cacheWritten: Math.max(0, written, created),
     reasoning: Math.max(0, reasoning),
-  });
+  };
+  const usage = withTotal(parts, total, heard > 0);
   // Most answers are texts without further details.
   return outputKind === 'text' && searches === 0 && !hasCharges(numbers)
     ? usage
@@ -130,23 +138,6 @@ function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind, sear
 
 /** Index of the first number with a price of its own. */
 const firstCharge = 11;
-
-/**
- * Returns usage whose input and output include everything that is in its total. xAI counts reasoning beside the output
- * (https://docs.x.ai/docs/key-information/consumption-and-rate-limits), and servers that translate Gemini's answers count
- * it nowhere else. Some that translate messages count the cache beside the input. OpenAI's total is input and output.
- * @param total the upstream's count; not above zero if it has none
- * @param isHeard the input has sound that is counted in seconds
- */
-function withHidden(total: number, isHeard: boolean, usage: Usage): Usage {
-  const { input, output, cached, cacheWritten, reasoning } = usage;
-  const hidden = total - input - output;
-  // Reasoning is part of the output.
-  if (hidden <= 0) return reasoning > output ? { ...usage, output: reasoning } : usage;
-  const isOfInput = isHeard || (hidden !== reasoning && hidden === cached + cacheWritten);
-  if (isOfInput) return { ...usage, input: input + hidden };
-  return { ...usage, output: output + hidden, reasoning: reasoning === 0 ? hidden : reasoning };
-}
 
 function hasCharges(numbers: readonly number[]): boolean {
   for (let index = firstCharge; index < numbers.length; index++)

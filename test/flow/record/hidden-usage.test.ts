@@ -33,7 +33,66 @@ const cases: readonly Case[] = [
     name: 'reasoning beyond the output',
     kind: 'chat',
     usage: { ...plain, completion_tokens_details: { reasoning_tokens: 40 } },
-    record: { inputTokens: 100, outputTokens: 40, reasoningTokens: 40, costNanoUsd: 540_000 },
+    record: { inputTokens: 100, outputTokens: 50, reasoningTokens: 40, costNanoUsd: 640_000 },
+  },
+  {
+    name: 'reasoning beside the output, which the total leaves out',
+    kind: 'chat',
+    usage: { ...plain, reasoning_tokens: 7000, total_tokens: 110 },
+    record: { inputTokens: 100, outputTokens: 7010, reasoningTokens: 7000, costNanoUsd: 77_200_000 },
+  },
+  {
+    name: 'reasoning beside the output, and a cache beside the input',
+    kind: 'chat',
+    usage: {
+      ...plain,
+      prompt_tokens_details: { cached_tokens: 30 },
+      completion_tokens_details: { reasoning_tokens: 30 },
+      total_tokens: 170,
+    },
+    record: { inputTokens: 130, outputTokens: 40, cachedTokens: 30, reasoningTokens: 30 },
+  },
+  {
+    name: 'reads of a cache beside the input, without what was written to it',
+    kind: 'chat',
+    usage: { ...plain, cache_read_input_tokens: 3000, cache_creation_input_tokens: 500, total_tokens: 3110 },
+    record: { inputTokens: 3100, outputTokens: 10, cachedTokens: 3000 },
+  },
+  {
+    name: 'reasoning beside the output of what was heard',
+    kind: 'chat',
+    usage: {
+      ...plain,
+      completion_tokens_details: { reasoning_tokens: 40 },
+      prompt_audio_seconds: 1,
+      total_tokens: 150,
+    },
+    record: { inputTokens: 100, outputTokens: 50, reasoningTokens: 40 },
+  },
+  {
+    name: 'an input in the total alone',
+    kind: 'chat',
+    usage: { prompt_tokens: 0, completion_tokens: 10, total_tokens: 110 },
+    record: { inputTokens: 100, outputTokens: 10, reasoningTokens: 0 },
+  },
+  ...[220, 999_999, 1e12].map(
+    (total): Case => ({
+      name: `a total of ${total}, which is counted twice or none that an answer can have`,
+      kind: 'chat',
+      usage: { ...plain, total_tokens: total },
+      record: { inputTokens: 100, outputTokens: 10, reasoningTokens: 0, costNanoUsd: 200_000 },
+    }),
+  ),
+  {
+    name: "a cache beside Google's input",
+    kind: 'generateContent',
+    usage: {
+      promptTokenCount: 100,
+      candidatesTokenCount: 10,
+      cachedContentTokenCount: 3000,
+      totalTokenCount: 3110,
+    },
+    record: { inputTokens: 3100, outputTokens: 10, cachedTokens: 3000 },
   },
   {
     name: 'a cache beside the input',

@@ -1,4 +1,4 @@
-import { tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
+import { tierOf, type Usage, withCharges, withTotal } from '../../../conversation/usage.js';
 import { isObject, parseObject } from '../../../wire/json.js';
 import { collectNumbers, numberNames, readNumbers } from '../../../wire/json-numbers.js';
 import { lastMemberObject } from '../../../wire/json-skip.js';
@@ -74,14 +74,13 @@ function usageOfNumbers(numbers: readonly number[]): Usage | null {
   const { 5: total = -1 } = numbers;
   if (prompt === -1 && candidates === -1 && thoughts === -1) return null;
   const input = Math.max(0, prompt) + Math.max(0, toolUse);
-  const written = Math.max(0, candidates);
-  // Some servers count thoughts only in the total.
-  const reasoning = prompt > 0 ? Math.max(0, thoughts, total - input - written) : Math.max(0, thoughts);
-  return {
+  const reasoning = Math.max(0, thoughts);
+  const usage: Usage = {
     input,
-    output: written + reasoning,
+    output: Math.max(0, candidates) + reasoning,
     cached: Math.max(0, cached),
     cacheWritten: 0,
     reasoning,
   };
+  return withTotal(usage, total);
 }
