@@ -229,6 +229,7 @@ function fullConfig(secrets: Secrets) {
             customTools: true,
             topK: true,
             promptCaching: false,
+            unsignedThinking: true,
             cacheBreakpoints: true,
             threads: false,
             search: false,

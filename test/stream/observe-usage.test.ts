@@ -20,8 +20,10 @@ const observing = (endpoint: Endpoint) => ({
   keep: null,
   secrets: ownSecrets([], []),
 });
-const observed = (endpoint: Endpoint, more: { readonly estimatesBroken?: boolean } = {}): ObservedTransform =>
-  new ObservedTransform({ ...more, ...observing(endpoint) });
+const observed = (
+  endpoint: Endpoint,
+  more: { readonly estimated?: 'none' | 'broken' } = {},
+): ObservedTransform => new ObservedTransform({ ...more, ...observing(endpoint) });
 
 const sse = (...events: readonly unknown[]): Buffer =>
   Buffer.from(events.map((each) => `data: ${JSON.stringify(each)}\n\n`).join(''));
@@ -243,18 +245,18 @@ test('a stream of sound, images or a transcript whose client leaves before its l
   ] as const;
   for (const [endpoint, event, output] of streams) {
     for (const brokenBy of ['client', 'upstream'] as const) {
-      const each = observed(endpoint, { estimatesBroken: true });
+      const each = observed(endpoint, { estimated: 'broken' });
       each.pass(sse(event));
       t.match(each.usageAtEnd(brokenBy), { input: 100, output, partial: true }, event.type);
     }
-    const paid = observed(endpoint, { estimatesBroken: false });
+    const paid = observed(endpoint, { estimated: 'none' });
     paid.pass(sse(event));
     t.equal(paid.usageAtEnd('client'), null, 'its seconds pay for it');
-    const whole = observed(endpoint, { estimatesBroken: true });
+    const whole = observed(endpoint, { estimated: 'broken' });
     whole.pass(sse(event));
     t.equal(whole.usageAtEnd(null), null, 'one that is whole has what was reported');
   }
-  const done = observed(transcriptions, { estimatesBroken: true });
+  const done = observed(transcriptions, { estimated: 'broken' });
   done.pass(sse({ type: 'transcript.text.delta', delta: 'a' }, { type: 'transcript.text.done', text: 'a' }));
   t.equal(done.usageAtEnd('client'), null, 'so has one that the client has left behind its last event');
 });
