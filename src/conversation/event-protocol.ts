@@ -27,17 +27,19 @@ const marks: Readonly<Record<TextProtocolName, EventMarks>> = {
  */
 export function isServersOwn(type: string | null, body: JsonObject): boolean {
   if (type === null || body.object === 'error' || type.toLowerCase().includes('error')) return false;
+  if ('code' in body && typeof body.message === 'string') return false;
   return protocolOfEvent(type, body) === null;
 }
 
+const signsOfLife = /^(?:ping|pong|heart[-_ ]?beat|keep[-_ ]?alive)$/i;
+
 /**
- * Returns whether an event whose data is not a JSON object is only a server's sign of life: it has no data, or a name
- * that no protocol has.
+ * Returns whether an event whose data is not a JSON object is only a server's sign of life: it has no data, or the name of
+ * one. Under any other name, words may be an error.
  * @param event its name
  */
 export function isSignOfLife(event: string | null, data: string): boolean {
-  // `message` is the name of all events without one (HTML, section 9.2.6).
-  return data.trim() === '' || (event !== 'message' && isServersOwn(event, {}));
+  return data.trim() === '' || (event !== null && signsOfLife.test(event));
 }
 
 /**

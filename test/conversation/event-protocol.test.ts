@@ -32,17 +32,20 @@ test('a server’s own are those that have a type, are no protocol’s, and may 
     ['error', {}, false],
     ['AuthenticationError', {}, false],
     ['x', { object: 'error' }, false],
+    ['overloaded', { code: 503, message: 'x' }, false],
   ];
   for (const [type, body, expected] of cases)
     t.equal(isServersOwn(type, body as never), expected, JSON.stringify([type, body]));
 });
 
-test('without a JSON object, an event says nothing if it has no data or a name that no protocol has', async (t) => {
+test('without a JSON object, an event says nothing if it has no data or the name of a sign of life', async (t) => {
   const cases: [string | null, string, boolean][] = [
     [null, '', true],
     ['message_delta', ' ', true],
     ['heartbeat', 'ok', true],
     ['keepalive', 'null', true],
+    ['Keep-Alive', 'x', true],
+    ['exception', 'Overloaded', false],
     [null, 'ok', false],
     ['message', 'ok', false],
     ['content_block_delta', '{"type":', false],

@@ -1,5 +1,5 @@
 import type { Answer, StreamEvent } from '../answer.js';
-import type { RequestRules } from '../codec.js';
+import type { RequestRules, TargetOptions } from '../codec.js';
 import type { ConversationRequest, HostedTool, ReasoningPart } from '../request.js';
 import { isSetByClient, leaveOut, type Setting } from '../setting-names.js';
 import { isOfVendor, signatureFor } from '../signature.js';
@@ -105,10 +105,8 @@ class Joined implements AnswerRestorer {
 }
 
 /** Records settings for which the target's protocol has no member. Its encoder ignores them. */
-function fitSettings(
-  request: ConversationRequest,
-  { rules, options: { hostedTools, topK }, leftOut }: FitContext,
-): Fitted | null {
+function fitSettings(request: ConversationRequest, { rules, options, leftOut }: FitContext): Fitted | null {
+  const { hostedTools, topK } = options;
   const takesTopK = rules.topK === 'always' || (rules.topK === 'option' && topK);
   if (request.topK !== null && !takesTopK) leaveOut(request, 'topK', leftOut);
   for (const setting of rules.lacks) {
@@ -116,7 +114,7 @@ function fitSettings(
     else if (isSet(request, setting)) leaveOut(request, setting, leftOut);
   }
   if (hostedTools === 'drop') for (const tool of request.hostedTools) leftOut.add(nameOf(tool));
-  if (losesReasoning(request, rules)) leaveOut(request, 'signature', leftOut);
+  if (losesReasoning(request, rules, options)) leaveOut(request, 'signature', leftOut);
   if (rules.lacks.includes('serving') && request.stored === true) leftOut.add('store');
   return null;
 }
@@ -132,11 +130,18 @@ function nameOf({ type, at }: HostedTool): string {
  * counts if all of its reasoning is lost. Unsigned reasoning before a finished answer does not count, since no upstream
  * asks for it.
  */
-function losesReasoning({ turns }: ConversationRequest, { protocol }: RequestRules): boolean {
+function losesReasoning(
+  { turns }: ConversationRequest,
+  { protocol, reasoning: kept }: RequestRules,
+  { unsignedThinking }: TargetOptions,
+): boolean {
   return turns.some((turn) => {
     if (turn.role !== 'assistant') return false;
     const reasoning = turn.parts.filter((part) => part.kind === 'reasoning');
-    const isKept = (part: ReasoningPart) => signatureFor(protocol, part.signature) !== null;
+    const isKept = (part: ReasoningPart) => {
+      const signature = signatureFor(protocol, part.signature);
+      return signature !== null && (signature.value !== '' || kept !== 'signed' || unsignedThinking);
+    };
     const isWanted =
       turn.parts.some(({ kind }) => kind === 'toolCall') ||
       reasoning.some(({ signature }) => isOfVendor(signature));
@@ -148,8 +153,7 @@ function losesReasoning({ turns }: ConversationRequest, { protocol }: RequestRul
 function isSet(request: ConversationRequest, setting: Setting): boolean {
   switch (setting) {
     case 'parallelCalls':
-      // In the older form of calls it follows from the form, and the client has not set it.
-      return request.parallelCalls === false && request.functionForm !== true;
+      return request.parallelCalls === false;
     case 'presencePenalty':
     case 'frequencyPenalty':
       return (request[setting] ?? 0) !== 0;

@@ -21,11 +21,12 @@ export class ReasoningDetails {
   add({ reasoning_details: details }: JsonObject): void {
     for (const entry of listOf(details)) {
       if (!isObject(entry)) continue;
-      this.#length += JSON.stringify(entry).length;
+      const last = this.#entries.at(-1);
+      const isMore = last !== undefined && continues(last, entry);
+      this.#length += isMore ? lengthOfTexts(entry) : JSON.stringify(entry).length;
       // Too long to be carried.
       if (this.#length > mostCarried) continue;
-      const last = this.#entries.at(-1);
-      if (last !== undefined && continues(last, entry)) this.#entries.splice(-1, 1, joined(last, entry));
+      if (isMore) this.#entries.splice(-1, 1, joined(last, entry));
       else this.#entries.push(entry);
     }
   }
@@ -53,4 +54,9 @@ function joined(last: JsonObject, entry: JsonObject): JsonObject {
   const texts = ['text', 'summary'].filter((name) => name in last || name in entry);
   const whole = texts.map((name) => [name, textOf(last[name]) + textOf(entry[name])]);
   return { ...last, ...given, ...Object.fromEntries(whole) };
+}
+
+/** Returns the length of what an entry adds to the one that it continues. */
+function lengthOfTexts({ text, summary, signature }: JsonObject): number {
+  return textOf(text).length + textOf(summary).length + textOf(signature).length;
 }

@@ -29,6 +29,8 @@ interface Places {
   readonly fillReasoning: ((edits: ObjectEdits) => void) | null;
   /** Adds what each form of the rule `thinking` changes. Other forms change nothing. */
   readonly thinking: Readonly<Partial<Record<ThinkingRule, (edits: ObjectEdits) => void>>>;
+  /** A member that some clients repeat under another name. If it is edited, the repetition is removed. */
+  readonly echo: { readonly of: string; readonly name: string } | null;
 }
 
 type ThinkingRule = NonNullable<TargetRules['thinking']>;
@@ -43,6 +45,7 @@ const none: Places = {
   takesSnakeCase: false,
   fillReasoning: null,
   thinking: {},
+  echo: null,
 };
 
 /**
@@ -57,6 +60,7 @@ const placesOf: Readonly<Record<TextProtocolName | 'completions', Places>> = {
     turns: 'messages',
     sampling: [...drawing, ...penalties],
     fillReasoning: (edits) => fillReasoning(editAt(edits, ['messages'], sameName)),
+    echo: { of: 'reasoning_effort', name: 'reasoningEffort' },
     thinking: {
       enable_thinking: (edits) => replaceEffort(edits, toSwitch),
       type: (edits) => replaceEffort(edits, toType),
@@ -136,6 +140,8 @@ export function bodyEdits(rules: TargetRules, body: RuledBody): ObjectEdits {
   }
   if (rules.fillsReasoning) places.fillReasoning?.(edits);
   if (rules.thinking !== null) places.thinking[rules.thinking]?.(edits);
+  const { echo } = places;
+  if (echo !== null && edits.members.has(echo.of)) editAt(edits, [echo.name], sameName).isDropped = true;
   if (body.model !== null) put(edits, ['model'], JSON.stringify(body.model));
   if (body.includeUsage) put(edits, ['stream_options', 'include_usage'], 'true');
   return edits;

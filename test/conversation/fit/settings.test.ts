@@ -102,6 +102,14 @@ test('reasoning is told as lost where none of its turn is signed for the target'
   const calling: ConversationRequest['turns'] = [{ role: 'assistant', parts: [unsigned, call] }];
   t.strictSame(leftOut('messages', { from: 'responses', turns: calling }), ['encrypted_content']);
   t.strictSame(leftOut('messages', { from: 'responses', turns: turns(null) }), []);
+  // Of a target that signs nothing: only such a target takes it back.
+  const signature = tagSignature({ protocol: 'messages', model: 'u', value: '', redacted: false });
+  const ofUnsigned = {
+    from: 'chat',
+    turns: [{ role: 'assistant', parts: [{ ...unsigned, signature }, call] }],
+  } as const;
+  t.strictSame(leftOut('messages', ofUnsigned), ['reasoning_content']);
+  t.strictSame(leftOut('messages', ofUnsigned, { ...target, unsignedThinking: true }), []);
 });
 
 test('tools that a vendor runs are told with their types where they are left out', async (t) => {

@@ -29,6 +29,13 @@ test('pieces of one text are one, with the signature that comes last', async (t)
   ]);
 });
 
+test('long reasoning is carried however small its pieces are', async (t) => {
+  const pieces = Array.from({ length: 20_000 }, () => [text('ab ')]);
+  t.same(returned(...pieces, [text('', { signature: 'S' })]), [
+    text('ab '.repeat(20_000), { signature: 'S' }),
+  ]);
+});
+
 test('nothing is carried that the text of the reasoning says, or that is no list of objects', async (t) => {
   t.equal(returned([text('a')]), null);
   t.equal(returned([]), null);

@@ -31,6 +31,9 @@ test('efforts are mapped wherever a protocol has them, and nowhere else', async 
   const efforts = { xhigh: 'high', Ultra: 'max', none: 'low' };
   const cases: [Protocol, object, object][] = [
     ['chat', { reasoning_effort: 'xhigh' }, { reasoning_effort: 'high' }],
+    // The AI SDK's compatible provider has sent it twice.
+    ['chat', { reasoning_effort: 'low', reasoningEffort: 'low', x: 1 }, { reasoning_effort: 'low', x: 1 }],
+    ['chat', { reasoningEffort: 'xhigh', reasoning_effort: 'xhigh' }, { reasoning_effort: 'high' }],
     ['chat', { reasoning: { effort: 'ULTRA', x: 1 } }, { reasoning: { effort: 'max', x: 1 } }],
     ['responses', { reasoning: { effort: 'none' } }, { reasoning: { effort: 'low' } }],
     ['responses', { reasoning_effort: 'none' }, { reasoning_effort: 'none' }],

@@ -64,7 +64,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     hostedTools,
     search: decodeSearch(body),
     toolChoice: decodeToolChoice(body),
-    parallelCalls: functionForm ? false : flagOrNull(body.parallel_tool_calls),
+    parallelCalls: flagOrNull(body.parallel_tool_calls),
     format: decodeFormat(body.response_format),
     reasoning: decodeReasoning(body),
     maxTokens: numberOrNull(body.max_completion_tokens) ?? numberOrNull(body.max_tokens),

@@ -427,7 +427,8 @@ function encodeTools(request: ConversationRequest): EncodedTools {
   const choice = presentChoice(request);
   const chosen = choice?.mode === 'allowed' ? new Set(choice.names) : null;
   const tools = chosen === null ? request.tools : request.tools.filter(({ name }) => chosen.has(name));
-  const toolChoice = encodeToolChoice(choice, request.parallelCalls);
+  // In the older form of calls, an answer has one.
+  const toolChoice = encodeToolChoice(choice, request.functionForm === true ? false : request.parallelCalls);
   const forced = toolChoice?.type === 'any' || toolChoice?.type === 'tool';
   // The last tool may have the mark up to which the prompt is cached.
   const searches = search === undefined ? [] : [encodeSearch(search)];
