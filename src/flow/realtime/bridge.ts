@@ -287,7 +287,9 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
   #otherModel(event: Buffer, usage: Usage | null, seconds: number): ReturnType<typeof pricedModel> {
     const { key, model, target, running } = this.#call;
     const name = this.#transcribers.of(event);
-    if (name === null || model.price === null || costsNothing(model.price)) return null;
+    // Another model of the config may have the same name at the upstream.
+    if (name === null || name === target.model) return null;
+    if (model.price === null || costsNothing(model.price)) return null;
     const other = pricedModel(name, { snapshot: running.snapshot, key, upstream: target.upstream });
     if (other === null || costsNothing(other.price)) return other;
     return costOf(other.price, { usage, seconds, calls: 1 }) > 0 ? other : null;

@@ -385,10 +385,9 @@ export function paidForCall(call: Consumption): number | null {
   const cost = call.target === null ? null : call.target.cost;
   if (cost === null) return null;
   let paid = computeCost(call, cost, 1);
-  for (const { target, ...used } of call.otherModels?.values() ?? []) {
-    if (target.cost === null) return null;
-    paid += costOf(target.cost, used);
-  }
+  // Where the costs of the other are unknown, it has those of the call's target.
+  for (const { target, ...used } of call.otherModels?.values() ?? [])
+    paid += costOf(target.cost ?? cost, used);
   return paid;
 }
 

@@ -29,7 +29,12 @@ export class Transcribers {
     if (type === committed) {
       const id = shortOrNull(parsed(event)?.item_id);
       if (id !== null) this.#await(id);
-    } else if (sessionEvents.includes(type)) this.#name = nameIn(parsed(event)?.session);
+    } else if (sessionEvents.includes(type)) {
+      const transcription = transcriptionIn(parsed(event)?.session);
+      // Some servers repeat only what has changed.
+      if (transcription !== undefined)
+        this.#name = isObject(transcription) ? shortOrNull(transcription.model) : null;
+    }
   }
 
   /**
@@ -52,12 +57,12 @@ export class Transcribers {
   }
 }
 
-function nameIn(session: unknown): string | null {
-  if (!isObject(session)) return null;
+/** @returns undefined if the session does not say what transcribes its input */
+function transcriptionIn(session: unknown): unknown {
+  if (!isObject(session)) return undefined;
   const { audio, input_audio_transcription: older } = session;
   const input = isObject(audio) ? audio.input : null;
-  const transcription = (isObject(input) ? input.transcription : null) ?? older;
-  return isObject(transcription) ? shortOrNull(transcription.model) : null;
+  return isObject(input) && input.transcription !== undefined ? input.transcription : older;
 }
 
 function parsed(event: Buffer): JsonObject | null {

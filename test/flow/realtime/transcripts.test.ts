@@ -51,6 +51,7 @@ async function run(
       models: {
         m: { protocols: ['realtime'], targets: [{ upstream: 'u0', model: 'm' }], ...session },
         dear: { ...at('dear-there'), price: { input: 1000, output: 10_000 } },
+        alike: { ...at('m'), price: { input: 1, output: 1 } },
         cheap: { ...at('cheap-there'), price: { input: 1, output: 1 } },
         timed: { ...at('timed-there'), price: { perSecond: 0.5 } },
         unpriced: at('unpriced-there'),
@@ -108,6 +109,11 @@ test('a transcript by a model without a price or a place in the config costs as 
   }
   const ofTokens = [updated('timed-there'), committed('a'), transcribed('a', tokens(5, 2))];
   t.equal((await run(t, ofTokens)).cost, 7 * 1e5, 'a price by the second alone, and no seconds');
+});
+
+test('a session’s own model has made what another model of the same name at its upstream could have', async (t) => {
+  const events = [updated('m'), committed('a'), transcribed('a', tokens(5, 2))];
+  t.equal((await run(t, events)).cost, 7 * 1e5);
 });
 
 test('a session that costs nothing has transcripts that cost nothing', async (t) => {

@@ -16,7 +16,11 @@ test('the model of a transcript is that of the moment at which its speech was co
   t.equal(transcribers.of(transcript('a')), null);
   t.equal(transcribers.of(transcript('b')), 'one');
   t.equal(transcribers.of(transcript('c')), 'two');
-  transcribers.note(event({ type: 'session.updated', session: {} }));
+  transcribers.note(event({ type: 'session.updated', session: { instructions: 'x' } }));
+  t.equal(transcribers.of(transcript('c')), 'two', 'a server that repeats what has changed alone');
+  transcribers.note(
+    event({ type: 'session.updated', session: { audio: { input: { transcription: null } } } }),
+  );
   t.equal(transcribers.of(transcript('c')), null, 'nothing transcribes any more');
   t.equal(transcribers.of(update('one')), null, 'no transcript');
 });
@@ -34,10 +38,14 @@ test('what an upstream commits without end, or names with long ids, takes no mem
     transcribers.note(committed(odd));
     t.equal(transcribers.of(transcript(odd)), 'two');
   }
-  for (const session of [null, 5, [], { audio: 5 }, { audio: { input: { transcription: 'x' } } }]) {
+  for (const session of [null, 5, [], { audio: 5 }]) {
     transcribers.note(event({ type: 'session.updated', session }));
-    t.equal(transcribers.of(transcript('new')), null);
+    t.equal(transcribers.of(transcript('new')), 'two');
   }
+  transcribers.note(
+    event({ type: 'session.updated', session: { audio: { input: { transcription: 'x' } } } }),
+  );
+  t.equal(transcribers.of(transcript('new')), null);
 });
 
 test('events that name or begin a transcription are looked at, and pieces of sound and text are not', async (t) => {
