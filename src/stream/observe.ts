@@ -23,13 +23,14 @@ import {
   type UnitCounter,
 } from '../conversation/stream-rules.js';
 import { type MadeMedia, type ModelTokens, type Usage, UsageCheck } from '../conversation/usage.js';
-import { GatewayError } from '../errors.js';
-import { keyError, reportableError } from '../protocols/error-formats/vendor-account.js';
+import type { GatewayError } from '../errors.js';
+import { reportableError } from '../protocols/error-formats/vendor-account.js';
 import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../wire/bytes.js';
 import { parseObject } from '../wire/json.js';
 import { endOfString, textStart } from '../wire/json-skip.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, StreamFailure, TransformEnd, WaitingEnd } from './answer-transform.js';
+import { StreamOpening } from './opening.js';
 import { streamedWeight, transcriptWeight, writtenIn } from './streamed-text.js';
 import { VendorAccountErrors } from './vendor-account-errors.js';
 
@@ -39,10 +40,6 @@ const wholeBytes = 256 * 1024;
 const amendedBytes = 64 * 1024 * 1024;
 /** A larger event is passed on in parts. */
 const eventBytes = 1024 * 1024;
-/** Bytes of comments before the first event that are held back. */
-const earlyBytes = 16 * 1024;
-/** The same bound for events that only open an answer, which may repeat instructions and tools. */
-const openingBytes = 512 * 1024;
 /** Bytes of the beginning from which the length of a sound is read. */
 const beginBytes = 256;
 
@@ -104,8 +101,7 @@ export class ObservedTransform implements AnswerTransform {
   #usage: Usage | null = null;
   readonly #check: UsageCheck;
   #tail: Tail | null = null;
-  /** What has arrived before the answer: comments, and events that only open it. */
-  #early: Buffer | null = null;
+  readonly #opening: StreamOpening;
   #usageAtStart: Usage | null = null;
   /** Number of the last event in the last run that did not fit into the tail. */
   #number: number | null = null;
@@ -137,6 +133,8 @@ export class ObservedTransform implements AnswerTransform {
     this.#check = new UsageCheck(observed.tokens, observed.inputEstimate);
     this.#counter = observed.rules.countUnits?.() ?? null;
     this.#accountErrors = new VendorAccountErrors(observed.rules, observed.secrets);
+    const { rules, secrets, awaitsContent = false } = observed;
+    this.#opening = new StreamOpening({ rules, secrets, awaitsContent, accountErrors: this.#accountErrors });
     this.#watch = observed.watch ?? null;
     this.keep = observed.keep;
     const isGathered = observed.amend !== null || observed.keep !== null;
@@ -147,7 +145,7 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   get gatheredBytes(): number {
-    return (this.keep?.gathered?.() ?? 0) + (this.#early?.length ?? 0);
+    return (this.keep?.gathered?.() ?? 0) + this.#opening.heldBytes;
   }
 
   get hasPassed(): boolean {
@@ -172,27 +170,13 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   judge(run: Buffer): StreamStart {
-    const all = this.#early === null ? run : Buffer.concat([this.#early, run]);
-    const ofKey = keyError(all, this.#observed.secrets);
-    if (ofKey !== null) return ofKey;
-    const { judgeContent } = this.#rules;
-    const awaitsContent = this.#observed.awaitsContent === true && judgeContent !== undefined;
-    const judged = awaitsContent ? judgeContent(all) : this.#rules.judgeStart(all);
-    if (judged === 'silence' && all.length < (awaitsContent ? openingBytes : earlyBytes)) {
-      this.#early = Buffer.from(all);
-      return judged;
-    }
-    const failure = this.#accountErrors.atStart(all);
-    if (failure !== null) return failure;
-    if (judged instanceof GatewayError) return reportableError(judged, this.#observed.secrets);
-    return 'meaningful';
+    return this.#opening.judge(run);
   }
 
   pass(run: Buffer, isPart = false): Buffer {
     if (!this.#started) {
       this.#started = true;
-      if (this.#early !== null) run = Buffer.concat([this.#early, run]);
-      this.#early = null;
+      run = this.#opening.take(run);
       if (this.#rules.usageAtStart !== null) this.#usageAtStart = this.#rules.usageAtStart(run);
     }
     const withheld = this.#accountErrors.first(run);
@@ -200,6 +184,7 @@ export class ObservedTransform implements AnswerTransform {
       this.failure = { error: withheld.error, isTold: false };
       run = run.subarray(0, withheld.start);
     }
+    run = this.#opening.withoutSignsOfLife(run, isPart);
     const wasInside = this.#large !== null;
     const before = wasInside && this.#tail !== null ? Buffer.from(this.#tail.bytes()) : nothing;
     this.#tail ??= new Tail();

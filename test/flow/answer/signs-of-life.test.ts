@@ -1,3 +1,4 @@
+import { setTimeout as after } from 'node:timers/promises';
 import { test } from 'tap';
 import { named, unnamed } from '../../support/events.js';
 import { post, startTranslated } from '../../support/translated.js';
@@ -58,5 +59,37 @@ for (const [kind, events] of Object.entries(answers))
       t.equal(answer.status, 200, path);
       t.match(answer.body, 'okay', path);
       t.notMatch(answer.body, /"error":\{|event: error/, path);
+    }
+  });
+
+/** By the kind of the upstream: the client of its protocol. */
+const sameProtocol = [
+  ['chat', clients[0]],
+  ['messages', clients[1]],
+  ['responses', clients[2]],
+  ['generateContent', clients[3]],
+] as const;
+
+for (const [kind, [path, body]] of sameProtocol)
+  test(`a client of the same protocol gets no sign of life that is not JSON before its answer: ${kind}`, async (t) => {
+    const events = answers[kind] ?? [];
+    const own = 'event: codex.rate_limits\ndata: {"type":"codex.rate_limits"}\n\n';
+    const early = `: comment\n\n${signs.join('')}event: ping\n\n`;
+    for (const pieces of [[early, ...events], [early + events.join('')]]) {
+      const { port } = await startTranslated(t, {
+        kind: kind === 'responses' ? 'chat' : kind,
+        target: kind === 'responses' ? { responses: 'only' } : {},
+        answer: async ({ socket }) => {
+          socket.write(streamHead);
+          for (const piece of pieces) {
+            socket.write(chunk(piece));
+            await after(10);
+          }
+          socket.write(lastChunk);
+        },
+      });
+      const answer = await post(port, path, body);
+      t.equal(answer.status, 200);
+      t.equal(answer.body, `: comment\n\n${own}${events.join('')}`);
     }
   });

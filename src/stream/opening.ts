@@ -1,0 +1,97 @@
+import type { OwnSecrets } from '../config/types.js';
+import type { StreamRules, StreamStart } from '../conversation/stream-rules.js';
+import { GatewayError } from '../errors.js';
+import { keyError, reportableError } from '../protocols/error-formats/vendor-account.js';
+import { parseObject } from '../wire/json.js';
+import { eventEnd, parseEvent } from '../wire/sse.js';
+import type { VendorAccountErrors } from './vendor-account-errors.js';
+
+/** Bytes of comments before the first event that are held back. */
+const earlyBytes = 16 * 1024;
+/** The same bound for events that only open an answer, which may repeat instructions and tools. */
+const openingBytes = 64 * 1024;
+
+interface OpeningParts {
+  readonly rules: StreamRules;
+  readonly accountErrors: VendorAccountErrors;
+  readonly secrets: OwnSecrets;
+  /** Whether events that only open the answer are held back until its content. */
+  readonly awaitsContent: boolean;
+}
+
+/** The beginning of a stream that is passed on untouched: it is held back until it is known to be an answer. */
+export class StreamOpening {
+  readonly #parts: OpeningParts;
+  /** What has arrived before the answer: comments, signs of life, and events that only open it. */
+  #held: Buffer[] | null = null;
+  /** Length of what is held back. */
+  heldBytes = 0;
+  #hasBegun = false;
+
+  constructor(parts: OpeningParts) {
+    this.#parts = parts;
+  }
+
+  /** See `AnswerTransform.judge`. Each event is judged once. */
+  judge(run: Buffer): StreamStart {
+    const { rules, accountErrors, secrets } = this.#parts;
+    const ofKey = keyError(run, secrets);
+    if (ofKey !== null) return ofKey;
+    const judgeContent = this.#parts.awaitsContent ? rules.judgeContent : undefined;
+    const judged = judgeContent === undefined ? rules.judgeStart(run) : judgeContent(run);
+    const most = judgeContent === undefined ? earlyBytes : openingBytes;
+    if (judged === 'silence' && this.heldBytes + run.length < most) {
+      this.#held ??= [];
+      this.#held.push(Buffer.from(run));
+      this.heldBytes += run.length;
+      return judged;
+    }
+    const failure = accountErrors.atStart(this.#behindHeld(run));
+    if (failure !== null) return failure;
+    if (judged instanceof GatewayError) return reportableError(judged, secrets);
+    return 'meaningful';
+  }
+
+  /** Returns a run with what was held back before it, which is no longer held. */
+  take(run: Buffer): Buffer {
+    const all = this.#behindHeld(run);
+    this.#held = null;
+    this.heldBytes = 0;
+    return all;
+  }
+
+  #behindHeld(run: Buffer): Buffer {
+    return this.#held === null ? run : Buffer.concat([...this.#held, run]);
+  }
+
+  /**
+   * Returns a run without a server's signs of life before the first event of the protocol: its clients would take their data
+   * for JSON. They are dropped only there, where the answer was judged to be one without them.
+   * @param isPart the last event of the run continues after it
+   */
+  withoutSignsOfLife(run: Buffer, isPart: boolean): Buffer {
+    if (this.#hasBegun) return run;
+    const kept: Buffer[] = [];
+    let from = 0;
+    for (let start = 0; start < run.length && !this.#hasBegun; ) {
+      const end = eventEnd(run, start);
+      this.#hasBegun = (isPart && end === run.length) || this.#isOwn(run.subarray(start, end));
+      if (!this.#hasBegun && isSignOfLife(run, start, end)) {
+        kept.push(run.subarray(from, start));
+        from = end;
+      }
+      start = end;
+    }
+    return from === 0 ? run : Buffer.concat([...kept, run.subarray(from)]);
+  }
+
+  #isOwn(event: Buffer): boolean {
+    return this.#parts.rules.judgeStart(event) !== 'silence';
+  }
+}
+
+/** Whether an event that was judged to be silence is more than a comment, and not JSON. */
+function isSignOfLife(run: Buffer, start: number, end: number): boolean {
+  const { event, data } = parseEvent(run.toString('utf8', start, end));
+  return data === null ? event !== null : parseObject(data) === null;
+}
