@@ -11,6 +11,7 @@ import type { ErrorFormat } from '../protocols/error-formats/formats.js';
 import type { Route } from '../routes.js';
 import type { ValidatedBody } from '../schema/accept.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
+import type { Alternatives } from '../stream/opening.js';
 import type { Deadlines, RequestBodySource } from '../upstream/types.js';
 import type { OpenCall, OpenRecord } from '../usage/open-calls.js';
 import type { Writable } from '../wire/head.js';
@@ -48,7 +49,7 @@ export interface RequestSender extends MemoryHolder, Guarded {
 }
 
 /** Requests the answer of a call from upstreams. */
-export interface ForwardedCall {
+export interface ForwardedCall extends Alternatives {
   /** The transform of the current attempt, once that was sent. */
   readonly transform: AnswerTransform | null;
   /** Ends the call with an error on the client's side: the rest of its body will not arrive. */

@@ -30,7 +30,7 @@ import { parseObject } from '../wire/json.js';
 import { endOfString, textStart } from '../wire/json-skip.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, StreamFailure, TransformEnd, WaitingEnd } from './answer-transform.js';
-import { StreamOpening } from './opening.js';
+import { type Alternatives, StreamOpening } from './opening.js';
 import { streamedWeight, transcriptWeight, writtenIn } from './streamed-text.js';
 import { VendorAccountErrors } from './vendor-account-errors.js';
 
@@ -77,8 +77,8 @@ interface Observed {
   readonly tokens: ModelTokens;
   /** Answers without a usage that are estimated as `Metering.unreported`: those that break off, or all. Default: none. */
   readonly estimated?: 'none' | 'broken' | 'all';
-  /** Another target may be asked while a stream has only opened an answer. Default: not once any event has arrived. */
-  readonly awaitsContent?: boolean;
+  /** For which a stream may be given up that has only opened its answer. Default: none. */
+  readonly alternatives?: Alternatives | null;
   /** Secrets of the gateway at the upstream. Answers must not reveal its keys, errors none of them. */
   readonly secrets: OwnSecrets;
 }
@@ -133,8 +133,8 @@ export class ObservedTransform implements AnswerTransform {
     this.#check = new UsageCheck(observed.tokens, observed.inputEstimate);
     this.#counter = observed.rules.countUnits?.() ?? null;
     this.#accountErrors = new VendorAccountErrors(observed.rules, observed.secrets);
-    const { rules, secrets, awaitsContent = false } = observed;
-    this.#opening = new StreamOpening({ rules, secrets, awaitsContent, accountErrors: this.#accountErrors });
+    const { rules, secrets, alternatives = null } = observed;
+    this.#opening = new StreamOpening({ rules, secrets, alternatives, accountErrors: this.#accountErrors });
     this.#watch = observed.watch ?? null;
     this.keep = observed.keep;
     const isGathered = observed.amend !== null || observed.keep !== null;

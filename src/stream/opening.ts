@@ -11,12 +11,18 @@ const earlyBytes = 16 * 1024;
 /** The same bound for events that only open an answer, which may repeat instructions and tools. */
 const openingBytes = 64 * 1024;
 
+/** What else a call can get its answer from. */
+export interface Alternatives {
+  /** Whether there is another answer, or may be one. */
+  readonly mayMoveOn: boolean;
+}
+
 interface OpeningParts {
   readonly rules: StreamRules;
   readonly accountErrors: VendorAccountErrors;
   readonly secrets: OwnSecrets;
-  /** Whether events that only open the answer are held back until its content. */
-  readonly awaitsContent: boolean;
+  /** Events that only open the answer are held back until its content while it may be given up for these; null for none. */
+  readonly alternatives: Alternatives | null;
 }
 
 /** The beginning of a stream that is passed on untouched: it is held back until it is known to be an answer. */
@@ -26,20 +32,22 @@ export class StreamOpening {
   #held: Buffer[] | null = null;
   /** Length of what is held back. */
   heldBytes = 0;
+  /** An event of the answer has arrived. */
+  #hasOpened = false;
+  /** An event of the answer is passed on. */
   #hasBegun = false;
 
   constructor(parts: OpeningParts) {
     this.#parts = parts;
   }
 
-  /** See `AnswerTransform.judge`. Each event is judged once. */
+  /** See `AnswerTransform.judge`. Events that are held back are not judged again. */
   judge(run: Buffer): StreamStart {
     const { rules, accountErrors, secrets } = this.#parts;
     const ofKey = keyError(run, secrets);
     if (ofKey !== null) return ofKey;
-    const judgeContent = this.#parts.awaitsContent ? rules.judgeContent : undefined;
-    const judged = judgeContent === undefined ? rules.judgeStart(run) : judgeContent(run);
-    const most = judgeContent === undefined ? earlyBytes : openingBytes;
+    const judged = this.#judgeEvents(run, rules);
+    const most = this.#hasOpened ? openingBytes : earlyBytes;
     if (judged === 'silence' && this.heldBytes + run.length < most) {
       this.#held ??= [];
       this.#held.push(Buffer.from(run));
@@ -50,6 +58,18 @@ export class StreamOpening {
     if (failure !== null) return failure;
     if (judged instanceof GatewayError) return reportableError(judged, secrets);
     return 'meaningful';
+  }
+
+  #judgeEvents(run: Buffer, rules: StreamRules): StreamStart {
+    const { judgeContent } = rules;
+    const atStart = rules.judgeStart(run);
+    this.#hasOpened ||= atStart === 'meaningful';
+    const awaitsContent = judgeContent !== undefined && this.#parts.alternatives?.mayMoveOn === true;
+    const judged = awaitsContent ? judgeContent(run) : atStart;
+    if (!this.#hasOpened) return judged;
+    if (judged === 'silence') return awaitsContent ? judged : 'meaningful';
+    // An answer without content that has reached its end is whole.
+    return judged instanceof GatewayError && judged.unbegun ? 'meaningful' : judged;
   }
 
   /** Returns a run with what was held back before it, which is no longer held. */

@@ -4,9 +4,9 @@ import type { StreamRules } from '../../src/conversation/stream-rules.js';
 import { unknownTokens } from '../../src/conversation/usage.js';
 import { chat } from '../../src/protocols/chat/index.js';
 import { ObservedTransform } from '../../src/stream/observe.js';
-import { chatEvent } from '../support/upstream.js';
+import { chatEvent, doneEvent, usageEvent } from '../support/upstream.js';
 
-const awaiting = (rules: StreamRules): ObservedTransform =>
+const awaiting = (rules: StreamRules, alternatives = { mayMoveOn: true }): ObservedTransform =>
   new ObservedTransform({
     rules,
     hideUsage: false,
@@ -15,10 +15,12 @@ const awaiting = (rules: StreamRules): ObservedTransform =>
     keep: null,
     inputEstimate: 1,
     tokens: unknownTokens,
-    awaitsContent: true,
+    alternatives,
     secrets: ownSecrets([], []),
   });
 const role = Buffer.from(chatEvent({ role: 'assistant', content: '' }));
+const usage = Buffer.from(usageEvent);
+const done = Buffer.from(doneEvent);
 const words = Buffer.from(chatEvent({ content: 'words' }));
 
 test('an opening is held back up to 64 KiB, and what is longer counts as content', (t) => {
@@ -46,5 +48,29 @@ test('no event of a long opening is searched for content twice', (t) => {
   t.equal(transform.judge(words), 'meaningful');
   t.equal(judged, 100 * role.length + words.length);
   t.equal(transform.pass(words).toString(), role.toString().repeat(100) + words.toString());
+  t.end();
+});
+
+test('an opening is passed on with the next event once there is no other target', (t) => {
+  const alternatives = { mayMoveOn: true };
+  const transform = awaiting(chat, alternatives);
+  const comment = Buffer.from(': ping\n\n');
+  t.equal(transform.judge(comment), 'silence');
+  t.equal(transform.judge(role), 'silence');
+  alternatives.mayMoveOn = false;
+  t.equal(transform.judge(comment), 'meaningful');
+  t.equal(transform.pass(comment).toString(), `${comment}${role}${comment}`);
+  t.end();
+});
+
+test('a stream that ends without content is passed on, unless it has nothing but its end', (t) => {
+  for (const mayMoveOn of [true, false]) {
+    for (const runs of [[role, done], [Buffer.concat([role, usage, done])], [role, usage, done]]) {
+      const transform = awaiting(chat, { mayMoveOn });
+      const judged = runs.map((run) => transform.judge(run));
+      t.equal(judged.at(-1), 'meaningful');
+    }
+    t.match(awaiting(chat, { mayMoveOn }).judge(done), { unbegun: true });
+  }
   t.end();
 });

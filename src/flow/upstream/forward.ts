@@ -76,6 +76,10 @@ export class Forwarding implements AttemptAdapter, AttemptOwner, ForwardedCall {
     return this.#attempt?.sentAt ? this.#attempt.transform : null;
   }
 
+  get mayMoveOn(): boolean {
+    return this.#hedge?.isOfTwo === true || this.plan.next !== null;
+  }
+
   attempt(): void {
     this.call.target = this.plan.target;
     try {

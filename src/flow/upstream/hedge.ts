@@ -72,6 +72,11 @@ export class Hedge implements UpstreamExchange {
     return this.#first.bodyReleased;
   }
 
+  /** Two attempts are in flight. */
+  get isOfTwo(): boolean {
+    return !this.#isOver && this.#second !== null;
+  }
+
   /** Neither attempt is paused: only the beginnings of their streams are read. */
   resume(): void {}
 

@@ -122,7 +122,7 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
     inputEstimate: bodyEstimate(body),
     tokens: tokensOf(call),
     estimated: estimatedAnswers(call, endpoint),
-    awaitsContent: awaitsContent(call, target) && !endpoint.hasEffects(sent),
+    alternatives: mayGiveUp(call, target) && !endpoint.hasEffects(sent) ? call.forwarding : null,
     secrets: target.upstream.secrets,
   });
   return {
@@ -138,9 +138,9 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
   };
 }
 
-/** Whether a stream that has only opened an answer may be given up for that of another target. */
-function awaitsContent({ validated, model }: Call, { firstTokenMs }: Target): boolean {
-  if (model === null || validated?.stream !== true || model.targets.length < 2) return false;
+/** Whether a stream that has only opened an answer may be given up, if there is another target. */
+function mayGiveUp({ validated, model }: Call, { firstTokenMs }: Target): boolean {
+  if (model === null || validated?.stream !== true) return false;
   return firstTokenMs !== null || model.hedgeMs !== null;
 }
 

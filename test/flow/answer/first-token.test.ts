@@ -2,8 +2,8 @@ import { setTimeout as after } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import { named, unnamed } from '../../support/events.js';
 import { chatRequest, open } from '../../support/raw-client.js';
-import { goodAnswer, type Routed, startRouted } from '../../support/routed.js';
-import { post, textProtocols } from '../../support/translated.js';
+import { errorAnswer, goodAnswer, type Routed, startRouted } from '../../support/routed.js';
+import { post, postBytes, textProtocols } from '../../support/translated.js';
 import {
   type Answer,
   chatEvent,
@@ -12,6 +12,7 @@ import {
   lastChunk,
   streamHead,
   untilCut,
+  usageEvent,
 } from '../../support/upstream.js';
 
 const stream = { stream: true };
@@ -182,6 +183,43 @@ for (const [protocol, { path, body, opening, rest }] of Object.entries(openings)
     t.equal((await post(routed.gateway.port, path, call)).body, opening + rest);
   });
 }
+
+test('what opens the answer of the last target is passed on at once', async (t) => {
+  for (const { path, body, opening } of [openings.chat, openings.messages]) {
+    const kind = path.includes('messages') ? 'messages' : 'chat';
+    const refuses = errorAnswer(500);
+    const routed = await start(t, [refuses, silent], { upstream: { kind }, firstTokenMs: 600_000 });
+    const socket = await open(routed.gateway.port, postBytes(path, { model: 'm', stream: true, ...body }));
+    const request = await routed.upstreams[1]?.request(0);
+    request?.socket.write(streamHead + chunk(opening));
+    let text = '';
+    for await (const piece of socket) {
+      text += String(piece);
+      if (text.includes(opening)) break;
+    }
+    t.match(text, 'HTTP/1.1 200', kind);
+  }
+});
+
+test('a stream that is complete without content is passed on with its usage', async (t) => {
+  const role = chatEvent({ role: 'assistant', content: '' });
+  for (const pieces of [[role, doneEvent], [role + usageEvent + doneEvent], [role, usageEvent, doneEvent]]) {
+    const empty: Answer = async ({ socket }) => {
+      socket.write(streamHead);
+      for (const piece of pieces) {
+        socket.write(chunk(piece));
+        await after(10);
+      }
+      socket.write(lastChunk);
+    };
+    const routed = await start(t, [empty, errorAnswer(500)], { firstTokenMs: 600_000 });
+    const asksUsage = { ...stream, stream_options: { include_usage: true } };
+    t.match(await routed.ask({}, asksUsage), { status: 200, body: pieces.join('') });
+    t.strictSame(routed.counts(), [1, 0]);
+    const line = await routed.gateway.line(({ msg }) => msg === 'request');
+    t.match(line, { outcome: 'complete', ...(pieces.join('').includes('usage') ? { inputTokens: 3 } : {}) });
+  }
+});
 
 test('an error after the opening of an answer moves the call on', async (t) => {
   const { opening, rest, path, body } = openings.messages;
