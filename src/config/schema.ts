@@ -478,11 +478,11 @@ const model = closedObject({
     positive,
   ),
   firstTokenMs: optional(
-    'Time for the first event of a stream. After it the next target is tried, if there is one.',
+    'Time for the first event of a stream that has [content](routing.md#first-token). After it the next target is tried, if there is one.',
     milliseconds,
   ),
   hedgeMs: optional(
-    'Time after which a call without an answer, or a stream without an event, is also sent to the next target.',
+    'Time after which a call without an answer, or a stream without [content](routing.md#first-token), is also sent to the next target.',
     milliseconds,
   ),
 });

@@ -127,7 +127,7 @@ export interface Target extends ConfiguredHeaders {
   /** Lower is tried first. */
   readonly priority: number;
   readonly weight: number;
-  /** Milliseconds without an event of a stream after which the next target is tried; null for never. */
+  /** Milliseconds without content of a stream after which the next target is tried; null for never. */
   readonly firstTokenMs: number | null;
   /** What the operator pays for its calls; null if unknown. */
   readonly cost: Price | null;
