@@ -22,11 +22,11 @@ export function isSearch(item: unknown): boolean {
 
 /**
  * Returns the number of searches that the vendor bills, or null if it does not report one: not every search item is
- * billed.
+ * billed. Some servers report none whatever has been searched, so zero says nothing.
  */
 export function reportedSearches(toolUsage: unknown): number | null {
   const { num_requests: told } = objectOf(objectOf(toolUsage).web_search);
-  return Number.isSafeInteger(told) ? Math.max(0, Number(told)) : null;
+  return Number.isSafeInteger(told) && Number(told) > 0 ? Number(told) : null;
 }
 
 /**

@@ -25,6 +25,16 @@ test('searches are counted until the end says how many are billed, in whatever p
   t.equal(searchesOf([created, found, found, completed]), 1);
 });
 
+test('searches among the items are charged if the usage of tools is zero', async (t) => {
+  const charges = noCharges();
+  noteCharges(Buffer.from(JSON.stringify(response(0, [search, search]).response)), charges);
+  t.equal(charges.searches, 2);
+  const streamed = noCharges();
+  for (const run of [created, found, event('response.completed', response(0, [search]))])
+    noteCharges(run, streamed);
+  t.equal(streamed.searches, 1);
+});
+
 test('a whole answer that says how many searches are billed has no others', async (t) => {
   const charges = noCharges();
   noteCharges(Buffer.from(JSON.stringify(response(1, [search, search]).response)), charges);
