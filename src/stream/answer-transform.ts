@@ -81,8 +81,13 @@ export interface AnswerTransform {
    * if unknown.
    */
   readonly units?: number | null;
-  /** Whether any of the answer has passed; absent if nothing but tokens is charged. */
-  readonly hasPassed?: boolean;
+  /** Bytes of the answer that have passed; absent if nothing but tokens is charged. */
+  readonly passed?: number;
+  /**
+   * Whether a transcript is one JSON object, whatever its type says, available after its usage was read; absent for other
+   * answers.
+   */
+  readonly isObject?: boolean;
   /** Names of what the answer has lost in translation (`LeftOut`); absent if nothing is translated. */
   readonly lost?: readonly string[];
 

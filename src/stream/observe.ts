@@ -25,11 +25,12 @@ import {
 import { type MadeMedia, type ModelTokens, type Usage, UsageCheck } from '../conversation/usage.js';
 import type { GatewayError } from '../errors.js';
 import { reportableError } from '../protocols/error-formats/vendor-account.js';
-import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../wire/bytes.js';
+import { CLOSE_BRACE, OPEN_BRACE, SPACE } from '../wire/bytes.js';
 import { parseObject } from '../wire/json.js';
-import { endOfString, textStart } from '../wire/json-skip.js';
-import { eventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
+import { textStart } from '../wire/json-skip.js';
+import { eventEnd, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, StreamFailure, TransformEnd, WaitingEnd } from './answer-transform.js';
+import { LargeEvent } from './large-event.js';
 import { type Alternatives, StreamOpening } from './opening.js';
 import { streamedWeight, transcriptWeight, writtenIn } from './streamed-text.js';
 import { VendorAccountErrors } from './vendor-account-errors.js';
@@ -123,6 +124,7 @@ export class ObservedTransform implements AnswerTransform {
   /** The first bytes of an answer that is passed on in pieces, if its duration is read from them. */
   #begin: Buffer | null = null;
   mediaSeconds = 0;
+  isObject = false;
   made: MadeMedia | null = null;
   units: number | null = null;
   readonly #counter: UnitCounter | null;
@@ -148,8 +150,8 @@ export class ObservedTransform implements AnswerTransform {
     return (this.keep?.gathered?.() ?? 0) + this.#opening.heldBytes;
   }
 
-  get hasPassed(): boolean {
-    return this.#output.passed > 0;
+  get passed(): number {
+    return this.#output.passed;
   }
 
   /** What follows the last event would come behind what waits. */
@@ -162,6 +164,8 @@ export class ObservedTransform implements AnswerTransform {
       this.#usage = this.#check.checked(
         this.#started ? this.#judgeEnd().usage : this.#rules.usageOf(this.#tail.bytes()),
       );
+    const held = this.#usage === null ? this.#opening.held : null;
+    if (held !== null) this.#usage = this.#check.checked(this.#rules.usageAtStart?.(held) ?? null);
     return this.#usage;
   }
 
@@ -170,6 +174,7 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   judge(run: Buffer): StreamStart {
+    this.#usage = null;
     return this.#opening.judge(run);
   }
 
@@ -315,20 +320,20 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   #tokensAtEnd(brokenBy: BrokenBy): Usage | null {
-    const { estimates, grows, seconds } = this.#rules.metering;
+    const { estimates, grows } = this.#rules.metering;
     const reported = this.usage;
     const tail = this.#tail?.bytes() ?? null;
-    if (seconds !== null && tail !== null)
-      this.mediaSeconds = seconds(this.#begin ?? tail, this.#output.passed, tail);
+    if (tail !== null) this.#hear(this.#begin ?? tail, tail);
     if (tail !== null) this.made = this.#rules.madeOf?.(tail) ?? null;
     const { watchEnd } = this.#observed;
     if (tail !== null && watchEnd != null && this.#hasWholeEnd(brokenBy)) watchEnd(tail);
-    const isWhole = !grows || !this.#started || brokenBy === null || this.#judgeEnd().state === 'complete';
+    const isBegun = this.#opening.heldBytes > 0 || (grows && this.#started);
+    const isWhole = brokenBy === null || !isBegun || (this.#started && this.#judgeEnd().state === 'complete');
     if (reported !== null && isWhole) return brokenBy === null ? this.#allCounted(reported) : reported;
     const unreported = this.#unreportedOutput(brokenBy);
     const usage = inexactUsage({
       brokenBy,
-      hasPassed: this.hasPassed,
+      hasPassed: this.passed > 0,
       estimates: unreported === null ? estimates : 'conversation',
       reported,
       input: this.#observed.inputEstimate,
@@ -368,12 +373,12 @@ export class ObservedTransform implements AnswerTransform {
       const isWhole = brokenBy === null || this.#judgeEnd().state === 'complete';
       return isWhole && estimated !== 'all' ? null : unreported;
     }
-    return (brokenBy === null || this.hasPassed) && estimated === 'all' ? unreported : null;
+    return (brokenBy === null || this.passed > 0) && estimated === 'all' ? unreported : null;
   }
 
   #outputOf(unreported: Metering['unreported'], brokenBy: BrokenBy, tail: Buffer | null): number {
     if (unreported === null || unreported === 'transcript') return this.#written(tail);
-    const units = this.units ?? 1;
+    const units = this.#counter?.units ?? 1;
     return mediumTokens * (brokenBy === null ? units : Math.max(1, units));
   }
 
@@ -393,11 +398,22 @@ export class ObservedTransform implements AnswerTransform {
       const { weight, media } = writtenIn(parseObject(body.toString('utf8')));
       this.#wholeTokens = tokensOf(weight) + mediumTokens * media;
     }
-    if (seconds !== null) this.mediaSeconds = seconds(body, body.length, body);
+    // What is charged of a sound whose client leaves while it is sent.
+    if (seconds !== null) this.#output.passed = body.length;
+    this.#hear(body, body);
     this.made = this.#rules.madeOf?.(body) ?? null;
     this.#counter?.addWhole(body);
     this.units = this.#counter?.units ?? null;
     return this.#observed.amend === null ? body : this.#observed.amend(body);
+  }
+
+  /** Reads what a sound or transcript says of its length. */
+  #hear(begin: Buffer, end: Buffer): void {
+    const { seconds, unreported } = this.#rules.metering;
+    if (seconds === null) return;
+    this.mediaSeconds = seconds(begin, this.passed, end);
+    if (unreported === 'transcript')
+      this.isObject = begin[textStart(begin)] === OPEN_BRACE && lastOfText(end) === CLOSE_BRACE;
   }
 
   #judgeEnd(): StreamEnding {
@@ -445,6 +461,13 @@ class OutputEstimate {
   }
 }
 
+/** Returns the last byte that is no white space. */
+function lastOfText(bytes: Buffer): number | undefined {
+  let at = bytes.length - 1;
+  while (at >= 0 && (bytes[at] as number) <= SPACE) at--;
+  return bytes[at];
+}
+
 /** Bytes of a stream's end that are kept: more than its final events, and small enough for Node's buffer pool. */
 export const tailBytes = 1536;
 
@@ -473,74 +496,6 @@ export class Tail {
   bytes(): Buffer {
     return this.#buffer === null ? Buffer.alloc(0) : this.#buffer.subarray(0, this.#length);
   }
-}
-
-/** Deepest nesting that is tracked. Nothing that is read of an answer is deeper, and an upstream could nest without bound. */
-const mostEnds = 1000;
-
-/** An event that is so large that it is passed on in parts. Tracks which objects, lists and strings of its JSON are open. */
-class LargeEvent {
-  #hasBegun = false;
-  #depth = 0;
-  #inText = false;
-  /** The last byte is a backslash that escapes the next one. */
-  #isEscaped = false;
-
-  /** Nothing is open, so the JSON may have ended. */
-  get isClosed(): boolean {
-    return this.#depth <= 0 && !this.#inText;
-  }
-
-  /**
-   * Handles the next part.
-   * @param before what is known of the parts before, unless it is the first
-   * @param run the part; the first one follows whole events
-   * @param goesOn it is not the last part
-   * @returns both, with everything that is open closed, so that values have the same depth as in the whole event
-   */
-  add(before: Buffer, run: Buffer, goesOn: boolean): Buffer {
-    const isFirst = !this.#hasBegun;
-    this.#hasBegun = true;
-    if (goesOn) this.#look(run, isFirst ? lastEventEnd(run, 0, run.length) : 0);
-    const part = Buffer.concat([before, run, Buffer.from(goesOn ? this.#ends : '')]);
-    return isFirst ? part : behindBraces(part);
-  }
-
-  /** Returns what closes everything that is open. Lists are closed like objects, since only the depth matters. */
-  get #ends(): string {
-    // After a backslash the first quote belongs to the string.
-    const ofText = this.#inText ? (this.#isEscaped ? '""' : '"') : '';
-    return ofText + '}'.repeat(Math.min(mostEnds, Math.max(0, this.#depth)));
-  }
-
-  /** @param from offset in the part where the JSON begins or continues */
-  #look(part: Buffer, from: number): void {
-    let at = from;
-    if (this.#inText) at = this.#endOfText(part, from + (this.#isEscaped ? 1 : 0)) + 1;
-    for (; at < part.length; at++) {
-      const byte = part[at];
-      if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#depth++;
-      else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.#depth--;
-      else if (byte === QUOTE) at = this.#endOfText(part, at + 1);
-    }
-  }
-
-  #endOfText(part: Buffer, from: number): number {
-    const end = endOfString(part, from);
-    this.#inText = end === -1;
-    if (end !== -1) return end;
-    let before = part.length;
-    while (before > from && part[before - 1] === BACKSLASH) before--;
-    this.#isEscaped = (part.length - before) % 2 === 1;
-    return part.length;
-  }
-}
-
-/** Returns a part without its leading opening braces, so that it cannot be mistaken for an answer of its own. */
-function behindBraces(part: Buffer): Buffer {
-  let rest = part;
-  for (let at = textStart(rest); rest[at] === OPEN_BRACE; at = textStart(rest)) rest = rest.subarray(at + 1);
-  return rest;
 }
 
 /**

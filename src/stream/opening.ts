@@ -72,6 +72,11 @@ export class StreamOpening {
     return judged instanceof GatewayError && judged.unbegun ? 'meaningful' : judged;
   }
 
+  /** What is held back; null for nothing. */
+  get held(): Buffer | null {
+    return this.#held === null ? null : Buffer.concat(this.#held);
+  }
+
   /** Returns a run with what was held back before it, which is no longer held. */
   take(run: Buffer): Buffer {
     const all = this.#behindHeld(run);

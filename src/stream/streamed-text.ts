@@ -1,4 +1,4 @@
-import { isObject, parseObject, textOf } from '../wire/json.js';
+import { isObject, parseObject, textOrNull } from '../wire/json.js';
 import { firstEventEnd, parseEvent } from '../wire/sse.js';
 import { textWeight } from '../wire/text-weight.js';
 
@@ -111,6 +111,6 @@ export function streamedWeight(tail: Buffer, bytes: number): number {
 
 /** Returns the weight of the text in a transcript. Its segments and words repeat the text. */
 export function transcriptWeight(body: Buffer): number {
-  const text = textOf(parseObject(body.toString('utf8'))?.text);
-  return text === '' ? body.length : textWeight(text);
+  const text = textOrNull(parseObject(body.toString('utf8'))?.text);
+  return text === null ? body.length : textWeight(text);
 }

@@ -15,7 +15,7 @@ const pageBytes = 65_307;
  */
 export const usualRate = 16_000;
 /** Bytes per second of the most compact encoding of speech in use. */
-const leastRate = 500;
+export const leastRate = 500;
 const nanosPerSecond = 1e9;
 
 /** Reads a place of the file. @returns the next place to read, or -1 for none */

@@ -9,6 +9,7 @@ import { generateContent } from '../../src/protocols/generate-content/index.js';
 import { imageGenerations } from '../../src/protocols/images/index.js';
 import { countTokens, messages } from '../../src/protocols/messages/index.js';
 import { ArrayTransform, ObservedTransform } from '../../src/stream/observe.js';
+import type { Alternatives } from '../../src/stream/opening.js';
 
 const observing = (endpoint: Endpoint) => ({
   rules: endpoint,
@@ -22,7 +23,7 @@ const observing = (endpoint: Endpoint) => ({
 });
 const observed = (
   endpoint: Endpoint,
-  more: { readonly estimated?: 'none' | 'broken' } = {},
+  more: { readonly estimated?: 'none' | 'broken'; readonly alternatives?: Alternatives } = {},
 ): ObservedTransform => new ObservedTransform({ ...more, ...observing(endpoint) });
 
 const sse = (...events: readonly unknown[]): Buffer =>
@@ -156,6 +157,18 @@ test('a messages stream that breaks off has its exact input', async (t) => {
   ended.pass(sse(start, text, { type: 'message_delta', delta: {}, usage: { output_tokens: 12 } }));
   ended.pass(sse({ type: 'message_stop' }));
   t.strictSame(ended.usageAtEnd('client'), { input: 42, output: 12, ...nothing });
+});
+
+test('what opens a messages stream is read while it is held back', async (t) => {
+  const each = observed(messages, { alternatives: { mayMoveOn: true } });
+  const usage = { input_tokens: 5000, output_tokens: 1, cache_read_input_tokens: 100 };
+  t.equal(each.judge(named({ type: 'message_start', message: { usage } })), 'silence');
+  const known = { ...nothing, input: 5100, cached: 100, output: 1, partial: true };
+  t.match(each.usageAtEnd('client'), known);
+  t.equal(each.judge(named({ type: 'ping' })), 'silence');
+  t.match(each.usageAtEnd('client'), known);
+  t.equal(each.usageAtEnd('upstream'), null, 'a client does not pay for what it has not got');
+  t.match(each.usage, { input: 5100, cached: 100 });
 });
 
 test('a generateContent stream that breaks off has at least what it has reported', async (t) => {

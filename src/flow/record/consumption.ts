@@ -8,6 +8,7 @@ import type { Route } from '../../routes.js';
 import type { AnswerTransform } from '../../stream/answer-transform.js';
 import type { ResponseHead, UpstreamExchange } from '../../upstream/types.js';
 import { costOf, hasTokenRate, isOfTokensOnly } from '../../usage/cost.js';
+import { leastRate } from '../../wire/recording.js';
 import type { Running } from '../running.js';
 
 /** What a call has used, and what its price depends on. */
@@ -23,9 +24,20 @@ export interface Consumption {
   otherModels: ReadonlyMap<Model, OtherModel> | null;
   /** An upstream has served the call: prices per call and per second apply. */
   isServed: boolean;
-  /** The seconds that the answer reports, or the expected ones if it reports neither seconds nor tokens. */
+  /**
+   * The seconds that the answer reports, or else the expected ones, unless it reports tokens that have a price for the client.
+   * Of a sound that broke off, at most what passed of it can last.
+   */
   mediaSeconds: number;
-  /** Images that the answer reports or contains, or the requested number if that is unknown. */
+  /**
+   * The expected seconds of an answer that reports tokens and no seconds: prices that have none for tokens charge these. 0 for
+   * any other answer.
+   */
+  secondsBesideTokens: number;
+  /**
+   * Images that the answer reports or contains, or the requested number if that is unknown; none that were not complete when
+   * their upstream broke off.
+   */
   units: number;
   made: MadeMedia | null;
   costNanos: number;
@@ -77,8 +89,8 @@ export function noteImplausible(call: ReportedCall, usage: Usage | null, told: n
 
 /**
  * Records the usage of a call whose request was sent to an upstream, when nothing more of its answer is passed on. An error
- * answer has used nothing. An answer that broke off has used what was passed on of it. A call whose client disconnected
- * before any answer has used its input.
+ * answer has used nothing. An answer that broke off, or whose client has disconnected, has used what was passed on of it. A
+ * call whose client disconnected before any answer has used its input.
  * @param head of the upstream's answer, or null if none has arrived
  * @param isBroken the answer ended before it was complete, and not because its client had disconnected
  */
@@ -91,8 +103,7 @@ export function noteUsage(
 ): void {
   if (transform === null || (head !== null && head.status >= 400)) return;
   const usage = transform.usageAtEnd(isBroken ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
-  // A plain text may contain anything: whoever speaks in a recording could claim any usage in its transcript.
-  const isSetByClient = call.mediaSeconds > 0 && head !== null && isTranscript(call) && !isStructured(head);
+  const isSetByClient = head !== null && isSetBySpeaker(call, transform, head);
   if (!isSetByClient) call.usage ??= usage;
   const { implausible, mediaSeconds } = transform;
   const seconds = noteImplausible(call, implausible, mediaSeconds);
@@ -100,8 +111,10 @@ export function noteUsage(
   const isCut = isHeard || (isBroken && head !== null);
   call.units = usage?.calls ?? transform.units ?? (isCut ? 0 : call.units);
   const isReported = transform.usage !== null && !isSetByClient;
+  if (isReported && mediaSeconds === 0) call.secondsBesideTokens = call.mediaSeconds;
   if (!isSetByClient && (seconds > 0 || (mediaSeconds === 0 && isReported && countsTokens(call))))
     call.mediaSeconds = seconds;
+  if (isBroken || outcome === 'client_gone') call.mediaSeconds = secondsPassed(call, transform);
   call.made = mergeMedia(call.made, transform.made ?? null);
   call.lostInAnswer = transform.lost ?? nothing;
   call.isServed = isHeard || (head !== null && (!isBroken || hasServed(call, transform)));
@@ -117,8 +130,17 @@ function hasHeard(call: AnsweredCall): boolean {
 }
 
 /** Whether an answer that broke off has brought what is charged: images, or a part of what is charged by the second. */
-function hasServed({ units, mediaSeconds }: AnsweredCall, { hasPassed }: AnswerTransform): boolean {
-  return hasPassed === true && (units > 0 || mediaSeconds > 0);
+function hasServed({ units, mediaSeconds }: AnsweredCall, { passed = 0 }: AnswerTransform): boolean {
+  return passed > 0 && (units > 0 || mediaSeconds > 0);
+}
+
+/** Returns the seconds of a call whose answer is incomplete: of a sound at most what its bytes last in the most compact encoding. */
+function secondsPassed(
+  { route, mediaSeconds }: Pick<AnsweredCall, 'route' | 'mediaSeconds'>,
+  transform: AnswerTransform | null,
+): number {
+  if (route?.endpoint?.metering.unreported !== 'sound') return mediaSeconds;
+  return Math.min(mediaSeconds, (transform?.passed ?? 0) / leastRate);
 }
 
 /** Whether tokens have a price for the client, or for the operator if the client has none. */
@@ -136,6 +158,17 @@ function withSoundEstimate(
   const isOfSound = kind !== null && kind !== 'image' && mediaSeconds > 0;
   if (!isOfSound || model?.price == null || !isOfTokensOnly(model.price)) return usage;
   return withSound(estimate, kind, mediaSeconds);
+}
+
+/**
+ * Whether what an answer claims may be the words of whoever speaks in the recording: a plain text may contain any usage. One JSON
+ * object is more likely a transcript with another type. It is believed where tokens are the whole price, since nothing else
+ * counts them; seconds are known from the recording.
+ */
+function isSetBySpeaker(call: AnsweredCall, { isObject }: AnswerTransform, head: ResponseHead): boolean {
+  if (call.mediaSeconds === 0 || !isTranscript(call) || isStructured(head)) return false;
+  const { model } = call;
+  return isObject !== true || model?.price == null || !isOfTokensOnly(model.price);
 }
 
 function isTranscript({ route }: Pick<AnsweredCall, 'route'>): boolean {
@@ -166,17 +199,19 @@ export function mergeMedia(requested: MadeMedia | null, reported: MadeMedia | nu
 interface ConsumingCall extends Consumption {
   readonly answeredAt: number;
   readonly exchange: Pick<Exchange, 'bytesIn'>;
+  readonly route: Route | null;
   readonly forwarding: { readonly transform: AnswerTransform | null } | null;
 }
 
 /** Returns a copy of what a call in flight has used so far, if that is known. */
 export function consumedSoFar(call: ConsumingCall): Consumption {
-  const { key, model, target, otherModels, isServed, answeredAt, units } = call;
-  const { made, mediaSeconds, lostInAnswer } = call;
+  const { key, model, target, otherModels, isServed, answeredAt, units, route } = call;
+  const { made, secondsBesideTokens, lostInAnswer } = call;
   const transform = call.forwarding?.transform ?? null;
   const usage = call.usage ?? transform?.usageAtEnd('client') ?? null;
   // After `usage` was read.
   const seconds = plausibleSeconds(transform?.mediaSeconds ?? 0, call.exchange.bytesIn);
+  const mediaSeconds = seconds > 0 ? seconds : call.mediaSeconds;
   return {
     key,
     model,
@@ -184,7 +219,8 @@ export function consumedSoFar(call: ConsumingCall): Consumption {
     usage: usage === null ? null : { ...usage, partial: true },
     otherModels,
     isServed: isServed || answeredAt > 0,
-    mediaSeconds: seconds > 0 ? seconds : mediaSeconds,
+    mediaSeconds: secondsPassed({ route, mediaSeconds }, transform),
+    secondsBesideTokens,
     units,
     made: mergeMedia(made, transform?.made ?? null),
     costNanos: -1,
@@ -392,11 +428,13 @@ export function paidForCall(call: Consumption): number | null {
 }
 
 function computeCost(call: Consumption, price: Price | null, factor: number): number {
-  const { usage, isServed, mediaSeconds, units, made } = call;
+  const { usage, isServed, mediaSeconds, secondsBesideTokens, units, made } = call;
   if (price === null || (usage === null && !isServed)) return 0;
+  const besideTokens = hasTokenRate(price.rates) ? 0 : secondsBesideTokens;
+  const seconds = secondsBesideTokens > 0 ? besideTokens : mediaSeconds;
   const consumption = {
     usage,
-    seconds: isServed ? mediaSeconds : 0,
+    seconds: isServed ? seconds : 0,
     calls: isServed ? units : 0,
     made,
   };

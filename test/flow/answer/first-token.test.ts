@@ -221,6 +221,17 @@ test('a stream that is complete without content is passed on with its usage', as
   }
 });
 
+test('what a target reports before it is given up is what giving it up has cost', async (t) => {
+  const { opening, path, body } = openings.messages;
+  const told = opening.replace('"input_tokens":3', '"input_tokens":5000,"cache_read_input_tokens":100');
+  const opens: Answer = ({ socket }) => void socket.write(streamHead + chunk(told));
+  const answers: Answer = streamHead + chunk(opening + openings.messages.rest) + lastChunk;
+  const routed = await start(t, [opens, answers], { upstream: { kind: 'messages' } });
+  await post(routed.gateway.port, path, { model: 'm', stream: true, ...body });
+  const line = await routed.gateway.line(({ msg }) => msg === 'request');
+  t.match(line, { outcome: 'complete', givenUpInputTokens: 5100 });
+});
+
 test('an error after the opening of an answer moves the call on', async (t) => {
   const { opening, rest, path, body } = openings.messages;
   const fails = named({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } });

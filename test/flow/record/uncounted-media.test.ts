@@ -2,6 +2,8 @@ import { test } from 'tap';
 import type { LedgerRecord } from '../../../src/usage/ledger-record.js';
 import { startGateway, testKey } from '../../support/gateway.js';
 import { openLedger } from '../../support/ledger.js';
+import { open } from '../../support/raw-client.js';
+import { postBytes } from '../../support/translated.js';
 import { chunk, jsonAnswer, startRawUpstream, streamHead } from '../../support/upstream.js';
 
 const tokens = { input: 1, output: 2, audioInput: 30, audioOutput: 40, imageOutput: 50 };
@@ -9,7 +11,7 @@ const perSecond = 0.001;
 
 interface Case {
   readonly name: string;
-  readonly model: 'tokens' | 'seconds';
+  readonly model: 'tokens' | 'seconds' | 'tokensPaid' | 'secondsPaid';
   readonly path: string;
   readonly body: () => string | FormData;
   readonly answer: string;
@@ -40,6 +42,10 @@ const counted = { input_tokens: 14, output_tokens: 5, total_tokens: 19 };
 /** 300 bytes with its quotes: 20 seconds. */
 const spoken = 'x'.repeat(298);
 const made = { tokensKnown: 'estimated', outputTokens: 400, audioOutputTokens: 400 } as const;
+
+/** The first event of a sound, and the longest time that as many bytes of it last. */
+const beginning = { type: 'speech.audio.delta', audio: 'QUJD' };
+const begunSeconds = `data: ${JSON.stringify(beginning)}\n\n`.length / 500;
 
 const cases: readonly Case[] = [
   {
@@ -82,6 +88,17 @@ const cases: readonly Case[] = [
     answer: whole({ text, usage: counted }),
     record: { tokensKnown: 'exact', inputTokens: 14, outputTokens: 5, mediaSeconds: 0 },
   },
+  ...['content-type: text/plain\r\n', 'content-type: application/octet-stream\r\n', ''].map((type): Case => {
+    const answer = JSON.stringify({ text, usage: { type: 'tokens', ...counted } });
+    return {
+      name: `one that is called ${type.trim() || 'nothing'}`,
+      model: 'tokens',
+      path: transcripts,
+      body: form('tokens'),
+      answer: `HTTP/1.1 200 OK\r\n${type}content-length: ${answer.length + 1}\r\n\r\n${answer}\n`,
+      record: { tokensKnown: 'exact', inputTokens: 14, outputTokens: 5, mediaSeconds: 0 },
+    };
+  }),
   {
     name: 'a sound',
     model: 'tokens',
@@ -122,6 +139,30 @@ const cases: readonly Case[] = [
     answer: whole({ text, usage: counted }),
     record: { tokensKnown: 'exact', inputTokens: 14, outputTokens: 5 },
   },
+  {
+    name: 'tokens that have a price for the operator alone',
+    model: 'tokensPaid',
+    path: transcripts,
+    body: form('tokensPaid'),
+    answer: whole({ text, usage: counted }),
+    record: { paidNanoUsd: 14 * 1000 + 5 * 2000 },
+  },
+  {
+    name: 'seconds that have a price for the operator alone',
+    model: 'secondsPaid',
+    path: transcripts,
+    body: form('secondsPaid'),
+    answer: whole({ text, usage: counted }),
+    record: { mediaSeconds: 0, costNanoUsd: 14 * 1000 + 5 * 2000 },
+  },
+  {
+    name: 'words of no speech',
+    model: 'tokens',
+    path: transcripts,
+    body: form('tokens', { response_format: 'verbose_json' }),
+    answer: whole({ text: '', language: 'english', segments: [] }),
+    record: { tokensKnown: 'estimated', outputTokens: 0 },
+  },
 ];
 
 test('what has passed of a sound, a transcript or images is charged if their upstream breaks off', async (t) => {
@@ -153,6 +194,7 @@ test('what has passed of a sound, a transcript or images is charged if their ups
   /** Larger than what is held back of a whole answer. */
   const sound = `HTTP/1.1 200 OK\r\ncontent-type: audio/mpeg\r\ncontent-length: 900000\r\n\r\n${'m'.repeat(400_000)}`;
   const delta = streamed({ type: 'transcript.text.delta', delta: text });
+  const begun = streamed(beginning);
   const image = { type: 'image_generation.completed', b64_json: 'aGk=' };
   const partial = { type: 'image_generation.partial_image', partial_image_index: 0, b64_json: 'aGk=' };
   const speak = (model: string) => ['/v1/audio/speech', json({ model, input: spoken, voice: 'v' })] as const;
@@ -161,6 +203,8 @@ test('what has passed of a sound, a transcript or images is charged if their ups
   const broken = [
     { ask: speak('seconds'), sent: sound, record: { mediaSeconds: 20, costNanoUsd: 20_000_000, units: 0 } },
     { ask: speak('tokens'), sent: sound, record: { ...made, tokensKnown: 'partial' } },
+    { ask: speak('seconds'), sent: begun, record: { mediaSeconds: begunSeconds, units: 0 } },
+    { ask: speak('tokens'), sent: begun, record: { outputTokens: 3, audioOutputTokens: 3 } },
     { ask: [transcripts, form('seconds', { stream: 'true' })] as const, sent: delta, record: { units: 0 } },
     {
       ask: [images, draw] as const,
@@ -188,6 +232,53 @@ test('what has passed of a sound, a transcript or images is charged if their ups
     const line = records.find(({ at }) => at === Math.max(...records.map((each) => each.at)));
     t.match(line, { outcome: 'upstream_error', ...record }, `${path} ${index}`);
     if (path === transcripts) t.ok((line?.costNanoUsd ?? 0) >= 10_000_000, 'its recording is charged');
+  }
+});
+
+test('a client that leaves a sound or images pays for what has passed', async (t) => {
+  const upstream = await startRawUpstream(t, '');
+  const { store, lines } = openLedger(t);
+  const model = (price: object) => ({
+    protocols: ['audio', 'images'],
+    targets: [{ upstream: 'u', model: 'm' }],
+    price,
+  });
+  const gateway = await startGateway(t, {
+    config: {
+      store,
+      usage: { ledger: true },
+      upstreams: { u: { kind: 'chat', baseUrl: upstream.url, apiKeys: ['k'], onLeave: 'cancel' } },
+      models: { tokens: model(tokens), seconds: model({ perSecond }) },
+    },
+  });
+  const image = { type: 'image_generation.completed', b64_json: 'aGk=' };
+  const speech = (named: string) =>
+    ['/v1/audio/speech', { model: named, input: spoken, voice: 'v' }] as const;
+  const draw = ['/v1/images/generations', { model: 'tokens', prompt: 'a', n: 4, stream: true }] as const;
+  const left = [
+    { ask: speech('seconds'), sent: [beginning], record: { mediaSeconds: begunSeconds } },
+    { ask: speech('tokens'), sent: [beginning], record: { outputTokens: 3, audioOutputTokens: 3 } },
+    { ask: speech('seconds'), sent: [], record: { mediaSeconds: 0, costNanoUsd: 0 } },
+    { ask: speech('tokens'), sent: [], record: { outputTokens: 0, costNanoUsd: 0 } },
+    { ask: draw, sent: [image, image, image], record: { outputTokens: 4500, imageOutputTokens: 4500 } },
+  ];
+  for (const [index, { ask, sent, record }] of left.entries()) {
+    const [path, body] = ask;
+    const events = sent.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+    upstream.answer = ({ socket }) => void socket.write(streamHead + (events === '' ? '' : chunk(events)));
+    const client = await open(gateway.port, postBytes(path, body));
+    await upstream.request(index);
+    if (events !== '') {
+      let received = '';
+      for await (const piece of client) {
+        received += piece;
+        if (received.includes(events)) break;
+      }
+    }
+    client.destroy();
+    const records = await lines(index + 1);
+    const line = records.find(({ at }) => at === Math.max(...records.map((each) => each.at)));
+    t.match(line, { outcome: 'client_gone', ...record }, `${path} ${index}`);
   }
 });
 
@@ -250,7 +341,8 @@ test('sounds, transcripts and images whose tokens alone have a price are estimat
   const upstream = await startRawUpstream(t, '');
   const { store, lines } = openLedger(t);
   const protocols = ['audio', 'images'];
-  const targets = [{ upstream: 'u0', model: 'm' }];
+  const target = { upstream: 'u0', model: 'm' };
+  const targets = [target];
   const gateway = await startGateway(t, {
     upstreams: [upstream.url],
     config: {
@@ -259,11 +351,21 @@ test('sounds, transcripts and images whose tokens alone have a price are estimat
       models: {
         tokens: { protocols, targets, price: tokens },
         seconds: { protocols, targets, price: { perSecond } },
+        tokensPaid: {
+          protocols,
+          targets: [{ ...target, cost: { input: 1, output: 2, perSecond } }],
+          price: { perSecond },
+        },
+        secondsPaid: {
+          protocols,
+          targets: [{ ...target, cost: { perSecond } }],
+          price: { input: 1, output: 2 },
+        },
       },
     },
   });
   let asked = 0;
-  for (const { name, path, body, answer, record } of cases) {
+  for (const { name, model, path, body, answer, record } of cases) {
     upstream.answer = answer;
     const sent = body();
     const answered = await fetch(gateway.url + path, {
@@ -279,6 +381,8 @@ test('sounds, transcripts and images whose tokens alone have a price are estimat
     const records = await lines(++asked);
     const line = records.find(({ requestId }) => requestId === answered.headers.get('x-request-id'));
     t.match(line, record, name);
+    if (model === 'secondsPaid')
+      t.ok((line?.paidNanoUsd ?? 0) >= 10_000_000, `${name}: ${line?.paidNanoUsd} for the operator`);
     if (path !== transcripts || line === undefined) continue;
     // Ten seconds of a recording, in tokens or by the second.
     if (record.tokensKnown === 'estimated' && record.inputTokens === undefined)
