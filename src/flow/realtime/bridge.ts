@@ -29,6 +29,7 @@ import { Transcribers } from '../../protocols/realtime/transcribers.js';
 import { OpenUsage, secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
 import type { SocketFault, UpstreamSocket } from '../../upstream/socket-types.js';
 import { costOf, costsNothing } from '../../usage/cost.js';
+import { OPEN_BRACE } from '../../wire/bytes.js';
 import { closeCode } from '../../wire/close-code.js';
 import type { Detached } from '../answer/detached-list.js';
 import type { RoutedCall, SessionCall } from '../call.js';
@@ -43,8 +44,6 @@ import { pricedModel, transcriptionModel } from './transcription-model.js';
 
 /** Refused messages per second at which the session is ended. */
 const maxRefusals = 100;
-/** Some servers send their events in binary frames. */
-const openBrace = 0x7b;
 const cancelResponse = Buffer.from('{"type":"response.cancel"}');
 
 /** A call whose two sides become WebSockets. */
@@ -234,7 +233,8 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
     const call = this.#call;
     if (call.answeredAt === 0) call.answeredAt = performance.now();
     const { secrets } = call.target.upstream;
-    const mayBeEvent = !isBinary || data[0] === openBrace;
+    // Some servers send their events in binary frames.
+    const mayBeEvent = !isBinary || data[0] === OPEN_BRACE;
     const isHarmless = mayBeEvent && isPiece(data);
     const failure = isHarmless
       ? keyError(data, secrets)

@@ -32,6 +32,9 @@ export const responseDone = 'response.done';
 /** A transcript of the client's speech. */
 export const transcribed = 'conversation.item.input_audio_transcription.completed';
 
+/** The client's speech has become an item. */
+export const committed = 'input_audio_buffer.committed';
+
 const typeKey = Buffer.from('"type"');
 /** Offset of the second word of `response.done`. */
 const secondWord = 'response.'.length;
@@ -65,14 +68,14 @@ export function mayHaveUsage(event: Buffer): boolean {
 /** What the types of other events begin with on which the price of a transcript depends; see `Transcribers`. */
 const ofSession = Buffer.from('session.');
 const ofTranscription = Buffer.from('transcription_session.');
-const committed = Buffer.from('input_audio_buffer.committed');
+const ofCommitted = Buffer.from(committed);
 
 /** Checks the same for a type that begins at an offset. */
 function mayBeOfUsage(event: Buffer, at: number): boolean {
   const first = event[at];
   if (first === LOWER_S) return standsAt(event, at, ofSession);
   if (first === LOWER_T) return standsAt(event, at, ofTranscription);
-  if (first === LOWER_I) return standsAt(event, at, committed);
+  if (first === LOWER_I) return standsAt(event, at, ofCommitted);
   // `conversation` has a `v` here, `content_index` does not.
   if (first === LOWER_C) return event[at + 3] === LOWER_V;
   return first === LOWER_R && seconds.includes(event[at + secondWord] as number);

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
-import { transcribed, typeOfEvent } from './event-type.js';
+import { committed, transcribed, typeOfEvent } from './event-type.js';
 
 /** Most transcripts of a session that are expected at the same time. */
 const mostItems = 256;
@@ -11,7 +11,6 @@ const sessionEvents: readonly string[] = [
   ...['session.created', 'session.updated'],
   ...['transcription_session.created', 'transcription_session.updated'],
 ];
-const committed = 'input_audio_buffer.committed';
 
 /**
  * Which models transcribe the input of a session, as its upstream confirms them
