@@ -121,7 +121,7 @@ export class TaskBook {
   /** Records how a submission ended: the upstream has answered, or never will. Durable when it resolves. */
   async recordSubmission(task: VideoTask): Promise<void> {
     const isWatched = task.upstream.id !== null && task.state !== 'failed';
-    await Promise.all([
+    await allEnded([
       this.#recordAnswer(task),
       isWatched && this.#store.create(underWay, task.id, '', ttlOf(task)),
     ]);
@@ -266,12 +266,10 @@ export class TaskBook {
     submission: Submission,
     request: OnceRequest | null,
   ): Promise<string | null> {
-    const writes = await Promise.allSettled([
+    await allEnded([
       this.#store.create(submissions, task.id, JSON.stringify(submission), ttlOf(task)),
       this.#store.create(taskCollection, task.id, writeTask(task), ttlOf(task)),
     ]);
-    // Both writes have ended by now, so that removing the task does not race with them.
-    for (const write of writes) if (write.status === 'rejected') throw write.reason;
     // Last, so that a request never names a task that a crash kept from being recorded.
     const earlier = request === null ? null : await firstWith(this.#store, request, task.id);
     if (earlier !== null) await this.#remove(task.id, null);
@@ -286,6 +284,15 @@ export class TaskBook {
     await store.remove(taskCollection, taskId);
     await store.remove(submissions, taskId);
   }
+}
+
+/**
+ * Waits until all writes have ended, failed ones too, so that what follows (the task's removal, another try) never runs
+ * beside one of them.
+ * @throws what the first of those that failed was rejected with
+ */
+async function allEnded(writes: readonly unknown[]): Promise<void> {
+  for (const write of await Promise.allSettled(writes)) if (write.status === 'rejected') throw write.reason;
 }
 
 /**
