@@ -11,6 +11,7 @@ import {
 } from './bytes.js';
 import { findJsonFault } from './json-fault.js';
 import { endOfString } from './json-skip.js';
+import { mayNeedEscapes } from './plain-text.js';
 
 /** A JSON object with unknown members. */
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -122,20 +123,13 @@ export function countOf(value: unknown): number {
 
 /** Below this length there is no gain. */
 const leastLength = 64;
-/** Any character except the ASCII characters that a JSON string contains unescaped. */
-const special = /[^ !#-[\]-\u007f]/;
 
 /**
- * Returns a text as a JSON string, like `JSON.stringify`. Takes half the time for long texts that need no escapes, such
+ * Returns a text as a JSON string, like `JSON.stringify`. Takes a fifth of the time for long texts that need no escapes, such
  * as files in base64.
  */
 export function quoted(text: string): string {
-  return text.length < leastLength || hasSpecial(text) ? JSON.stringify(text) : `"${text}"`;
-}
-
-/** Searches for the most frequent special characters first, which avoids testing each character of most texts. */
-function hasSpecial(text: string): boolean {
-  return text.includes('\n') || text.includes('"') || special.test(text);
+  return text.length < leastLength || mayNeedEscapes(text) ? JSON.stringify(text) : `"${text}"`;
 }
 
 /**

@@ -10,4 +10,22 @@ test('a text is quoted as JSON.stringify does it', async (t) => {
   t.equal(quoted(all), JSON.stringify(all));
   t.equal(quoted(`${all}\ud800`), JSON.stringify(`${all}\ud800`));
   t.equal(quoted(''), '""');
+  const long = 'a sentence without escapes. '.repeat(2_000);
+  const rare = [
+    '\u0000',
+    '\u001f',
+    '\u007f',
+    '\u00e9',
+    '\u0141',
+    '\u4e00',
+    '\ud83d\ude00',
+    '\ud83d',
+    '\ude00',
+    '"',
+  ];
+  for (const character of rare)
+    for (const at of [0, 1, 15, 16, 16_383, 16_384, long.length]) {
+      const text = `${long.slice(0, at)}${character}${long.slice(at)}`;
+      t.equal(quoted(text), JSON.stringify(text), `${JSON.stringify(character)} at ${at}`);
+    }
 });
