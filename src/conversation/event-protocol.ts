@@ -34,12 +34,13 @@ export function isServersOwn(type: string | null, body: JsonObject): boolean {
 const signsOfLife = /^(?:ping|pong|heart[-_ ]?beat|keep[-_ ]?alive)$/i;
 
 /**
- * Returns whether an event whose data is not a JSON object is only a server's sign of life: it has no data, or the name of
- * one. Under any other name, words may be an error.
+ * Returns whether an event whose data is not a JSON object is only a server's sign of life: it has no data, or its name or its
+ * data is that of one. Other words may be an error.
  * @param event its name
  */
 export function isSignOfLife(event: string | null, data: string): boolean {
-  return data.trim() === '' || (event !== null && signsOfLife.test(event));
+  const text = data.trim();
+  return text === '' || signsOfLife.test(text) || (event !== null && signsOfLife.test(event));
 }
 
 /**

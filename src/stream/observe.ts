@@ -33,7 +33,7 @@ import type { AnswerTransform, StreamFailure, TransformEnd, WaitingEnd } from '.
 import { LargeEvent } from './large-event.js';
 import { type Alternatives, StreamOpening } from './opening.js';
 import { streamedWeight, transcriptWeight, writtenIn } from './streamed-text.js';
-import { VendorAccountErrors } from './vendor-account-errors.js';
+import { uncut, VendorAccountErrors } from './vendor-account-errors.js';
 
 /** Answers up to this size are sent in one piece, so that an upstream that breaks off still leads to an error status. */
 const wholeBytes = 256 * 1024;
@@ -184,13 +184,14 @@ export class ObservedTransform implements AnswerTransform {
       run = this.#opening.take(run);
       if (this.#rules.usageAtStart !== null) this.#usageAtStart = this.#rules.usageAtStart(run);
     }
-    const withheld = this.#accountErrors.first(run);
+    const wasInside = this.#large !== null;
+    const cut = wasInside || isPart ? { first: wasInside, last: isPart } : uncut;
+    const withheld = this.#accountErrors.first(run, cut);
     if (withheld !== null) {
       this.failure = { error: withheld.error, isTold: false };
       run = run.subarray(0, withheld.start);
     }
-    run = this.#opening.withoutSignsOfLife(run, isPart);
-    const wasInside = this.#large !== null;
+    run = this.#accountErrors.withoutSigns(run);
     const before = wasInside && this.#tail !== null ? Buffer.from(this.#tail.bytes()) : nothing;
     this.#tail ??= new Tail();
     this.#tail.add(run);

@@ -2,8 +2,6 @@ import type { OwnSecrets } from '../config/types.js';
 import type { StreamRules, StreamStart } from '../conversation/stream-rules.js';
 import { GatewayError } from '../errors.js';
 import { keyError, reportableError } from '../protocols/error-formats/vendor-account.js';
-import { parseObject } from '../wire/json.js';
-import { eventEnd, parseEvent } from '../wire/sse.js';
 import type { VendorAccountErrors } from './vendor-account-errors.js';
 
 /** Bytes of comments before the first event that are held back. */
@@ -34,8 +32,6 @@ export class StreamOpening {
   heldBytes = 0;
   /** An event of the answer has arrived. */
   #hasOpened = false;
-  /** An event of the answer is passed on. */
-  #hasBegun = false;
 
   constructor(parts: OpeningParts) {
     this.#parts = parts;
@@ -88,35 +84,4 @@ export class StreamOpening {
   #behindHeld(run: Buffer): Buffer {
     return this.#held === null ? run : Buffer.concat([...this.#held, run]);
   }
-
-  /**
-   * Returns a run without a server's signs of life before the first event of the protocol: its clients would take their data
-   * for JSON. They are dropped only there, where the answer was judged to be one without them.
-   * @param isPart the last event of the run continues after it
-   */
-  withoutSignsOfLife(run: Buffer, isPart: boolean): Buffer {
-    if (this.#hasBegun) return run;
-    const kept: Buffer[] = [];
-    let from = 0;
-    for (let start = 0; start < run.length && !this.#hasBegun; ) {
-      const end = eventEnd(run, start);
-      this.#hasBegun = (isPart && end === run.length) || this.#isOwn(run.subarray(start, end));
-      if (!this.#hasBegun && isSignOfLife(run, start, end)) {
-        kept.push(run.subarray(from, start));
-        from = end;
-      }
-      start = end;
-    }
-    return from === 0 ? run : Buffer.concat([...kept, run.subarray(from)]);
-  }
-
-  #isOwn(event: Buffer): boolean {
-    return this.#parts.rules.judgeStart(event) !== 'silence';
-  }
-}
-
-/** Whether an event that was judged to be silence is more than a comment, and not JSON. */
-function isSignOfLife(run: Buffer, start: number, end: number): boolean {
-  const { event, data } = parseEvent(run.toString('utf8', start, end));
-  return data === null ? event !== null : parseObject(data) === null;
 }

@@ -1,4 +1,5 @@
 import type { OwnSecrets } from '../config/types.js';
+import { isSignOfLife } from '../conversation/event-protocol.js';
 import type { StreamRules } from '../conversation/stream-rules.js';
 import { GatewayError } from '../errors.js';
 import {
@@ -33,6 +34,8 @@ const errorWordEnd = errorWord.subarray(1);
 /** Largest event or answer that is checked for being an error. */
 const longestError = 64 * 1024;
 const endMark = '[DONE]';
+/** Largest event that may be a sign of life. */
+const longestSign = 1024;
 
 /** The first event of a run that must not be passed on. */
 interface Withheld {
@@ -41,15 +44,28 @@ interface Withheld {
   readonly error: GatewayError;
 }
 
+/** Which events of a run are only partly in it. */
+interface Cut {
+  /** The run begins within an event. */
+  readonly first: boolean;
+  /** The last event of the run continues after it. */
+  readonly last: boolean;
+}
+
+/** All events of the run are whole. */
+export const uncut: Cut = { first: false, last: false };
+
 /**
  * Finds what must not reach clients in an answer that is passed on untouched: errors about the gateway's account at the upstream,
- * and the gateway's API keys. Each answer has one.
+ * the gateway's API keys, and signs of life that SDKs would take for JSON. Each answer has one.
  */
 export class VendorAccountErrors {
   readonly #rules: StreamRules;
   readonly #secrets: OwnSecrets;
   /** Created only for a stream. */
   #own: OwnEvents | null = null;
+  /** Start and end of each sign of life in the run that `first` has searched. */
+  #signs: number[] = [];
 
   constructor(rules: StreamRules, secrets: OwnSecrets) {
     this.#rules = rules;
@@ -69,8 +85,9 @@ export class VendorAccountErrors {
     return null;
   }
 
-  /** @param run whole events, or a part of one. @returns the first that must not be passed on, or null */
-  first(run: Buffer): Withheld | null {
+  /** @param run whole events, or a part of one. @returns the first that must end the answer, or null */
+  first(run: Buffer, cut: Cut): Withheld | null {
+    if (this.#signs.length > 0) this.#signs = [];
     let found: Withheld | null = null;
     let rest = run;
     const ofKey = keyAt(run, this.#secrets);
@@ -78,13 +95,30 @@ export class VendorAccountErrors {
       found = { start: lastEventEnd(run, 0, ofKey), error: quotedKeyError() };
       rest = run.subarray(0, found.start);
     }
-    const strange = this.#firstStrange(rest);
+    const strange = this.#firstStrange(rest, cut);
     if (strange !== null) {
       found = strange;
       rest = run.subarray(0, found.start);
     }
     const at = nextErrorWord(rest, 0);
     return at === -1 ? found : (this.#firstWithError(rest, at) ?? found);
+  }
+
+  /**
+   * Returns the run that `first` has searched without the signs of life in it.
+   * @param run all of it, or the events before the one that was found
+   */
+  withoutSigns(run: Buffer): Buffer {
+    if (this.#signs.length === 0) return run;
+    const kept: Buffer[] = [];
+    let from = 0;
+    for (let i = 0; i < this.#signs.length; i += 2) {
+      const start = this.#signs[i] as number;
+      if (start >= run.length) break;
+      kept.push(run.subarray(from, start));
+      from = this.#signs[i + 1] as number;
+    }
+    return Buffer.concat([...kept, run.subarray(from)]);
   }
 
   /** @returns why a whole answer must not be passed on: it is or contains an error that must not reach clients */
@@ -107,8 +141,8 @@ export class VendorAccountErrors {
     return this.#own;
   }
 
-  /** Finds errors in events that do not belong to the protocol. */
-  #firstStrange(run: Buffer): Withheld | null {
+  /** Finds errors in events that do not belong to the protocol, and notes which of these are signs of life. */
+  #firstStrange(run: Buffer, cut: Cut): Withheld | null {
     const own = this.#ownEvents();
     const isPlain = hasPlainLines(run);
     for (let from = 0; ; ) {
@@ -116,6 +150,11 @@ export class VendorAccountErrors {
       if (start === -1) return null;
       from = eventEnd(run, start);
       if (this.#rules.isHarmless?.(run, start, from)) continue;
+      const isWhole = !(cut.first && start === 0) && !(cut.last && from === run.length);
+      if (isWhole && isUnreadable(run, start, from)) {
+        this.#signs.push(start, from);
+        continue;
+      }
       const error = this.#ofStrange(run, start, from);
       if (error !== null) return { start, error };
     }
@@ -161,6 +200,17 @@ export class VendorAccountErrors {
     const judged = this.#rules.judgeStart(Buffer.from(`data: ${JSON.stringify(answer)}\n\n`));
     return judged instanceof GatewayError ? reportableError(judged, this.#secrets) : null;
   }
+}
+
+/**
+ * Whether an event is a sign of life that ends the stream of an SDK: these parse the data of each event as JSON, also that of an
+ * event that has none (https://github.com/openai/openai-python/issues/2722). Comments, which they skip, are none.
+ */
+function isUnreadable(run: Buffer, start: number, end: number): boolean {
+  if (end - start > longestSign) return false;
+  const { event, data } = parseEvent(run.toString('utf8', start, end));
+  if (data === null) return event !== null || run[start] !== COLON;
+  return isSignOfLife(event, data) && parseObject(data) === null;
 }
 
 /** Whether a whole answer has an error, and not only an empty member for one. */

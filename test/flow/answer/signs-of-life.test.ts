@@ -1,5 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { test } from 'tap';
+import { chat } from '../../../src/protocols/chat/index.js';
+import { observed } from '../../stream/observed.js';
 import { named, unnamed } from '../../support/events.js';
 import { post, startTranslated } from '../../support/translated.js';
 import { chatEvent, chunk, doneEvent, lastChunk, streamHead } from '../../support/upstream.js';
@@ -70,12 +72,24 @@ const sameProtocol = [
   ['generateContent', clients[3]],
 ] as const;
 
+/** What SDKs of the protocols take for JSON, and fail on. */
+const unreadable = [
+  ...signs.slice(0, 4),
+  'data: ping\n\n',
+  'event: ping\n\n',
+  'retry: 3000\n\n',
+  'id: 7\r\n\r\n',
+];
+const readable = [': comment\n\n', ...signs.slice(4), ': another\n:\n\n'];
+
 for (const [kind, [path, body]] of sameProtocol)
-  test(`a client of the same protocol gets no sign of life that is not JSON before its answer: ${kind}`, async (t) => {
+  test(`a client of the same protocol gets no sign of life that is not JSON: ${kind}`, async (t) => {
     const events = answers[kind] ?? [];
-    const own = 'event: codex.rate_limits\ndata: {"type":"codex.rate_limits"}\n\n';
-    const early = `: comment\n\n${signs.join('')}event: ping\n\n`;
-    for (const pieces of [[early, ...events], [early + events.join('')]]) {
+    const early = [readable[0], ...unreadable, ...readable.slice(1)].join('');
+    const between = [unreadable.join(''), ...readable, unreadable.join('')];
+    const middle = events.flatMap((event) => [...between, event]);
+    const expected = readable.join('') + events.map((event) => readable.join('') + event).join('');
+    for (const pieces of [[early, ...middle], [early + middle.join('')]]) {
       const { port } = await startTranslated(t, {
         kind: kind === 'responses' ? 'chat' : kind,
         target: kind === 'responses' ? { responses: 'only' } : {},
@@ -90,6 +104,25 @@ for (const [kind, [path, body]] of sameProtocol)
       });
       const answer = await post(port, path, body);
       t.equal(answer.status, 200);
-      t.equal(answer.body, `: comment\n\n${own}${events.join('')}`);
+      t.equal(answer.body, expected);
     }
   });
+
+test('the parts of an event that is larger than what is held are no signs of life', async (t) => {
+  const transform = observed(chat);
+  const large = chatEvent({ content: 'word '.repeat(1000) });
+  const sign = Buffer.from('event: ping\n\n');
+  const parts = [0, 1, 2].map((part) =>
+    Buffer.from(large.slice((part * large.length) / 3, ((part + 1) * large.length) / 3)),
+  );
+  const [first, second, last] = parts as [Buffer, Buffer, Buffer];
+  const opening = Buffer.from(chatEvent({ role: 'assistant', content: '' }));
+  t.equal(transform.judge(opening), 'meaningful');
+  t.equal(transform.pass(opening).toString(), opening.toString());
+  const passed = [
+    transform.pass(Buffer.concat([sign, first]), true),
+    transform.pass(second, true),
+    transform.pass(Buffer.concat([last, sign]), false),
+  ].map(String);
+  t.equal(passed.join(''), large);
+});
