@@ -336,3 +336,14 @@ test("Cohere's embeddings are of upstreams of both kinds, and what these are not
   }
   t.equal(chat.upstream.requests.length, 1);
 });
+
+test('a conversation that vLLM would embed is refused by its name where the upstream has another form', async (t) => {
+  const { port, upstream } = await stage(t, 'generateContent', '');
+  const answer = await post(port, '/v1/embeddings', {
+    model: 'm',
+    messages: [{ role: 'user', content: 'hi' }],
+  });
+  t.equal(answer.status, 400);
+  t.match(JSON.parse(answer.body), { error: { param: 'messages', code: 'unsupported_parameter' } });
+  t.equal(upstream.requests.length, 0);
+});

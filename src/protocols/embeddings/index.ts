@@ -71,6 +71,7 @@ export const openaiOnGoogle: OtherForm = {
   upstreamPath: (model) => `${modelPath(model)}:batchEmbedContents`,
   rules: googleRules,
   convert: (body, names, leftOut) => {
+    if (isConversation(body)) throw noConversation();
     const texts = inputTexts(body.input);
     leaveOthers(body, ['model', 'input', 'dimensions', 'encoding_format'], leftOut);
     const dimensions = wholeDimensions(body.dimensions);
@@ -250,6 +251,19 @@ function contentText(content: unknown, at: string): string {
   return texts.join('\n');
 }
 
+/** vLLM also embeds a conversation: https://docs.vllm.ai/en/stable/serving/openai_compatible_server/ */
+function isConversation({ input, messages }: JsonObject): boolean {
+  return (input ?? null) === null && (messages ?? null) !== null;
+}
+
+function noConversation(): GatewayError {
+  return memberError(
+    'unsupported_parameter',
+    'messages',
+    "'messages' cannot be embedded for this model, whose upstream has embeddings in another form: send texts as 'input'.",
+  );
+}
+
 function leaveOthers(body: JsonObject, known: readonly string[], leftOut: LeftOut): void {
   for (const [name, value] of Object.entries(body))
     if (value !== null && !known.includes(name)) leftOut.add(name);
@@ -374,11 +388,10 @@ const embeddingsMixedBody: MixedBody = {
   foreign: [bodies.completions, bodies.rerank, bodies.generateContent],
 };
 
-/** vLLM also embeds a conversation: https://docs.vllm.ai/en/stable/serving/openai_compatible_server/ */
-const hasInput = (body: unknown) => isObject(body) && ('input' in body || 'messages' in body);
+const hasInput = (body: unknown) => isObject(body) && ('input' in body || isConversation(body));
 
 /** Members that may occur only once, and only in this spelling. */
-const guarded = { reads: Object.keys(embeddingsRequestType.properties) };
+const guarded = { reads: [...Object.keys(embeddingsRequestType.properties), 'messages'] };
 
 /** Checks a body of `POST /v1/embeddings`, which is passed on unchanged. */
 export const embeddingsRequest = requiring(
