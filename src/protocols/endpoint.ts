@@ -165,10 +165,10 @@ export interface Translation {
    */
   readonly mayLackSignature: ((body: Buffer) => boolean) | null;
   /**
-   * Every body that turns thinking off by a member that some models refuse contains this; null if the protocol has no
+   * Every body that turns thinking off by a member that some models refuse contains one of these. Empty if the protocol has no
    * such member.
    */
-  readonly thinkingOff: Needle | null;
+  readonly thinkingOff: readonly Needle[];
   /**
    * Prepares a body for an upstream of its own protocol if it holds something that this gateway gave the client to
    * carry. Signatures of the upstream's vendor are taken out of their tokens, and those of other vendors are removed. A
@@ -185,7 +185,7 @@ export const plainTranslation = {
   answerHere: null,
   unwrap: null,
   mayLackSignature: null,
-  thinkingOff: null,
+  thinkingOff: [],
 } as const satisfies Partial<Translation>;
 
 /** The parts of an endpoint that counts the tokens of a request. */

@@ -475,7 +475,7 @@ const longestPart = 7;
 /** Number of false matches of the part after which the whole is searched for. */
 const mostVain = 64;
 
-/** @param text Latin letters, more than 4 */
+/** @param text at least 4 characters, all of them ASCII */
 export function needleOf(text: string): Needle {
   const places = rarities.map((rare) => text.slice(0, 1 - leastPart).search(rare));
   const from = places.find((at) => at !== -1) ?? 0;

@@ -206,8 +206,8 @@ export function nativeBody({ body, target }: Call, endpoint: Endpoint): readonly
 /** Returns the rules for a body that a target takes without translation. */
 function targetRulesFor({ translation }: Endpoint, target: Target, body: Buffer): TargetRules | null {
   const { rules, rulesForOff } = target;
-  const off = translation?.thinkingOff ?? null;
-  return rulesForOff !== null && off !== null && contains(body, off) ? rulesForOff : rules;
+  if (rulesForOff === null || translation === null) return rules;
+  return translation.thinkingOff.some((mark) => contains(body, mark)) ? rulesForOff : rules;
 }
 
 function nativeKind({ protocol, translation }: Endpoint, edits: BodyEdits): RuledBody {

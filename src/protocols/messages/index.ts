@@ -100,7 +100,8 @@ export const messages: TextEndpoint = {
     schema: messagesRequest,
     carriedMarks,
     mayLackSignature,
-    thinkingOff: needleOf('"disabled"'),
+    // The word, or a letter of it as an escape.
+    thinkingOff: [needleOf('"disabled"'), needleOf('\\u00')],
     restore,
   },
   conversation: messagesConversation,

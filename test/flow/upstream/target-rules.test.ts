@@ -257,6 +257,18 @@ test('presets make calls fit for the models that they are for', async (t) => {
   t.match(await sent(vllm, 'messages', { ...bodies.messages, top_k: 5 }), { top_k: 5 });
 });
 
+/** The same of a messages body as it is written. */
+async function sentText({ port, upstream }: TranslatedStage, body: string): Promise<object> {
+  const answer = await fetch(`http://127.0.0.1:${port}${paths.messages}`, {
+    method: 'POST',
+    headers: { 'x-api-key': testKey, 'content-type': 'application/json', 'anthropic-version': '2023-06-01' },
+    body,
+  });
+  if (answer.status !== 200) throw new Error(`${answer.status} ${await answer.text()}`);
+  await answer.arrayBuffer();
+  return JSON.parse(upstream.requests.at(-1)?.body.toString() ?? '') as object;
+}
+
 /** What a call is told to have lost. */
 async function lost(
   { port }: TranslatedStage,
@@ -331,6 +343,13 @@ test('a model that adapts its thinking is never told to turn it off', async (t) 
     const running = await stageOf(more);
     t.equal(Reflect.get(await sent(running, 'messages', off), 'thinking'), undefined);
     t.strictSame(await lost(running, 'messages', off), ['spliced', 'thinking']);
+    // Some writers of JSON escape more than they have to.
+    for (const word of ['dis\\u0061bled', '\\u0064isabled', 'disable\\u0064'])
+      t.equal(
+        Reflect.get(await sentText(running, JSON.stringify(off).replace('disabled', word)), 'thinking'),
+        undefined,
+        word,
+      );
     const enabled = { type: 'enabled', budget_tokens: 1024, display: 'disabled' };
     const body = { ...bodies.messages, model: 'real', thinking: enabled };
     t.match(await sent(running, 'messages', { ...body, model: 'm' }), { thinking: enabled });
