@@ -11,8 +11,10 @@ import { isObject, type JsonObject, listOf, textOf } from '../../wire/json.js';
 export class ReasoningDetails {
   #entries: JsonObject[] = [];
   #length = 0;
+  /** What only the vendor can read of all entries: the end of a stream may repeat some. */
+  readonly #opaque = new Set<string>();
 
-  /** Whether any has been added since the last token. */
+  /** Whether there is any that is in no token. */
   get isEmpty(): boolean {
     return this.#entries.length === 0;
   }
@@ -21,27 +23,34 @@ export class ReasoningDetails {
   add({ reasoning_details: details }: JsonObject): void {
     for (const entry of listOf(details)) {
       if (!isObject(entry)) continue;
+      const opaque = opaqueOf(entry);
+      if (opaque !== '' && this.#opaque.has(opaque)) continue;
       const last = this.#entries.at(-1);
       const isMore = last !== undefined && continues(last, entry);
       this.#length += isMore ? lengthOfTexts(entry) : JSON.stringify(entry).length;
       // Too long to be carried.
       if (this.#length > mostCarried) continue;
+      this.#opaque.add(opaque);
       if (isMore) this.#entries.splice(-1, 1, joined(last, entry));
       else this.#entries.push(entry);
     }
   }
 
-  /** Returns the token for what was added, and forgets it. Null if its text says it all, or it is too long. */
+  /**
+   * Returns the token for what was added, and forgets it. Null if its text says it all so far, since a signature may follow, or
+   * it is too long.
+   */
   takeToken(model: string): string | null {
     const entries = this.#entries;
+    if (this.#length <= mostCarried && !entries.some((entry) => opaqueOf(entry) !== '')) return null;
     this.#entries = [];
-    if (this.#length > mostCarried || !entries.some(isOpaque)) return null;
-    return tagOpaque('reasoning_details', JSON.stringify(entries), model);
+    return this.#length > mostCarried ? null : tagOpaque('reasoning_details', JSON.stringify(entries), model);
   }
 }
 
-function isOpaque({ type, signature }: JsonObject): boolean {
-  return type === 'reasoning.encrypted' || textOf(signature) !== '';
+/** Returns what only the vendor can read of an entry; empty if it is nothing but text. */
+function opaqueOf({ type, signature, data }: JsonObject): string {
+  return type === 'reasoning.encrypted' ? `${type} ${textOf(data)}` : textOf(signature);
 }
 
 function continues(last: JsonObject, { type, index }: JsonObject): boolean {

@@ -21,7 +21,8 @@ test('pieces of one text are one, with the signature that comes last', async (t)
     returned([text('a', { signature: null })], [text('b')], [text('', { signature: 'S', format: 'x' })]),
     [text('ab', { signature: 'S', format: 'x' })],
   );
-  t.same(returned([text('a'), sealed], [sealed]), [text('a'), sealed, sealed], 'encrypted ones are whole');
+  const other = { ...sealed, data: 'T1RIRVI=' };
+  t.same(returned([text('a'), sealed], [other]), [text('a'), sealed, other], 'encrypted ones are whole');
   t.same(returned([text('a'), text('b', { index: 1 }), sealed]), [
     text('a'),
     text('b', { index: 1 }),
@@ -41,6 +42,28 @@ test('nothing is carried that the text of the reasoning says, or that is no list
   t.equal(returned([]), null);
   t.equal(returned(null, 'x', [null, 1]), null);
   t.equal(returned([{ ...sealed, data: 'x'.repeat(mostCarried) }]), null, 'nor what is too long');
+});
+
+test('what the end of a stream repeats is carried once', async (t) => {
+  const signed = text('a', { signature: 'S' });
+  t.same(returned([signed, sealed], [signed], [sealed]), [signed, sealed]);
+  const details = new ReasoningDetails();
+  details.add({ reasoning_details: [text('a'), text('', { signature: 'S' }), sealed] });
+  t.not(details.takeToken('m'), null);
+  details.add({ reasoning_details: [signed, sealed] });
+  t.equal(details.takeToken('m'), null);
+});
+
+test('a text is carried with a signature that comes after the answer has gone on', async (t) => {
+  const details = new ReasoningDetails();
+  details.add({ reasoning_details: [text('a')] });
+  t.equal(details.takeToken('m'), null);
+  details.add({ reasoning_details: [text('', { signature: 'S' })] });
+  const token = details.takeToken('m');
+  t.same(
+    JSON.parse(opaqueIn('reasoning_details', { kind: 'reasoning', text: '', signature: token }, 'm') ?? ''),
+    [text('a', { signature: 'S' })],
+  );
 });
 
 test('a token is taken once', async (t) => {
