@@ -214,7 +214,8 @@ function checkUse(
         cannot(name, 'calls of completions have none');
     if (kind !== 'simulator') checkThinking(report, propertyOf(rules, 'thinking'), at, { kind, forms });
   }
-  if (!writesBodies && !isOpenaiCompatible) cannot('fillReasoning', 'it is for upstreams of kind chat');
+  if (!writesBodies && !isOpenaiCompatible && kind !== 'messages')
+    cannot('fillReasoning', 'it is for upstreams of kind chat and messages');
   if (!hasBetas) cannot('betas', `an upstream of kind ${kind} has no header of betas`);
 }
 

@@ -43,7 +43,7 @@ export const rules = closedObject({
     Type.Enum(['adaptive', 'enable_thinking', 'type']),
   ),
   fillReasoning: optional(
-    '`true` (chat): a message of the assistant that has lost its `reasoning_content` gets a full stop in its place.',
+    '`true`: a message of the assistant that has lost its `reasoning_content` (chat), or one with calls its thinking (messages), gets a full stop in its place.',
     Type.Boolean(),
   ),
   headers: Type.Optional(

@@ -35,6 +35,17 @@ export interface MemberEdit {
   within: ObjectEdits | null;
   /** Edits for the members of each object in the value, if it is a list. */
   each: ObjectEdits | null;
+  /** Added to the value, if it is a list. */
+  lead: Lead | null;
+}
+
+/** An element to add before the others of a list, by the `type` that they have. */
+export interface Lead {
+  readonly json: string;
+  /** Only if an element has this type. */
+  readonly beside: string;
+  /** Only if none has one of these. */
+  readonly unless: readonly string[];
 }
 
 /** How the members of an object are changed. Created once, used for many bodies. */
@@ -65,6 +76,7 @@ export function editAt(edits: ObjectEdits, path: MemberPath, spelling: Spelling)
       become: null,
       within: null,
       each: null,
+      lead: null,
     };
     edits.members.set(name, edit);
     edits.members.set(spelling(name), edit);
@@ -207,9 +219,7 @@ class Walk {
       const name = this.#name(at, close + 1);
       const edit = edits.members.get(name) ?? null;
       const isRead = edit !== null && isOnlyRead(edit);
-      const end = isRead
-        ? this.#inside(value, edit.within, edit.each, `${within}${name}.`)
-        : this.#end(value);
+      const end = isRead ? this.#inside(value, edit, edit.within, `${within}${name}.`) : this.#end(value);
       found.push({ start: at, nameEnd: close + 1, value, end, name, edit });
       at = skipSpace(body, end);
       if (body[at] === CLOSE_BRACE) return at + 1;
@@ -225,10 +235,11 @@ class Walk {
   }
 
   /** Edits the members within a value of any kind. @returns the offset after the value */
-  #inside(value: number, within: ObjectEdits | null, each: ObjectEdits | null, path: string): number {
+  #inside(value: number, { each, lead }: MemberEdit, within: ObjectEdits | null, path: string): number {
     const first = this.#body[value];
     if (within !== null && first === OPEN_BRACE) return this.object(value, within, path);
-    if (each !== null && first === OPEN_BRACKET) return this.#list(value, each);
+    if (first === OPEN_BRACKET && lead !== null) this.#lead(value, lead);
+    if (first === OPEN_BRACKET && each !== null) return this.#list(value, each);
     const end = this.#end(value);
     const made = within !== null && first === LOWER_N ? madeObject(within) : null;
     if (made !== null) this.#replace(value, end, made);
@@ -245,6 +256,19 @@ class Walk {
       if (body[at] !== COMMA) throw invalidJson(body);
       at = skipSpace(body, at + 1);
     }
+  }
+
+  /** Adds an element before the first of a list. */
+  #lead(open: number, { json, beside, unless }: Lead): void {
+    const types = new Set<string>();
+    const read = createEdits();
+    editAt(read, ['type'], (name) => name).change = (type) => {
+      types.add(type);
+      return type;
+    };
+    this.#list(open, read);
+    if (types.has(JSON.stringify(beside)) && !unless.some((type) => types.has(JSON.stringify(type))))
+      this.#replace(open + 1, open + 1, `${json},`);
   }
 
   #name(start: number, end: number): string {
@@ -285,7 +309,7 @@ class Walk {
     if (json !== null) this.#replace(value, end, json);
     if (edit === null || isOnlyRead(edit) || edit.json !== null || json !== null || members !== null) return;
     const renamed = rename === null ? null : (edits.members.get(rename)?.within ?? null);
-    this.#inside(value, edit.within ?? renamed, edit.each, `${path}${name}.`);
+    this.#inside(value, edit, edit.within ?? renamed, `${path}${name}.`);
   }
 
   /** Adds missing members before the first member of an object. */

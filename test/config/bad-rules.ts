@@ -90,8 +90,10 @@ export const badRules: readonly BadConfig[] = [
   },
   {
     at: 'upstreams/other',
-    value: { kind: 'messages', baseUrl: 'https://api.example.com', rules: { fillReasoning: true } },
-    problems: ['upstreams.other.rules.fillReasoning: cannot apply: it is for upstreams of kind chat'],
+    value: { kind: 'generateContent', baseUrl: 'https://api.example.com', rules: { fillReasoning: true } },
+    problems: [
+      'upstreams.other.rules.fillReasoning: cannot apply: it is for upstreams of kind chat and messages',
+    ],
   },
   {
     at: 'models/gpt-x',

@@ -147,7 +147,7 @@ for (const [name, preset] of Object.entries(presets)) {
     for (const kind of preset.kinds) {
       const { rules, translation } = preset;
       // What belongs to one protocol is passed over by the others.
-      const { thinking: _, fillReasoning: __, ...others } = rules;
+      const { thinking: _, ...others } = rules;
       t.doesNotThrow(() =>
         snapshotOf({ kind, rules: kind === 'messages' ? others : rules }, { translation }),
       );

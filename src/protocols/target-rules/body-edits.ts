@@ -78,6 +78,7 @@ const placesOf: Readonly<Record<TextProtocolName | 'completions', Places>> = {
     efforts: [['output_config', 'effort']],
     turns: 'messages',
     sampling: drawing,
+    fillReasoning: (edits) => fillThinking(editAt(edits, ['messages'], sameName)),
     thinking: {
       adaptive: (edits) => changeThinking(edits, adaptiveThinking),
       never_off: (edits) =>
@@ -212,6 +213,19 @@ function fillReasoning(list: MemberEdit): void {
   // Reasoning that is present is kept.
   editAt(list.each, ['reasoning_content'], sameName).change = (json) =>
     json === 'null' || json === '""' ? filler : json;
+}
+
+/**
+ * The same by a block of thinking. DeepSeek refuses a message with calls and without one
+ * (https://github.com/QwenLM/qwen-code/pull/3788).
+ */
+function fillThinking(list: MemberEdit): void {
+  list.each ??= createEdits();
+  editAt(list.each, ['content'], sameName).lead = {
+    json: `{"type":"thinking","thinking":${filler},"signature":""}`,
+    beside: 'tool_use',
+    unless: ['thinking', 'redacted_thinking'],
+  };
 }
 
 /** https://api-docs.deepseek.com/guides/thinking_mode, https://docs.z.ai/api-reference/llm/chat-completion */

@@ -105,8 +105,33 @@ test('messages of the assistant that have lost their reasoning get some, where a
   const rules = { fillReasoning: true, roles: { developer: 'system' } };
   for (const isTranslated of [false, true])
     t.strictSame(ruled({ messages: before }, rules, 'chat', { isTranslated }), { messages: after });
-  t.strictSame(ruled({ messages: before }, { fillReasoning: true }, 'messages'), { messages: before });
+  for (const protocol of ['responses', 'generateContent'] as const)
+    t.strictSame(ruled({ messages: before }, { fillReasoning: true }, protocol), { messages: before });
   t.strictSame(ruled({ messages: 'x' }, { fillReasoning: true }, 'chat'), { messages: 'x' });
+});
+
+test('a message with calls that has lost its thinking gets a block of it', async (t) => {
+  const text = { type: 'text', text: 'word '.repeat(2000) };
+  const call = { type: 'tool_use', id: 'c', name: 'f', input: { type: 'thinking', thinking: 'x' } };
+  const filled = { type: 'thinking', thinking: '.', signature: '' };
+  const lacking = [[call], [text, call, call]];
+  const complete = [
+    [{ type: 'thinking', thinking: 'x' }, call],
+    [{ type: 'redacted_thinking', data: 'x' }, text, call],
+    [text],
+    [],
+    'tool_use',
+    [{ type: 'tool_result', tool_use_id: 'c', content: [{ type: 'tool_use' }] }],
+  ];
+  const messages = (contents: readonly unknown[]) =>
+    contents.map((content) => ({ role: 'assistant', content }));
+  for (const rules of [{ fillReasoning: true }, { fillReasoning: true, roles: { developer: 'system' } }])
+    for (const isTranslated of [false, true]) {
+      const of = (contents: readonly unknown[]) =>
+        ruled({ messages: messages(contents) }, rules, 'messages', { isTranslated });
+      t.strictSame(of(lacking), { messages: messages(lacking.map((blocks) => [filled, ...blocks])) });
+      t.strictSame(of(complete), { messages: messages(complete) });
+    }
 });
 
 test('settings of sampling are left out of text, unless a rule speaks of one', async (t) => {
