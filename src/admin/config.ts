@@ -234,6 +234,7 @@ function modelView(model: ResolvedModel): object {
           'promptCaching',
           'threads',
           'unsignedThinking',
+          'encryptedReasoning',
           'search',
         ),
         ...pick(translation, 'hostedTools', 'cacheBreakpoints'),

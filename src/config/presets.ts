@@ -17,18 +17,21 @@ export interface Preset {
 const olderLimit = { max_completion_tokens: 'max_tokens' };
 const systemAlone = { developer: 'system' };
 
+/** Models before these and Codex models refuse the effort `none`, and all but GPT-5 itself refuse `minimal`. */
 const openaiReasoning: Preset = {
   kinds: ['chat'],
-  models: 'OpenAI models that reason: o1, o3, o4, GPT-5',
+  models: 'OpenAI models from GPT-5.1 on',
   rules: {
+    efforts: { minimal: 'low' },
     drop: ['logprobs', 'top_logprobs', 'logit_bias'],
     rename: { max_tokens: 'max_completion_tokens' },
     sampling: false,
   },
-  translation: { maxTokensField: 'max_completion_tokens' },
+  translation: { maxTokensField: 'max_completion_tokens', encryptedReasoning: true },
   sources: [
     'https://learn.microsoft.com/en-us/azure/foundry/openai/how-to/reasoning',
     'https://community.openai.com/t/developer-role-not-accepted-for-o1-o1-mini-o3-mini/1110750/7',
+    'https://learn.microsoft.com/en-us/javascript/api/@azure/ai-projects/reasoningeffort',
   ],
 };
 
@@ -37,11 +40,16 @@ const openaiReasoning: Preset = {
  * nor keep threads. A rule that a vendor's page does not state is as an issue of a public repository reports it.
  */
 export const presets: Readonly<Record<string, Preset>> = {
-  'openai-reasoning': openaiReasoning,
+  'openai-reasoning': {
+    ...openaiReasoning,
+    models: 'OpenAI models that reason, before GPT-5.1 (o1, o3, o4, GPT-5), and its Codex models',
+    rules: { ...openaiReasoning.rules, efforts: { none: 'low' } },
+    sources: [...openaiReasoning.sources, 'https://github.com/numman-ali/opencode-openai-codex-auth/pull/62'],
+  },
+  'openai-5.1': openaiReasoning,
   'openai-5.6': {
-    kinds: ['chat'],
+    ...openaiReasoning,
     models: "OpenAI models from GPT-5.6 on, by OpenAI's own API",
-    rules: openaiReasoning.rules,
     translation: { ...openaiReasoning.translation, cacheBreakpoints: true },
     sources: [...openaiReasoning.sources, 'https://developers.openai.com/api/docs/guides/prompt-caching'],
   },
@@ -82,6 +90,7 @@ export const presets: Readonly<Record<string, Preset>> = {
       'https://api-docs.deepseek.com/guides/thinking_mode',
       'https://github.com/theopenco/llmgateway/pull/3462',
       'https://github.com/Astro-Han/pawwork/pull/261',
+      'https://github.com/QwenLM/qwen-code/pull/3788',
     ],
   },
   // K3 refuses the effort `none`. K2 models have `thinking` instead of efforts.

@@ -391,6 +391,10 @@ const translation = closedObject({
     '`true` for messages upstreams whose thinking has no signature, and has to be returned to them: thinking with an empty signature reaches them.',
     Type.Boolean(),
   ),
+  encryptedReasoning: optional(
+    '`true` for models of responses upstreams that reason unasked: their encrypted reasoning is requested with every call, so that it returns to them. Else it is requested with an effort; models that do not reason refuse it.',
+    Type.Boolean(),
+  ),
   search: optional(
     '`true` for chat upstreams whose models take `web_search_options`, and generateContent upstreams that search beside functions and formats; `false` for messages, responses and generateContent upstreams that do not search the web.',
     Type.Boolean(),

@@ -230,6 +230,7 @@ function fullConfig(secrets: Secrets) {
             topK: true,
             promptCaching: false,
             unsignedThinking: true,
+            encryptedReasoning: true,
             cacheBreakpoints: true,
             threads: false,
             search: false,

@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { atOnce } from '../../src/wire/steps.js';
 import { readData, readEvents } from '../support/events.js';
 import { post, startTranslated } from '../support/translated.js';
 import { chunk, jsonAnswer, lastChunk, streamHead } from '../support/upstream.js';
@@ -129,3 +130,50 @@ for (const [kind, { whole, stream }] of Object.entries(answers))
     t.notOk(choices.some(({ delta }) => 'tool_calls' in delta));
     t.equal(choices.at(-1)?.finish_reason, 'function_call');
   });
+
+const thinking = { type: 'thinking', thinking: 'hm', signature: 'U0lH' };
+const signed = {
+  ...answers.messages?.whole,
+  content: [thinking, { type: 'tool_use', id: 'c', name: 'weather', input: {} }],
+};
+const signedStream =
+  named('message_start', { message: { usage } }) +
+  [
+    [
+      { ...thinking, thinking: '', signature: '' },
+      { type: 'thinking_delta', thinking: 'hm' },
+      { type: 'signature_delta', signature: 'U0lH' },
+    ],
+    [
+      { type: 'tool_use', id: 'c', name: 'weather', input: {} },
+      { type: 'input_json_delta', partial_json: '{}' },
+    ],
+  ]
+    .map(
+      ([content_block, ...deltas], index) =>
+        named('content_block_start', { index, content_block }) +
+        deltas.map((delta) => named('content_block_delta', { index, delta })).join('') +
+        named('content_block_stop', { index }),
+    )
+    .join('') +
+  named('message_delta', { delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 1 } }) +
+  named('message_stop', {});
+
+test('the signature that function_call has no place for is told to be lost', async (t) => {
+  const { port, upstream, gateway } = await startTranslated(t, {
+    kind: 'messages',
+    answer: jsonAnswer(200, JSON.stringify(signed)),
+  });
+  for (const stream of [false, true]) {
+    if (stream) upstream.answer = streamHead + chunk(signedStream) + lastChunk;
+    const answer = await post(port, '/v1/chat/completions', { ...body, stream });
+    t.equal(answer.status, 200, answer.body);
+    t.match(answer.body, '"function_call"');
+    t.notMatch(answer.body, '__thought__');
+    t.match(
+      atOnce(gateway.inspectSteps()).requests[0],
+      { lostInAnswer: ['signature'] },
+      `streamed: ${stream}`,
+    );
+  }
+});

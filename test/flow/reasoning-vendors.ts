@@ -90,8 +90,11 @@ function signedCallVendor(): Vendor {
   };
 }
 
-/** OpenRouter with a model whose vendor signs its reasoning. */
-function detailsVendor(): Vendor {
+/**
+ * OpenRouter with a model whose vendor signs its reasoning.
+ * @param isLate a stream has the encrypted entry after the call, and repeats it
+ */
+function detailsVendor(isLate: boolean): Vendor {
   const vendor = chatVendor('reasoning');
   const call = { id: 'c1', type: 'function', function: { name: 'look', arguments: JSON.stringify(args) } };
   const words = { type: 'reasoning.text', text: thought, index: 0, format: 'google-gemini-v1' };
@@ -102,7 +105,7 @@ function detailsVendor(): Vendor {
   const delta = (members: JsonObject, reason?: string) => choice({ delta: members }, reason);
   return {
     ...vendor,
-    name: 'details',
+    name: isLate ? 'late-details' : 'details',
     refusal: (body) =>
       listAt(body, 'messages').every(
         ({ tool_calls, reasoning, reasoning_details: details }) =>
@@ -119,9 +122,10 @@ function detailsVendor(): Vendor {
       ...[thought.slice(0, half), thought.slice(half)].map((text) =>
         delta({ content: '', reasoning: text, reasoning_details: [{ ...words, text }] }),
       ),
-      delta({ content: '', reasoning_details: [sealed] }),
+      ...(isLate ? [] : [delta({ content: '', reasoning_details: [sealed] })]),
       delta({ tool_calls: [{ index: 0, ...call }] }),
-      delta({}, 'tool_calls'),
+      ...(isLate ? [delta({ content: '', reasoning_details: [sealed] })] : []),
+      delta(isLate ? { reasoning_details: [sealed] } : {}, 'tool_calls'),
     ],
   };
 }
@@ -239,7 +243,10 @@ function generateContentVendor(): Vendor {
 }
 
 function responsesVendor(): Vendor {
-  const reasoning = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'ENC' };
+  const isEncrypted = (body: unknown) => JSON.stringify(at(body, 'include') ?? '').includes('encrypted');
+  const plainReasoning = { type: 'reasoning', id: 'rs_1', summary: [] };
+  const reasoning = (body: unknown) =>
+    isEncrypted(body) ? { ...plainReasoning, encrypted_content: 'ENC' } : plainReasoning;
   const call = {
     type: 'function_call',
     id: 'fc_1',
@@ -266,16 +273,19 @@ function responsesVendor(): Vendor {
     name: 'responses',
     kind: 'chat',
     wire: 'responses',
-    target: { responses: 'only' },
+    target: { responses: 'only', translation: { encryptedReasoning: true } },
     refusal(body) {
-      const items = listAt(body, 'input').filter(({ type }) => type === 'reasoning');
-      return items.every((item) => item.id === 'rs_1' && item.encrypted_content === 'ENC')
-        ? null
-        : 'The encrypted content could not be verified.';
+      const items = listAt(body, 'input');
+      const thoughts = items.filter(({ type }) => type === 'reasoning');
+      if (!thoughts.every((item) => item.id === 'rs_1' && item.encrypted_content === 'ENC'))
+        return 'The encrypted content could not be verified.';
+      // The vendor's models go on without it, but begin to think again.
+      const forgets = items.some(({ type }) => type === 'function_call') && thoughts.length === 0;
+      return forgets && isEncrypted(body) ? 'The reasoning before the call is missing.' : null;
     },
     isAnswered: (body) => listAt(body, 'input').some(({ type }) => type === 'function_call_output'),
-    call: () => [whole([reasoning, call])],
-    callEvents: () => events([reasoning, call]),
+    call: (body) => [whole([reasoning(body), call])],
+    callEvents: (body) => events([reasoning(body), call]),
     said: [whole([message])],
     saidEvents: events([message]),
   };
@@ -285,7 +295,8 @@ export const vendors: readonly Vendor[] = [
   chatVendor('reasoning_content'),
   chatVendor('reasoning'),
   signedCallVendor(),
-  detailsVendor(),
+  detailsVendor(false),
+  detailsVendor(true),
   messagesVendor('budget'),
   messagesVendor('adaptive'),
   messagesVendor('unsigned'),

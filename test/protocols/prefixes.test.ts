@@ -24,6 +24,7 @@ const plain: TargetOptions = {
   cacheBreakpoints: false,
   threads: true,
   unsignedThinking: false,
+  encryptedReasoning: false,
   search: null,
   hostedTools: 'reject',
 };

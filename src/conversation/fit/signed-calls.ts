@@ -23,7 +23,8 @@ export function fitSignedCalls(
   if (signatures === 'unreturned') return { request, restorer: new SignedCalls('tooLong') };
   if (signatures === 'field' || reasoning === 'unsigned') return null;
   nameTexts(request, leftOut);
-  return reasoning === 'signed' ? { request, restorer: new SignedCalls('none') } : null;
+  // The older form of calls has no id.
+  return request.functionForm === true ? null : { request, restorer: new SignedCalls('none') };
 }
 
 /** The text of reasoning that such a client sends is only for upstreams of its own protocol. */
@@ -68,6 +69,8 @@ class SignedCalls implements AnswerRestorer {
   readonly #waiting = new Map<number, Waiting>();
   /** Choices with reasoning text whose signature has not arrived. */
   readonly #shown = new Set<number>();
+  /** Choices with a call. */
+  readonly #called = new Set<number>();
   readonly #inField: InField;
 
   constructor(inField: InField) {
@@ -97,6 +100,9 @@ class SignedCalls implements AnswerRestorer {
       case 'text':
         if (this.#shown.size > 0) this.#shown.delete(event.choice);
         if (this.#waiting.size > 0) this.#pushField(event.choice, this.#pass(event.choice), out);
+        break;
+      case 'finish':
+        this.#pushField(event.choice, this.#late(event.choice), out);
     }
     out.push(event);
   }
@@ -105,7 +111,10 @@ class SignedCalls implements AnswerRestorer {
     if (!hasReasoning(answer)) return answer;
     const choices = answer.choices.map((choice, index) => ({
       ...choice,
-      parts: choice.parts.flatMap((part) => this.#restored(part, index)),
+      parts: [
+        ...choice.parts.flatMap((part) => this.#restored(part, index)),
+        ...(this.#inField === 'none' ? [] : this.#late(index).map(signatureAlone)),
+      ],
     }));
     return { ...answer, choices };
   }
@@ -159,10 +168,21 @@ class SignedCalls implements AnswerRestorer {
     return this.#inField === 'shown' ? tokens : none;
   }
 
+  /**
+   * Called at the end of a choice.
+   * @returns what has arrived after its last call, for the client's member. A stream without one reports its loss
+   */
+  #late(choice: number): readonly string[] {
+    const tokens = this.#waiting.get(choice)?.tokens ?? none;
+    if (this.#inField === 'none') return tokens;
+    return this.#called.has(choice) ? tokens.filter((token) => !isOfPart(token)) : none;
+  }
+
   /** @returns the call, and tokens that must precede it in the member of the client's protocol */
   #carrying(choice: number, givenId: string): { readonly tokens: readonly string[]; readonly call: Call } {
     const tokens = this.#waiting.get(choice)?.tokens ?? none;
     this.#waiting.delete(choice);
+    this.#called.add(choice);
     if (tokens.length === 0) return { tokens, call: { id: givenId } };
     const id = givenId === '' ? `call_${randomBytes(12).toString('hex')}` : givenId;
     if (this.#inField !== 'none') {

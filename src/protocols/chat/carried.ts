@@ -1,6 +1,6 @@
 import { cutId, tokensIn } from '../../conversation/carrying-id.js';
 import type { AssistantPart, ReasoningPart } from '../../conversation/request.js';
-import { signatureOfWords } from '../../conversation/signature.js';
+import { signatureOfWords, signedBy, untagSignature } from '../../conversation/signature.js';
 import { tagUnsigned } from '../../conversation/unsigned-reasoning.js';
 import { type JsonObject, textOf } from '../../wire/json.js';
 import { reasoningName, signatureBeside } from './answer/decode.js';
@@ -33,19 +33,19 @@ export function carriedReasoning(call: JsonObject): ReasoningPart[] {
 }
 
 /**
- * Adds the reasoning that a message has as text. An upstream that signs words needs the reasoning that it signed at the
- * start of the message, with its text if that can be determined. Other text is the reasoning of a chat upstream.
+ * Adds the reasoning that a message has as text. What an upstream has signed or encrypted as a whole stood at the start of the
+ * message, with its text if that can be determined. Other text is the reasoning of a chat upstream.
  * @param parts with the results of `carriedReasoning`, in their order
  */
 export function withReasoning(message: JsonObject, parts: readonly AssistantPart[]): AssistantPart[] {
   const name = reasoningName(message);
   const text = name === null ? '' : (message[name] as string);
   const firstCall = parts.findIndex(({ kind }) => kind === 'toolCall');
-  const isLeading = (part: AssistantPart, index: number) => index < firstCall && hasSignedWords(part);
+  const isLeading = (part: AssistantPart, index: number) => index < firstCall && isOfTurn(part);
   const leading = parts.filter(isLeading);
   const rest = parts.filter((part, index) => !isLeading(part, index));
   const [only] = leading;
-  if (leading.length === 1 && only !== undefined && !rest.some(hasSignedWords)) {
+  if (leading.length === 1 && only !== undefined && !rest.some(isOfTurn)) {
     const isReadable = only.kind === 'reasoning' && !signatureOfWords(only.signature)?.redacted;
     return [isReadable ? { ...only, text } : only, ...rest];
   }
@@ -53,7 +53,11 @@ export function withReasoning(message: JsonObject, parts: readonly AssistantPart
   return [{ kind: 'reasoning', text, signature: tagUnsigned(name, '') }, ...rest];
 }
 
-/** Tells whether a part is reasoning whose words are signed. */
-function hasSignedWords(part: AssistantPart): boolean {
-  return part.kind === 'reasoning' && signatureOfWords(part.signature) !== null;
+/** Tells whether a part is reasoning that its upstream has signed or encrypted apart from the calls and texts after it. */
+function isOfTurn(part: AssistantPart): boolean {
+  if (part.kind !== 'reasoning') return false;
+  const signature = untagSignature(part.signature);
+  return signature !== null && isSignedAlone[signedBy[signature.protocol]];
 }
+
+const isSignedAlone = { nothing: false, words: true, part: false, encryptedReasoning: true } as const;

@@ -40,7 +40,8 @@ test('only what chat has no field for is carried by calls', async (t) => {
   t.ok(fit({ ...plain, from: 'responses', returnsEncrypted: false }));
   t.equal(fit({ ...plain, from: 'responses', returnsEncrypted: true }), null);
   t.equal(fit(plain, chatCodec), null);
-  t.equal(fit(plain, responsesCodec), null);
+  t.ok(fit(plain, responsesCodec));
+  t.equal(fit({ ...plain, functionForm: true }), null, 'the older form of calls has no id');
 });
 
 test('a call carries the signatures that came before it', async (t) => {
@@ -219,6 +220,20 @@ test('a messages client that asked for no reasoning gets it with its calls alone
     carrying,
   ]);
   t.strictSame(toldWhole(silent, reasoning, { kind: 'text', text: 'so' }), [null, 'text']);
+});
+
+test('what comes after the last call of a stream is in the field of a client that has one', async (t) => {
+  const [one, two] = [tagUnsigned('reasoning', 'm'), seal('generateContent', 'two')];
+  const bare = { id: 'c1', tokens: [] };
+  for (const request of [silent, shown, { ...silent, from: 'responses', returnsEncrypted: false } as const]) {
+    t.strictSame(told(request, start(0, 'c1'), signature(one), signature(two), finish), [
+      bare,
+      one,
+      'finish',
+    ]);
+    const late = { kind: 'reasoning', text: '', signature: one } as const;
+    t.strictSame(toldWhole(request, call, late), [bare, null, one]);
+  }
 });
 
 test('what an id has no room for stands in the field of a messages client', async (t) => {

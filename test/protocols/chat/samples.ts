@@ -31,6 +31,7 @@ export const target: TargetOptions = {
   cacheBreakpoints: false,
   threads: true,
   unsignedThinking: false,
+  encryptedReasoning: false,
   search: null,
   hostedTools: 'reject',
 };

@@ -60,7 +60,7 @@ function encodeChoice(
     } else if (part.kind === 'search') {
       context.lost?.add('web_search_call');
     } else if (context.functionForm === true) {
-      if (functionCall === '') functionCall = encodeFunctionCall(part, context);
+      if (functionCall === '') functionCall = encodeFunctionCall(part);
       else context.lost?.add('tool_calls');
     } else {
       calls += `${calls === '' ? '' : ','}${encodeCall(part, answerCallId(part.id, context, index, callCount++))}`;
@@ -90,8 +90,7 @@ function encodeCall({ name, input, custom, signature }: ToolCallPart, id: string
   );
 }
 
-/** Writes a call in the older form, which has no place for a signature. */
-function encodeFunctionCall({ name, input, signature }: ToolCallPart, { lost }: AnswerContext): string {
-  if (signature !== undefined) lost?.add('signature');
+/** Writes a call in the older form, which has no place for an id and a signature. */
+function encodeFunctionCall({ name, input }: ToolCallPart): string {
   return `{"name":${JSON.stringify(name)},"arguments":${quoted(input)}}`;
 }

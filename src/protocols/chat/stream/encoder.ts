@@ -55,7 +55,8 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
   function callStart(event: WrittenCall): string {
     const { choice, custom } = event;
     const before = opening(choice);
-    choices[choice] = { hasCalls: true, isSigned: false };
+    const isSigned = context.functionForm === true && choices[choice]?.isSigned === true;
+    choices[choice] = { hasCalls: true, isSigned };
     inCustomCall = custom;
     return before + chunk(choice, startOfCall(event, context));
   }
@@ -72,7 +73,7 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
     encode(given) {
       const event = whole === null ? given : whole.next(given);
       if (event === null || isBeyondForm(event, context)) return '';
-      if (lost !== undefined && 'choice' in event) noteLoss(lost, event, choices[event.choice]);
+      if (lost !== undefined && 'choice' in event) noteLoss(lost, event, choices[event.choice], context);
       switch (event.kind) {
         case 'start':
           usage = event.usage;
@@ -124,10 +125,7 @@ function isBeyondForm(event: StreamEvent, { functionForm, lost }: AnswerContext)
 function startOfCall(event: WrittenCall, context: AnswerContext): string {
   const { choice, call, name, custom, signature, input = '' } = event;
   const named = `{"name":${JSON.stringify(name)},"${custom ? 'input' : 'arguments'}":${JSON.stringify(input)}}`;
-  if (context.functionForm === true) {
-    if (signature !== undefined) context.lost?.add('signature');
-    return `"function_call":${named}`;
-  }
+  if (context.functionForm === true) return `"function_call":${named}`;
   const id = JSON.stringify(answerCallId(event.id, context, choice, call));
   const kind = custom ? 'custom' : 'function';
   const more = extraContent(signature);
@@ -147,7 +145,12 @@ function restOfCall(
 }
 
 /** Records what a client of this protocol does not get of an event. */
-function noteLoss(lost: LeftOut, event: ChoiceEvent, choice: Choice | undefined): void {
+function noteLoss(
+  lost: LeftOut,
+  event: ChoiceEvent,
+  choice: Choice | undefined,
+  { functionForm }: AnswerContext,
+): void {
   switch (event.kind) {
     case 'search':
       lost.add('web_search_call');
@@ -157,7 +160,7 @@ function noteLoss(lost: LeftOut, event: ChoiceEvent, choice: Choice | undefined)
       return;
     case 'finish':
       if (event.reason === 'stopSequence' && event.stopSequence !== null) lost.add('stop_sequence');
-      if (choice?.isSigned === true && !choice.hasCalls) lost.add('signature');
+      if (choice?.isSigned === true && (functionForm === true || !choice.hasCalls)) lost.add('signature');
   }
 }
 

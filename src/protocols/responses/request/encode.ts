@@ -50,7 +50,7 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
     encodeServing(request.serving) +
     textSettings(request) +
     reasoningSettings(request) +
-    included(request) +
+    included(request, target) +
     member('instructions', request.system.length === 0 || isMarked ? null : request.system.join('\n\n')) +
     member('max_tool_calls', search?.maxUses ?? null);
   if (tools.length > 0 || search !== undefined) {
@@ -89,9 +89,14 @@ function reasoningSettings({ reasoning }: ConversationRequest): string {
   return member('reasoning', { effort: effort ?? undefined, summary: summary ?? undefined });
 }
 
-function included({ reasoning, logprobs, search }: ConversationRequest): string {
+function included(
+  { reasoning, logprobs, search }: ConversationRequest,
+  { encryptedReasoning }: TargetOptions,
+): string {
   const include: string[] = [];
-  if (reasoning !== null && reasoning.effort !== 'none') include.push('"reasoning.encrypted_content"');
+  // Models that do not reason refuse it.
+  const reasons = reasoning === null ? encryptedReasoning : reasoning.effort !== 'none';
+  if (reasons) include.push('"reasoning.encrypted_content"');
   if (logprobs !== null) include.push('"message.output_text.logprobs"');
   if (search !== undefined) include.push(`"${includedSources}"`);
   if (include.length === 0) return '';
