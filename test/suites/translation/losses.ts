@@ -79,16 +79,9 @@ export const losses: readonly Loss[] = [
     },
   },
   {
-    // A chat client has no field to carry what a responses upstream has encrypted.
+    // What is signed or encrypted is carried by its call. Other reasoning is not carried.
     clients: ['chat'],
-    wires: ['responses'],
-    scenarios: ['tool loop with reasoning', 'tool loop with redacted reasoning'],
-    fate: { kind: 'drop', missing: ['signatures'], told: { chat: 'reasoning_content' } },
-  },
-  {
-    // A signature is carried by its call. Reasoning text without one is not carried.
-    clients: ['chat'],
-    wires: ['messages', 'generateContent'],
+    wires: ['responses', 'messages', 'generateContent'],
     scenarios: ['tool loop with reasoning'],
     fate: { kind: 'drop', missing: [], told: { chat: 'reasoning_content' } },
   },
