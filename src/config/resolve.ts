@@ -70,7 +70,7 @@ export interface ResolvedUpstream
 }
 
 /** A target's translation settings. */
-type TranslationSettings = Omit<TargetOptions, 'model' | 'streamUsage'>;
+type TranslationSettings = Omit<TargetOptions, 'model' | 'upstream' | 'streamUsage'>;
 
 export interface ResolvedModel
   extends Pick<Model, 'name' | 'price' | 'limits' | 'budget' | 'hedgeMs' | 'tokens' | 'created'> {

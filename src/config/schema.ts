@@ -392,7 +392,7 @@ const translation = closedObject({
     Type.Boolean(),
   ),
   encryptedReasoning: optional(
-    '`true` for models of responses upstreams that reason unasked: their encrypted reasoning is requested with every call, so that it returns to them. Else it is requested with an effort; models that do not reason refuse it.',
+    '`true` for models of responses upstreams that reason unasked: their encrypted reasoning is requested with every call that has tools, so that it returns to them. Else it is requested with an effort; models that do not reason refuse it.',
     Type.Boolean(),
   ),
   search: optional(

@@ -226,7 +226,12 @@ function buildModel(
       native: setOf(nativeProtocols(upstream.kind, target.responses)),
       translatesTo: translationProtocol(upstream.kind, target.responses),
       images: target.images ?? 'openai',
-      translation: { ...target.translation, model: target.model, streamUsage: upstream.injectUsage },
+      translation: {
+        ...target.translation,
+        model: target.model,
+        upstream: upstream.name,
+        streamUsage: upstream.injectUsage,
+      },
       priority: target.priority,
       weight: target.weight,
       firstTokenMs: target.firstTokenMs ?? model.firstTokenMs,

@@ -115,6 +115,8 @@ interface SearchRules {
 export interface TargetOptions {
   /** Name of the model at the upstream. */
   readonly model: string;
+  /** Name of the upstream. */
+  readonly upstream: string;
   /** Limit of output tokens if the protocol requires one and the client gave none. */
   readonly maxTokens: number;
   /** Name of the limit in a chat body. */
@@ -154,6 +156,8 @@ export interface AnswerSource {
   readonly model: string;
   /** The upstream was told to search the web: its texts may cite sources. */
   readonly searches?: boolean | undefined;
+  /** Name of the upstream. */
+  readonly upstream?: string | undefined;
   /** See `TargetOptions.unsignedThinking`. */
   readonly unsignedThinking?: boolean | undefined;
   /** Records parts of the answer that the neutral types cannot represent. */

@@ -38,7 +38,7 @@ export const signedBy: Readonly<
 export interface Signature {
   /** Protocol of the upstream that made the signature. */
   readonly protocol: TextProtocolName;
-  /** Model that made the signature, by its name at the upstream. */
+  /** Model that made the signature, by its name at the upstream; for what only its account can read, as `accountOf` has it. */
   readonly model: string;
   /** The vendor's own text. */
   readonly value: string;
@@ -199,6 +199,28 @@ export function isOfVendor(token: string | null): boolean {
   if (token === null) return false;
   const signature = untagSignature(token);
   return signature === null || signedBy[signature.protocol] !== 'nothing';
+}
+
+/**
+ * Returns the name of a model with that of its upstream. What a vendor has encrypted for one account is refused by another,
+ * and two upstreams may be two accounts (https://github.com/openai/codex/issues/8100).
+ */
+export function accountOf({
+  model,
+  upstream = '',
+}: {
+  model: string;
+  upstream?: string | undefined;
+}): string {
+  return upstream === '' ? model : `${model} ${upstream}`;
+}
+
+/**
+ * Returns whether a signature is of use to a target of its protocol. What a client of the protocol has from an upstream itself
+ * says nothing of its origin, and is.
+ */
+export function isFor({ protocol, model }: Signature, target: { model: string; upstream: string }): boolean {
+  return signedBy[protocol] !== 'encryptedReasoning' || model === '' || model === accountOf(target);
 }
 
 /** @returns the contents of a token that an upstream of this protocol made, else null: its reasoning is then dropped */

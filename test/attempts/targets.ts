@@ -23,7 +23,7 @@ export function makeTarget(
     model,
     native: new Set(['chat']),
     translatesTo: 'chat',
-    translation: { ...defaults.translation, model, streamUsage: true },
+    translation: { ...defaults.translation, model, upstream: 'u', streamUsage: true },
     rules: null,
     rulesForOff: null,
     headers: [],

@@ -7,9 +7,12 @@ import { framed } from '../support/events.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { listAt } from '../support/json.js';
 import { startHttpUpstream } from '../support/upstream.js';
-import { thought, type Vendor, vendors } from './reasoning-vendors.js';
+import { otherAccount, thought, type Vendor, vendors } from './reasoning-vendors.js';
 
-async function startVendors(t: Parameters<typeof startGateway>[0]) {
+async function startVendors(
+  t: Parameters<typeof startGateway>[0],
+  vendors: readonly Vendor[],
+): ReturnType<typeof startGateway> {
   const upstream = await startHttpUpstream(t, (request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -89,7 +92,7 @@ function kept(client: Client, turns: readonly unknown[]): readonly unknown[] {
 }
 
 test('reasoning comes back to the upstream that wants it, from every client', async (t) => {
-  const { url } = await startVendors(t);
+  const { url } = await startVendors(t, vendors);
   for (const vendor of vendors) {
     for (const client of clients) {
       if (client.protocol === vendor.wire) continue;
@@ -118,4 +121,20 @@ test('reasoning comes back to the upstream that wants it, from every client', as
       }
     }
   }
+});
+
+test('reasoning that one upstream has encrypted does not reach another, which would refuse it', async (t) => {
+  const { url } = await startVendors(t, [...vendors, otherAccount]);
+  for (const client of clients)
+    for (const stream of [false, true]) {
+      if (client.protocol === 'responses') continue;
+      const ask: Ask = { stream, tools, turns: client.user('How is it?'), thinks: 'shown' };
+      const first = await send(url, client, 'responses', ask);
+      const results = client.results(first.calls.map((call) => ({ call, output: 'sunny' })));
+      const turns = [...ask.turns, ...kept(client, first.turns), ...results];
+      for (const name of ['responses', otherAccount.name]) {
+        const second = await send(url, client, name, { ...ask, turns });
+        t.equal(second.text, 'sunny', `${client.protocol} on ${name}`);
+      }
+    }
 });

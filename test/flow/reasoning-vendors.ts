@@ -242,11 +242,12 @@ function generateContentVendor(): Vendor {
   };
 }
 
-function responsesVendor(): Vendor {
+/** @param name also of the account for which it encrypts reasoning, which is refused by any other */
+function responsesVendor(name: string, mayForget: boolean): Vendor {
   const isEncrypted = (body: unknown) => JSON.stringify(at(body, 'include') ?? '').includes('encrypted');
   const plainReasoning = { type: 'reasoning', id: 'rs_1', summary: [] };
   const reasoning = (body: unknown) =>
-    isEncrypted(body) ? { ...plainReasoning, encrypted_content: 'ENC' } : plainReasoning;
+    isEncrypted(body) ? { ...plainReasoning, encrypted_content: name } : plainReasoning;
   const call = {
     type: 'function_call',
     id: 'fc_1',
@@ -270,18 +271,18 @@ function responsesVendor(): Vendor {
     { type: 'response.completed', response: whole(output) },
   ];
   return {
-    name: 'responses',
+    name,
     kind: 'chat',
     wire: 'responses',
     target: { responses: 'only', translation: { encryptedReasoning: true } },
     refusal(body) {
       const items = listAt(body, 'input');
       const thoughts = items.filter(({ type }) => type === 'reasoning');
-      if (!thoughts.every((item) => item.id === 'rs_1' && item.encrypted_content === 'ENC'))
+      if (!thoughts.every((item) => item.id === 'rs_1' && item.encrypted_content === name))
         return 'The encrypted content could not be verified.';
       // The vendor's models go on without it, but begin to think again.
       const forgets = items.some(({ type }) => type === 'function_call') && thoughts.length === 0;
-      return forgets && isEncrypted(body) ? 'The reasoning before the call is missing.' : null;
+      return forgets && !mayForget && isEncrypted(body) ? 'The reasoning before the call is missing.' : null;
     },
     isAnswered: (body) => listAt(body, 'input').some(({ type }) => type === 'function_call_output'),
     call: (body) => [whole([reasoning(body), call])],
@@ -290,6 +291,9 @@ function responsesVendor(): Vendor {
     saidEvents: events([message]),
   };
 }
+
+/** For conversations that another began. */
+export const otherAccount = responsesVendor('other-account', true);
 
 export const vendors: readonly Vendor[] = [
   chatVendor('reasoning_content'),
@@ -301,5 +305,5 @@ export const vendors: readonly Vendor[] = [
   messagesVendor('adaptive'),
   messagesVendor('unsigned'),
   generateContentVendor(),
-  responsesVendor(),
+  responsesVendor('responses', false),
 ];

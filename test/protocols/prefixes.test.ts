@@ -25,6 +25,7 @@ const plain: TargetOptions = {
   threads: true,
   unsignedThinking: false,
   encryptedReasoning: false,
+  upstream: '',
   search: null,
   hostedTools: 'reject',
 };

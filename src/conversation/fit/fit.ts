@@ -2,7 +2,7 @@ import type { Answer, StreamEvent } from '../answer.js';
 import type { RequestRules, TargetOptions } from '../codec.js';
 import type { ConversationRequest, HostedTool, ReasoningPart } from '../request.js';
 import { isSetByClient, leaveOut, type Setting } from '../setting-names.js';
-import { isOfVendor, signatureFor } from '../signature.js';
+import { isFor, isOfVendor, signatureFor } from '../signature.js';
 import { fitAnswerSchema, fitJsonWord, fitOutputRoot } from './answer-format.js';
 import { fitCacheBreakpoints } from './cache-breakpoints.js';
 import { fitCallArguments } from './call-arguments.js';
@@ -133,14 +133,15 @@ function nameOf({ type, at }: HostedTool): string {
 function losesReasoning(
   { turns }: ConversationRequest,
   { protocol, reasoning: kept }: RequestRules,
-  { unsignedThinking }: TargetOptions,
+  target: TargetOptions,
 ): boolean {
   return turns.some((turn) => {
     if (turn.role !== 'assistant') return false;
     const reasoning = turn.parts.filter((part) => part.kind === 'reasoning');
     const isKept = (part: ReasoningPart) => {
       const signature = signatureFor(protocol, part.signature);
-      return signature !== null && (signature.value !== '' || kept !== 'signed' || unsignedThinking);
+      if (signature === null || !isFor(signature, target)) return false;
+      return signature.value !== '' || kept !== 'signed' || target.unsignedThinking;
     };
     const isWanted =
       turn.parts.some(({ kind }) => kind === 'toolCall') ||

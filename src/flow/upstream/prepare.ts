@@ -387,7 +387,13 @@ export function prepareTranslated(
     hasEffects: upstream.hasEffects,
     transform: new TranslatedTransform({
       upstreamCodec,
-      source: { model: target.model, searches, lost, unsignedThinking: target.translation.unsignedThinking },
+      source: {
+        model: target.model,
+        upstream: target.upstream.name,
+        searches,
+        lost,
+        unsignedThinking: target.translation.unsignedThinking,
+      },
       clientCodec,
       context,
       restorer,

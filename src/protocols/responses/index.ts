@@ -163,7 +163,7 @@ function restoreItem(item: JsonObject, sealer: Sealer): JsonObject | null {
 
 function restoreReasoning(item: JsonObject, token: string): JsonObject | null {
   if (untagSignature(token) === null) return item;
-  const opened = openReasoning(token);
+  const opened = openReasoning(token, null);
   if (opened === null) return null;
   const { id, content } = opened;
   const members = Object.entries(item).flatMap(([key, value]): [string, unknown][] => {

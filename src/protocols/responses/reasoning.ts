@@ -1,4 +1,11 @@
-import { carriedSignature, signatureFor, tagSignature, tokenIn } from '../../conversation/signature.js';
+import type { TargetOptions } from '../../conversation/codec.js';
+import {
+  carriedSignature,
+  isFor,
+  signatureFor,
+  tagSignature,
+  tokenIn,
+} from '../../conversation/signature.js';
 import { type JsonObject, textOf } from '../../wire/json.js';
 
 /*
@@ -15,7 +22,7 @@ interface EncryptedReasoning {
 
 /**
  * Returns the token that a client carries for a reasoning item.
- * @param model the upstream's name of the model that made it
+ * @param model that made it, as `accountOf` has it; empty if unknown
  */
 export function tagReasoning({ id, content }: EncryptedReasoning, model: string): string {
   const value = `${id.includes(':') ? '' : id}:${content}`;
@@ -34,10 +41,18 @@ export function carriedReasoning(item: JsonObject): string | null {
     : tagReasoning({ id: textOf(item.id), content }, '');
 }
 
-/** Returns the content of a token, or null if no upstream of this protocol made it. */
-export function openReasoning(token: string | null): EncryptedReasoning | null {
-  const value = signatureFor('responses', token)?.value;
-  if (value === undefined) return null;
+/**
+ * Returns the content of a token.
+ * @param target that gets it; null if it is not known to be another than the one that made it
+ * @returns null if no upstream of this protocol, or another one, made it
+ */
+export function openReasoning(
+  token: string | null,
+  target: Pick<TargetOptions, 'model' | 'upstream'> | null,
+): EncryptedReasoning | null {
+  const signature = signatureFor('responses', token);
+  if (signature === null || (target !== null && !isFor(signature, target))) return null;
+  const { value } = signature;
   const colon = value.indexOf(':');
   return { id: colon > 0 ? value.slice(0, colon) : '', content: value.slice(colon + 1) };
 }

@@ -253,6 +253,21 @@ test('presets make calls fit for the models that they are for', async (t) => {
       { role: 'tool' },
     ],
   });
+  for (const [preset, efforts] of [
+    ['openai-reasoning', { none: 'low', minimal: 'minimal', xhigh: 'xhigh' }],
+    ['openai-5.1', { none: 'none', minimal: 'low' }],
+    ['openai-5.6', { none: 'none', minimal: 'low', max: 'max' }],
+  ] as const) {
+    const openai = await startTranslated(t, { answer: jsonAnswer(200, completion), target: { preset } });
+    for (const [reasoning_effort, expected] of Object.entries(efforts)) {
+      const body = await sent(openai, 'chat', { ...bodies.chat, reasoning_effort });
+      t.match(body, { reasoning_effort: expected }, `${preset} ${reasoning_effort}`);
+    }
+    const thinkingBudget = { generationConfig: { thinkingConfig: { thinkingBudget: 0 } } };
+    t.match(await sent(openai, 'generateContent', { ...bodies.generateContent, ...thinkingBudget }), {
+      reasoning_effort: efforts.none,
+    });
+  }
   const vllm = await startTranslated(t, { answer: jsonAnswer(200, completion), target: { preset: 'vllm' } });
   t.match(await sent(vllm, 'messages', { ...bodies.messages, top_k: 5 }), { top_k: 5 });
 });

@@ -32,6 +32,7 @@ export const target: TargetOptions = {
   threads: true,
   unsignedThinking: false,
   encryptedReasoning: false,
+  upstream: '',
   search: null,
   hostedTools: 'reject',
 };

@@ -25,6 +25,7 @@ export const target: TargetOptions = {
   threads: true,
   unsignedThinking: false,
   encryptedReasoning: false,
+  upstream: '',
   search: null,
   hostedTools: 'reject',
 };

@@ -23,6 +23,7 @@ export const target: TargetOptions = {
   threads: true,
   unsignedThinking: false,
   encryptedReasoning: false,
+  upstream: '',
   search: null,
   hostedTools: 'reject',
 };

@@ -1,5 +1,6 @@
 import type { Answer, AnswerPart, UrlCitation } from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
+import { accountOf } from '../../../conversation/signature.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, listOf, textOf, textOrNull } from '../../../wire/json.js';
@@ -58,7 +59,7 @@ export function partsOfItem(item: unknown, source: AnswerSource, at: string): An
     }
     case 'reasoning': {
       const text = joinedTexts(item.summary) || joinedTexts(item.content);
-      const signature = signatureOf(item, source.model);
+      const signature = signatureOf(item, source);
       return text === '' && signature === null ? [] : [{ kind: 'reasoning', text, signature }];
     }
     case 'web_search_call':
@@ -89,9 +90,9 @@ export function inputOf(item: JsonObject): string {
 }
 
 /** Returns the token for an encrypted reasoning item, or null. */
-export function signatureOf(item: JsonObject, model: string): string | null {
+export function signatureOf(item: JsonObject, source: AnswerSource): string | null {
   const content = textOf(item.encrypted_content);
-  return content === '' ? null : tagReasoning({ id: textOf(item.id), content }, model);
+  return content === '' ? null : tagReasoning({ id: textOf(item.id), content }, accountOf(source));
 }
 
 /** Returns the source that an annotation names, or null if it is of another type. */

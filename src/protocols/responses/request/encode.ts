@@ -60,7 +60,7 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
     else if (toolChoice !== null) body += `,"tool_choice":${encodeToolChoice(toolChoice, tools)}`;
     body += member('parallel_tool_calls', request.parallelCalls);
   }
-  const items = encodeInput(request.turns, target.cacheBreakpoints);
+  const items = encodeInput(request.turns, target);
   return `${body},"input":[${[...instructions, ...items].join(',')}]}`;
 }
 
@@ -90,12 +90,12 @@ function reasoningSettings({ reasoning }: ConversationRequest): string {
 }
 
 function included(
-  { reasoning, logprobs, search }: ConversationRequest,
+  { reasoning, logprobs, search, tools }: ConversationRequest,
   { encryptedReasoning }: TargetOptions,
 ): string {
   const include: string[] = [];
-  // Models that do not reason refuse it.
-  const reasons = reasoning === null ? encryptedReasoning : reasoning.effort !== 'none';
+  // Models that do not reason refuse it. Unasked, it is of use between the calls of tools alone.
+  const reasons = reasoning === null ? encryptedReasoning && tools.length > 0 : reasoning.effort !== 'none';
   if (reasons) include.push('"reasoning.encrypted_content"');
   if (logprobs !== null) include.push('"message.output_text.logprobs"');
   if (search !== undefined) include.push(`"${includedSources}"`);
@@ -164,7 +164,8 @@ function textPart(type: string, text: string): string {
  * @returns the JSON text of each. The items of a turn depend only on the turns before it
  * @throws {GatewayError} naming the part that the protocol cannot express
  */
-function encodeInput(turns: readonly Turn[], isMarked: boolean): string[] {
+function encodeInput(turns: readonly Turn[], target: TargetOptions): string[] {
+  const isMarked = target.cacheBreakpoints;
   const items: string[] = [];
   /** Calls whose outputs have a type of their own. */
   const customCalls = new Set<string>();
@@ -173,7 +174,7 @@ function encodeInput(turns: readonly Turn[], isMarked: boolean): string[] {
       const text = textPart('input_text', turn.text);
       items.push(messageItem('developer', isMarked ? withBreakpoint(text, turn.cache) : text));
     } else if (turn.role === 'user') encodeUser(turn.parts, items, { customCalls, isMarked });
-    else encodeAssistant(turn.parts, customCalls, items);
+    else encodeAssistant(turn.parts, items, { customCalls, target });
   }
   return items;
 }
@@ -200,7 +201,16 @@ function encodeUser(parts: readonly UserPart[], items: string[], context: UserCo
   if (content !== '') items.push(messageItem('user', content));
 }
 
-function encodeAssistant(parts: readonly AssistantPart[], customCalls: Set<string>, items: string[]): void {
+interface AssistantContext {
+  readonly customCalls: Set<string>;
+  readonly target: TargetOptions;
+}
+
+function encodeAssistant(
+  parts: readonly AssistantPart[],
+  items: string[],
+  { customCalls, target }: AssistantContext,
+): void {
   let content = '';
   const close = (): void => {
     if (content !== '') items.push(messageItem('assistant', content));
@@ -220,7 +230,7 @@ function encodeAssistant(parts: readonly AssistantPart[], customCalls: Set<strin
         items.push(callItem(part));
         break;
       case 'reasoning': {
-        const item = reasoningItem(part);
+        const item = reasoningItem(part, target);
         if (item === null) break;
         close();
         items.push(item);
@@ -240,9 +250,9 @@ function callItem({ id, name, input, custom }: ToolCallPart): string {
     : `{"type":"function_call",${call},"arguments":${JSON.stringify(input)}}`;
 }
 
-/** Returns null for reasoning of another vendor's model: the upstream takes only what it encrypted itself. */
-function reasoningItem({ text, signature }: ReasoningPart): string | null {
-  const encrypted = openReasoning(signature);
+/** Returns null for reasoning of another model or upstream: one takes only what it encrypted itself. */
+function reasoningItem({ text, signature }: ReasoningPart, target: TargetOptions): string | null {
+  const encrypted = openReasoning(signature, target);
   if (encrypted === null) return null;
   const { id, content } = encrypted;
   const own = id === '' ? '' : `"id":${JSON.stringify(id)},`;

@@ -257,7 +257,7 @@ export class ResponseDecoder implements StreamDecoder {
       case 'reasoning': {
         const text = state.seen === 0 ? joinedTexts(item.summary) || joinedTexts(item.content) : '';
         if (text !== '') out.push({ kind: 'reasoning', choice: 0, text });
-        const signature = signatureOf(item, this.#source.model);
+        const signature = signatureOf(item, this.#source);
         if (signature !== null) out.push({ kind: 'signature', choice: 0, signature });
         break;
       }

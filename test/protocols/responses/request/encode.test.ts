@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
 import type { MediaPart, ToolResultPart, Turn } from '../../../../src/conversation/request.js';
-import { tagSignature } from '../../../../src/conversation/signature.js';
+import { accountOf, tagSignature } from '../../../../src/conversation/signature.js';
 import { responsesCodec } from '../../../../src/protocols/responses/index.js';
 import { openReasoning } from '../../../../src/protocols/responses/reasoning.js';
+import { listAt } from '../../../support/json.js';
 import { fc } from '../../../support/seed.js';
 import { writeRequest } from '../../write-request.js';
 import { agentBody, everything } from '../bodies.js';
@@ -235,6 +236,35 @@ test('reasoning goes back to the vendor that wrote it, and to no other', async (
   t.same(input[1], { type: 'reasoning', summary: [], encrypted_content: 'gAAA' }, 'no id is made up');
 });
 
+test('encrypted reasoning is requested with an effort, and unasked of models that reason so, for the calls of tools', async (t) => {
+  const unasked = { ...target, encryptedReasoning: true };
+  const tools = [{ name: 'f', description: null, parameters: null, strict: null }];
+  const reasoning = (effort: string) => ({ effort, budget: null, show: false, summary: null });
+  const include = ['reasoning.encrypted_content'];
+  t.same(encode({ reasoning: reasoning('low') }).include, include);
+  t.equal(encode({ tools }).include, undefined);
+  t.same(encode({ tools }, unasked).include, include);
+  t.equal(encode({}, unasked).include, undefined, 'without tools');
+  t.equal(encode({ tools, reasoning: reasoning('none') }, unasked).include, undefined, 'switched off');
+});
+
+test('what an account has encrypted does not go to another', async (t) => {
+  const sealed = (model: string) =>
+    tagSignature({ protocol: 'responses', model, value: 'rs_1:gAAA', redacted: true });
+  const sent = (signature: string) => {
+    const parts = [{ kind: 'reasoning', text: '', signature }, text('c')] as const;
+    const { input } = encode(
+      { turns: [user, { role: 'assistant', parts }, user] },
+      { ...target, upstream: 'one' },
+    );
+    return listAt(input).some(({ type }) => type === 'reasoning');
+  };
+  t.ok(sent(sealed(accountOf({ model: 'up', upstream: 'one' }))));
+  t.ok(sent(sealed('')), 'a client of the protocol has it from the upstream itself');
+  t.notOk(sent(sealed(accountOf({ model: 'up', upstream: 'two' }))));
+  t.notOk(sent(sealed(accountOf({ model: 'other', upstream: 'one' }))));
+});
+
 test('what the protocol cannot say is refused by the client’s name for it', async (t) => {
   const part = (value: MediaPart) => ({ turns: [{ role: 'user', parts: [value] } as Turn] });
   const cases: [Parameters<typeof encode>[0], string][] = [
@@ -329,7 +359,7 @@ test('the body of the next turn begins with the bytes of this one', async (t) =>
 function comparable(value: object): unknown {
   return JSON.parse(
     JSON.stringify(value, (key, member: unknown) => {
-      if (key === 'signature') return openReasoning(member as string | null);
+      if (key === 'signature') return openReasoning(member as string | null, null);
       return key === 'at' ? undefined : member;
     }),
   );
