@@ -34,8 +34,6 @@ const errorWordEnd = errorWord.subarray(1);
 /** Largest event or answer that is checked for being an error. */
 const longestError = 64 * 1024;
 const endMark = '[DONE]';
-/** Largest event that may be a sign of life. */
-const longestSign = 1024;
 
 /** The first event of a run that must not be passed on. */
 interface Withheld {
@@ -78,8 +76,11 @@ export class VendorAccountErrors {
     for (let start = 0; start < run.length; ) {
       const end = eventEnd(run, start);
       if (own.has(run, start, end)) return null;
-      const error = this.#ofStrange(run, start, end);
-      if (error !== null) return error;
+      if (end - start <= longestError) {
+        const { event, data } = parseEvent(run.toString('utf8', start, end));
+        const error = this.#ofStrange(event, data);
+        if (error !== null) return error;
+      }
       start = end;
     }
     return null;
@@ -150,12 +151,11 @@ export class VendorAccountErrors {
       if (start === -1) return null;
       from = eventEnd(run, start);
       if (this.#rules.isHarmless?.(run, start, from)) continue;
+      if (from - start > longestError) continue;
+      const { event, data } = parseEvent(run.toString('utf8', start, from));
       const isWhole = !(cut.first && start === 0) && !(cut.last && from === run.length);
-      if (isWhole && isUnreadable(run, start, from)) {
-        this.#signs.push(start, from);
-        continue;
-      }
-      const error = this.#ofStrange(run, start, from);
+      if (isWhole && isUnreadable(event, data, run[start] === COLON)) this.#signs.push(start, from);
+      const error = this.#ofStrange(event, data);
       if (error !== null) return { start, error };
     }
   }
@@ -182,9 +182,7 @@ export class VendorAccountErrors {
     return null;
   }
 
-  #ofStrange(run: Buffer, start: number, end: number): GatewayError | null {
-    if (end - start > longestError) return null;
-    const { event, data } = parseEvent(run.toString('utf8', start, end));
+  #ofStrange(event: string | null, data: string | null): GatewayError | null {
     if (data === null || data === endMark) return null;
     return vendorAccountErrorOf(data, event === 'error' ? 'error' : 'strange', this.#secrets);
   }
@@ -204,12 +202,13 @@ export class VendorAccountErrors {
 
 /**
  * Whether an event is a sign of life that ends the stream of an SDK: these parse the data of each event as JSON, also that of an
- * event that has none (https://github.com/openai/openai-python/issues/2722). Comments, which they skip, are none.
+ * event that has none (https://github.com/openai/openai-python/issues/2722). Comments, which they skip, are none, and neither
+ * is anything with the name of an error.
+ * @param isComment it begins with a comment
  */
-function isUnreadable(run: Buffer, start: number, end: number): boolean {
-  if (end - start > longestSign) return false;
-  const { event, data } = parseEvent(run.toString('utf8', start, end));
-  if (data === null) return event !== null || run[start] !== COLON;
+function isUnreadable(event: string | null, data: string | null, isComment: boolean): boolean {
+  if (event?.toLowerCase().includes('error') === true) return false;
+  if (data === null) return event !== null || !isComment;
   return isSignOfLife(event, data) && parseObject(data) === null;
 }
 

@@ -108,6 +108,14 @@ for (const [kind, [path, body]] of sameProtocol)
     }
   });
 
+test('an event with the name of an error is passed on, though it has nothing to say', async (t) => {
+  const transform = observed(chat);
+  const opening = chatEvent({ role: 'assistant', content: '' });
+  const failed = 'event: error\n\n';
+  t.equal(transform.judge(Buffer.from(opening)), 'meaningful');
+  t.equal(transform.pass(Buffer.from(opening + failed)).toString(), opening + failed);
+});
+
 test('the parts of an event that is larger than what is held are no signs of life', async (t) => {
   const transform = observed(chat);
   const large = chatEvent({ content: 'word '.repeat(1000) });
