@@ -22,7 +22,8 @@ export interface Options {
 
 export const usage = `npm run bench -- [options]
   --only A,B        works to run: 1kb, 1kb-sdk, 1kb-all, 1kb-all-20ms, 300kb, sse, drip, events, events-tls, events-delay,
-                    translate, translate-sse, translate-drip, latency, keys; and those that run only when they are named:
+                    translate, translate-kept, translate-sse, translate-drip, latency, keys; and those that run only
+                    when they are named:
                     1kb-tls, 1kb-tls-20ms, 1kb-client-tls, 1kb-log, 1kb-connections, 1kb-models, keys-rate, streams,
                     streams-tls, idle-connections, bodies, video, upload, realtime, realtime-sessions, workers, metering,
                     pauses, pauses-causes

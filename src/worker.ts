@@ -189,7 +189,7 @@ async function leave(graceMs?: number): Promise<void> {
 }
 
 function cut(): void {
-  log.logger.warn('drain limit reached: ending the remaining requests');
+  log.logger.warn('ending the remaining requests');
   if (gateway === null) end(0);
   else finish(gateway).catch(fail);
 }

@@ -17,8 +17,10 @@ function translationWork(work: {
   readonly answer: ThroughputPlan['answer'];
   readonly connections: number;
   readonly unit: Unit;
+  /** Only calls of responses whose turns are kept: writing them costs the process CPU time after their answers, too. */
+  readonly kept?: boolean;
 }): Work {
-  const { name, title, answer, unit } = work;
+  const { name, title, answer, unit, kept = false } = work;
   const stream = answer !== 'json';
   return {
     name,
@@ -47,13 +49,16 @@ function translationWork(work: {
       const { model } = callerAt(0);
       const questions: readonly Pick<Entry, 'name' | 'question'>[] = [
         { name: passedThrough },
-        question('messages', '/v1/messages', { 'anthropic-version': '2023-06-01' }),
-        question('responses', '/v1/responses'),
-        question('responses (kept)', '/v1/responses'),
-        question(
-          'generateContent',
-          `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
-        ),
+        ...(kept
+          ? [question('responses (kept)', '/v1/responses')]
+          : [
+              question('messages', '/v1/messages', { 'anthropic-version': '2023-06-01' }),
+              question('responses', '/v1/responses'),
+              question(
+                'generateContent',
+                `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+              ),
+            ]),
       ];
       const entries = gateways.flatMap((contender) =>
         questions.map((asked): Entry => {
@@ -96,6 +101,14 @@ export const translationWorks: readonly Work[] = [
     answer: 'json',
     connections: 32,
     unit: { name: 'req/s', perRequest: 1 },
+  }),
+  translationWork({
+    name: 'translate-kept',
+    title: '1 KB conversation, 1 KB answer, 32 connections, translated with its turn kept',
+    answer: 'json',
+    connections: 32,
+    unit: { name: 'req/s', perRequest: 1 },
+    kept: true,
   }),
   translationWork({
     name: 'translate-sse',

@@ -124,6 +124,10 @@ class Supervisor {
   #isOpen = false;
   /** `isReplaced`: another gateway has the port, and no signal to stop has arrived yet. */
   #stopping: { readonly at: number; readonly isReplaced: boolean } | null = null;
+  /** That of a drain, or 128 and the number of the signal that ended it. */
+  #exitCode = 0;
+  /** Aborted to end the time in which requests are still served although the gateway is not ready. */
+  readonly #unready = new AbortController();
   #serving: readonly number[] = [];
   #admin: Awaited<ReturnType<typeof openAdmin>> = null;
   #finish: (code: number) => void = () => {};
@@ -314,8 +318,7 @@ class Supervisor {
     const before = this.#stopping;
     if (before !== null && !before.isReplaced) {
       if (signal === 'SIGINT' && performance.now() - before.at < samePressMs) return;
-      this.#logger.warn({ signal }, 'second signal: ending all requests');
-      this.#end(128 + constants.signals[signal]);
+      this.#cut(signal);
       return;
     }
     this.#stopping = { at: performance.now(), isReplaced: false };
@@ -326,8 +329,22 @@ class Supervisor {
     const { drainMs, unreadyMs } = this.#reloader.running.timeouts;
     this.#logger.info({ signal, limitMs: drainMs }, 'draining');
     // A second signal does not wait for this.
-    if (unreadyMs > 0) await wait(unreadyMs, undefined, { ref: false });
+    const { signal: ended } = this.#unready;
+    if (unreadyMs > 0) await wait(unreadyMs, undefined, { ref: false, signal: ended }).catch(() => undefined);
     await this.#finishCalls(false);
+  }
+
+  /** Ends all requests on a second signal, as at the end of a drain. On a third one they end with their workers. */
+  #cut(signal: 'SIGTERM' | 'SIGINT'): void {
+    if (this.#exitCode !== 0) {
+      this.#logger.warn({ signal }, 'third signal: killing the workers');
+      this.#end(this.#exitCode);
+      return;
+    }
+    this.#logger.warn({ signal }, 'second signal: ending all requests');
+    this.#exitCode = 128 + constants.signals[signal];
+    this.#unready.abort();
+    this.#pool.cut();
   }
 
   #leave(): void {
@@ -344,7 +361,7 @@ class Supervisor {
     await this.#leases.leave();
     await this.#simulator.stop();
     this.#logger.info('stopped');
-    this.#end(0);
+    this.#end(this.#exitCode);
   }
 
   #abandon(reason: string): void {

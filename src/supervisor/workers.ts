@@ -200,6 +200,13 @@ export class WorkerPool {
     this.#tellToDrain(this.#running());
   }
 
+  /** Breaks off all requests. Their usage is recorded. */
+  cut(): void {
+    for (const place of this.#places) place.release();
+    for (const child of this.#running()) sendMessage(child, { type: 'cut' } satisfies WorkerOrder);
+    setTimeout(() => this.kill(), lastWordsMs).unref();
+  }
+
   kill(): void {
     for (const place of this.#places) place.release();
     for (const child of this.#running()) child.kill('SIGKILL');

@@ -149,14 +149,34 @@ test('a gateway with two workers, a config and a limit for heads', async (t) => 
     },
   );
 
-  await t.test('a second signal ends the gateway at once', async (t) => {
+  await t.test('a second signal breaks off what is under way, and records it', async (t) => {
     const answer = await ask(gateway, 'one two three four five six seven eight nine ten', true);
     gateway.kill('SIGTERM');
     await gateway.untilLogged((entry) => entry.msg === 'draining');
     gateway.kill('SIGTERM');
     await t.rejects(answer.text());
+    const { model } = await gateway.untilLogged((entry) => entry.outcome === 'client_gone');
+    t.equal(model, 'sim-text');
     t.strictSame(await gateway.exited, { code: 143, signal: null });
   });
+});
+
+test('a second signal does not wait until balancers have noticed, and a third kills the workers', async (t) => {
+  const file = { ...configWith(['sim-text']), timeouts: { unreadyMs: 3_600_000 } };
+  const gateway = await startGateway(t, { workers: 1, file, env: { SIMULATOR_TOKENS_PER_SECOND: '1' } });
+  const [worker = 0] = gateway.workerPids();
+  const answer = await ask(gateway, 'one two three four five six seven eight nine ten', true);
+  gateway.kill('SIGTERM');
+  await gateway.untilLogged((entry) => entry.msg === 'draining');
+  // It cannot follow the order to end.
+  process.kill(worker, 'SIGSTOP');
+  gateway.kill('SIGTERM');
+  await gateway.untilLogged((entry) => entry.msg === 'second signal: ending all requests');
+  gateway.kill('SIGTERM');
+  await gateway.untilLogged((entry) => entry.msg === 'third signal: killing the workers');
+  await t.rejects(answer.text());
+  t.strictSame(await gateway.exited, { code: 143, signal: null });
+  await untilGone([worker]);
 });
 
 test('a gateway without a simulator, and with a short drain', async (t) => {
