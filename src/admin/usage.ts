@@ -11,7 +11,7 @@ import {
   type UsageReport,
   type UsageRow,
 } from '../usage/queries.js';
-import { totalNames, type UsageTotals } from '../usage/sums.js';
+import { type TotalName, totalNames, type UsageTotals } from '../usage/sums.js';
 import { nanosPerDollar } from '../wire/nano-dollars.js';
 import { textInSlices } from '../wire/steps.js';
 import { type AdminAnswer, invalid, jsonType } from './answer.js';
@@ -60,12 +60,12 @@ function jsonReport(
   return { status: 200, contentType: jsonType, body: textInSlices(texts()) };
 }
 
-/** Goes last in a table: programs read it by the places of its columns. */
-const newestName = 'videoInputTokens';
+/** Go last in a table: programs read it by the places of its columns. */
+const newestNames: readonly TotalName[] = ['videoInputTokens', 'characters'];
 
 function csvReport({ rows, complete }: UsageReport, groupBy: readonly UsageGrouping[]): AdminAnswer {
-  const older = totalNames.filter((name) => name !== newestName);
-  const names = [...older, 'mediaSeconds', 'costUsd', newestName] as const;
+  const older = totalNames.filter((name) => !newestNames.includes(name));
+  const names = [...older, 'mediaSeconds', 'costUsd', ...newestNames] as const;
   function* texts(): Generator<string, void, undefined> {
     yield csvRow([...groupBy, ...names]);
     for (const row of rows) {

@@ -88,6 +88,7 @@ export function listedPrice(list: JsonObject, name: string): ListedPrice | null 
   const images = isByToken ? [] : sizedImages(list, name);
   if (isByToken && perImage !== null) draft.unused.push(perImage.member);
   else if (perImage !== null) draft.rates.perCall = perImage.usd;
+  readCharacters(draft, entry, isByToken);
   return { price: priceOf(draft, images), unused: draft.unused };
 }
 
@@ -99,7 +100,7 @@ function readMember(draft: Draft, member: string, value: unknown): void {
   else if (member === 'search_context_cost_per_query' && isObject(value)) readSearches(draft, value);
   else if (member === 'tiered_pricing' && Array.isArray(value)) readLengths(draft, value);
   else if (member === 'provider_specific_entry' && isObject(value)) readFactors(draft, value);
-  else if (aboutMoney.test(member) && value !== 0 && value !== null && !imageMembers.includes(member))
+  else if (aboutMoney.test(member) && value !== 0 && value !== null && !laterMembers.includes(member))
     draft.unused.push(member);
 }
 
@@ -177,6 +178,18 @@ function readFactors(draft: Draft, factors: JsonObject): void {
 
 const imageModes = ['image_generation', 'image_edit'];
 const imageMembers = ['output_cost_per_image', 'input_cost_per_image'];
+/** If both are present, they state one price: that of the text that is spoken. */
+const characterMembers = ['input_cost_per_character', 'output_cost_per_character'];
+/** Members that are read once all others were. */
+const laterMembers = [...imageMembers, ...characterMembers];
+
+/** Reads the price of a character. A vendor that counts tokens charges those, and its characters are an estimate. */
+function readCharacters(draft: Draft, entry: JsonObject, isByToken: boolean): void {
+  const told = characterMembers.filter((member) => (numberOrNull(entry[member]) ?? 0) > 0);
+  if (isByToken) draft.unused.push(...told);
+  else if (told.length > 0)
+    draft.rates.characters = Math.max(...told.map((member) => perMillion(numberOrNull(entry[member]) ?? 0)));
+}
 
 /**
  * Finds the price of an image. Entries of image models may have it as an input price. In other entries, an input price

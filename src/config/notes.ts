@@ -63,17 +63,21 @@ function isOwnAddress(listen: ResolvedConfig['listen'], url: URL): boolean {
   return host === listen.host || (isLoopback(host) && (isEverywhere || isLoopback(listen.host)));
 }
 
-/** No vendor is this cheap. Price lists for programs state the price of one token. */
-const leastPerMillion = 0.0001;
+/** No vendor is this cheap. Price lists for programs state the price of one token, or of one character. */
+const leastPerMillion = { tokens: 0.0001, characters: 0.01 } as const;
 
-/** Notes a model whose tokens all cost next to nothing. */
+/** Notes a model whose tokens, or characters, all cost next to nothing. */
 function unitNotes({ name, price }: ResolvedModel): string[] {
-  const { input, output } = price?.rates ?? { input: 0, output: 0 };
-  const highest = Math.max(input, output);
-  if (highest === 0 || highest >= leastPerMillion) return [];
-  return [
-    `models.${name}.price has less than ${leastPerMillion} USD for a million tokens: prices are for a million, not for one`,
-  ];
+  if (price === null) return [];
+  const { input, output, characters } = price.rates;
+  const noteOf = (unit: keyof typeof leastPerMillion, highest: number): string[] => {
+    const least = leastPerMillion[unit];
+    if (highest === 0 || highest >= least) return [];
+    return [
+      `models.${name}.price has less than ${least} USD for a million ${unit}: prices are for a million, not for one`,
+    ];
+  };
+  return [...noteOf('tokens', Math.max(input, output)), ...noteOf('characters', characters)];
 }
 
 /** Notes an upstream whose version path may be missing. */
@@ -167,8 +171,8 @@ function sizeNotes({ name, price }: ResolvedModel): string[] {
 /** Notes an audio model with prices for tokens only. No upstream is obliged to count those. */
 function soundNotes({ name, protocols, price }: ResolvedModel): string[] {
   if (price === null || !protocols.includes('audio')) return [];
-  const { input, output, audioInput, audioOutput, perCall, perSecond } = price.rates;
-  if (perCall + perSecond > 0 || input + output + audioInput + audioOutput === 0) return [];
+  const { input, output, audioInput, audioOutput, characters, perCall, perSecond } = price.rates;
+  if (characters + perCall + perSecond > 0 || input + output + audioInput + audioOutput === 0) return [];
   return [
     `models.${name} has prices of tokens and neither perSecond nor perCall: sounds and transcripts whose tokens their upstream does not count are charged by an estimate`,
   ];

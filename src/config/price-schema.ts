@@ -4,7 +4,7 @@ import { closedObject, described, optional } from './setting.js';
 const money = Type.Number({ minimum: 0 });
 const word = Type.String({ minLength: 1, maxLength: 64 });
 
-/** Prices of tokens, for each million of them, of searches, of calls and of seconds. */
+/** Prices of tokens and characters, for each million of them, of searches, of calls and of seconds. */
 const rates = {
   input: optional('USD for a million input tokens.', money),
   output: optional('USD for a million output tokens.', money),
@@ -22,6 +22,7 @@ const rates = {
   imageOutput: optional('USD for a million output tokens of images. Default: `output`.', money),
   cachedImage: optional('USD for a million cached tokens of images. Default: `cached`.', money),
   reasoning: optional('USD for a million output tokens of reasoning. Default: `output`.', money),
+  characters: optional('USD for a million characters of text that is spoken.', money),
   perSearch: optional('USD for a web search that the upstream ran.', money),
   perCall: optional('USD for a call, or for each image.', money),
   perSecond: optional('USD for a second of audio or video.', money),

@@ -478,6 +478,7 @@ function ratesOf(stated: StatedRates): PriceRates {
     imageOutput: stated.imageOutput ?? output,
     cachedImage: stated.cachedImage ?? stated.cached ?? imageInput,
     reasoning: stated.reasoning ?? output,
+    characters: stated.characters ?? 0,
     perSearch: stated.perSearch ?? 0,
     perCall: stated.perCall ?? 0,
     perSecond: stated.perSecond ?? 0,

@@ -135,6 +135,8 @@ export class Call implements Guarded, OpenCall<Call> {
   mediaSeconds = 0;
   /** See `Consumption.secondsBesideTokens`. */
   secondsBesideTokens = 0;
+  /** See `Consumption.characters`. */
+  characters = 0;
   /** Kind of the requested or made images or video; null if it is unknown or has no price. */
   made: MadeMedia | null = null;
   /** The cost of the call, see `costOfCall`. Negative until it is computed. */

@@ -83,6 +83,8 @@ export interface CallRecord {
   readonly bytesOut: number;
   /** Seconds of audio or video served. */
   readonly mediaSeconds: number;
+  /** Characters of the text that was spoken. */
+  readonly characters: number;
   /** Names of members that a translation did not pass on; see `LeftOut`. */
   readonly leftOut: readonly string[];
   /** The same of the answer. */
@@ -120,6 +122,7 @@ export function attemptRecord(call: CallRecord, { target, usage, paidNanoUsd }: 
     costNanoUsd: 0,
     paidNanoUsd,
     mediaSeconds: 0,
+    characters: 0,
     bytesIn: 0,
     bytesOut: 0,
     otherAttempts: null,

@@ -28,6 +28,7 @@ export const callColumns = [
   'cached_image_tokens',
   'cache_written_hour_tokens',
   'video_input_tokens',
+  'characters',
   'searches',
   'bytes_in',
   'bytes_out',
@@ -143,12 +144,19 @@ BEGIN
 END $$;
 `;
 
+/** Adds what calls have since the second version of the table. */
+export const callPlaces = withColumns('video_input_tokens bigint NOT NULL DEFAULT 0', 'geo text');
+
+/** Adds what calls have since the third version. */
+export const callCharacters = withColumns('characters bigint NOT NULL DEFAULT 0');
+
 /**
- * Adds what calls have since the second version of the table. Hosts of the version before continue with `COPY` of the
- * columns that they know. While the change waited for a long reader of the table, all writers would wait behind it: so
- * it waits briefly, many times, and gives up in the end.
+ * Adds columns to the table of calls. Hosts of the version before continue with `COPY` of the columns that they know. While
+ * the change waited for a long reader of the table, all writers would wait behind it: so it waits briefly, many times, and
+ * gives up in the end.
  */
-export const callPlaces = `
+function withColumns(...columns: readonly string[]): string {
+  return `
 DO $$
 DECLARE
   earlier CONSTANT text := current_setting('lock_timeout');
@@ -157,8 +165,7 @@ BEGIN
   FOR attempt IN 1..60 LOOP
     BEGIN
       ALTER TABLE calls
-        ADD COLUMN video_input_tokens bigint NOT NULL DEFAULT 0,
-        ADD COLUMN geo text;
+        ${columns.map((column) => `ADD COLUMN ${column}`).join(',\n        ')};
       PERFORM set_config('lock_timeout', earlier, true);
       RETURN;
     EXCEPTION WHEN lock_not_available THEN
@@ -169,3 +176,4 @@ BEGIN
     MESSAGE = 'the table of calls cannot be brought up to date, since others have been reading it for half a minute: end their transactions (pg_stat_activity), or wait for them';
 END $$;
 `;
+}

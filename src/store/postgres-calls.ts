@@ -58,10 +58,12 @@ const times = '(extract(epoch FROM at) * 1000)::bigint AS at_ms, at::text AS pla
 /** Selects all calls that are kept, in the order of their time. */
 export const callsInOrder = `SELECT ${times}, ${columns} FROM calls WHERE at > last_gone('${callLedger}') ORDER BY calls.at, place`;
 
+const newerCounts: readonly string[] = ['video_input_tokens', 'characters'];
+
 /** Inserts calls from JSON: an array of objects by column name, which of earlier versions lack some columns. */
 export const insertCalls = `INSERT INTO calls (${callColumns.join(', ')})
 SELECT ${callColumns
-  .map((name) => (name === 'video_input_tokens' ? `coalesce(${name}, 0)` : name))
+  .map((name) => (newerCounts.includes(name) ? `coalesce(${name}, 0)` : name))
   .join(', ')} FROM json_populate_recordset(NULL::calls, $1)`;
 
 /** Converts a call to an object for `insertCalls`. */

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { PostgresStoreSettings } from '../config/types.js';
-import { callPlaces, callTables } from './postgres-call-tables.js';
+import { callCharacters, callPlaces, callTables } from './postgres-call-tables.js';
 import { ledgerTables, sumChangesById } from './postgres-ledger-tables.js';
 import { budgetChanges, budgetWriters, limitTables } from './postgres-limit-tables.js';
 import { ownedByKey, ownedTables, recordTables } from './postgres-owned-tables.js';
@@ -17,6 +17,7 @@ export const migrations: readonly string[] = [
   budgetWriters,
   ownedByKey,
   callPlaces,
+  callCharacters,
 ];
 
 /** A random number: the advisory lock for creating or changing the tables. */

@@ -60,6 +60,7 @@ export function writeRows(table: CallTable): Buffer {
     for (let index = 3; index <= 7; index++) putWhole(rows[start + index] as number);
     for (let index = 15; index <= 21; index++) putWhole(rows[start + index] as number);
     putWhole(rows[start + 26] as number);
+    putWhole(rows[start + 27] as number);
     putWhole(rows[start + 22] as number);
     putWhole(rows[start + 8] as number);
     putWhole(rows[start + 9] as number);

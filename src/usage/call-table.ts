@@ -44,17 +44,20 @@ const column = {
   /** Index into `serviceTiers`. */
   tier: 25,
   videoInputTokens: 26,
+  characters: 27,
   /** Milliseconds. */
-  own: 27,
+  own: 28,
 } as const;
 /** This many leading columns are written to the ledger, in this order; new ones go last. */
-export const keptColumns = 27;
-/** Columns of the second and third form of the ledger. */
+export const keptColumns = 28;
+/** Columns of the second, third and fifth form of the ledger. */
 export const oldColumns = 15;
 export const thirdColumns = 26;
-export const rowLength = 28;
+export const fifthColumns = 27;
+export const rowLength = 29;
 export const paidColumn = column.paidNanoUsd;
 export const videoColumn = column.videoInputTokens;
+export const charactersColumn = column.characters;
 /** Bounds of the two ranges of columns that are summed without conversion. */
 const firstAdded = column.inputTokens;
 const lastAdded = column.bytesOut;
@@ -168,7 +171,8 @@ export class CallTable {
     rows[start + 24] = call.paidNanoUsd;
     rows[start + 25] = usage === null || usage.tier === undefined ? 0 : serviceTiers.indexOf(usage.tier);
     rows[start + 26] = parts === undefined ? 0 : parts.videoInput;
-    rows[start + 27] = call.ownMs;
+    rows[start + 27] = call.characters;
+    rows[start + 28] = call.ownMs;
   }
 
   /**
@@ -202,7 +206,7 @@ export class CallTable {
     const { rows } = this;
     const sums = this.#sums;
     sums.fill(0, 0, this.callGroups.length * rowLength);
-    const { group, mediaSeconds, costNanoUsd, paidNanoUsd: paid, videoInputTokens: video } = column;
+    const { group, mediaSeconds, costNanoUsd, paidNanoUsd: paid, videoInputTokens, characters } = column;
     for (let call = this.#counted; call < this.length; call++) {
       const start = call * rowLength;
       const sum = (rows[start + group] as number) * rowLength;
@@ -216,7 +220,8 @@ export class CallTable {
       add(sums, sum + paid, rows[start + paid] as number);
       for (let index = firstAddedMore; index <= lastAddedMore; index++)
         addTo(sums, sum + index, rows[start + index] as number);
-      addTo(sums, sum + video, rows[start + video] as number);
+      for (let index = videoInputTokens; index <= characters; index++)
+        addTo(sums, sum + index, rows[start + index] as number);
     }
   }
 
@@ -331,6 +336,7 @@ function sumsOf(group: CallGroup, sums: Float64Array, start: number): CallGroupS
     cacheWrittenHourTokens: sums[start + column.cacheWrittenHourTokens] as number,
     videoInputTokens: sums[start + column.videoInputTokens] as number,
     searches: sums[start + column.searches] as number,
+    characters: sums[start + column.characters] as number,
     units: sums[start + column.units] as number,
     costNanoUsd: sums[start + column.costNanoUsd] as number,
     paidNanoUsd: sums[start + column.paidNanoUsd] as number,

@@ -7,6 +7,8 @@ interface Consumption {
   readonly usage: Usage | null;
   /** Of audio or video; counted in whole milliseconds. */
   readonly seconds: number;
+  /** Of a text that is spoken. Default: none. */
+  readonly characters?: number;
   /** 1 for a call; more if one request stands for several. */
   readonly calls: number;
   /** The images or videos made, whose properties may have prices of their own; null for none. */
@@ -37,11 +39,13 @@ const decimalsOf: Readonly<Record<keyof PriceRates, number>> = {
   imageOutput: decimalsPerMillion,
   cachedImage: decimalsPerMillion,
   reasoning: decimalsPerMillion,
+  characters: decimalsPerMillion,
   perSearch: decimalsOfDollar,
   perCall: decimalsOfDollar,
   perSecond: decimalsPerThousand,
 };
 const rateNames = Object.keys(decimalsOf) as readonly (keyof PriceRates)[];
+const ofCharacters = rateNames.indexOf('characters');
 const ofCalls = rateNames.indexOf('perCall');
 const ofSeconds = rateNames.indexOf('perSecond');
 
@@ -125,7 +129,8 @@ export function costsNothing({ rates, steps, images, seconds, tiers }: Price): b
 
 /** Whether a price is one for tokens and nothing else, so that an answer costs nothing unless its tokens are known. */
 export function isOfTokensOnly({ rates, images, seconds }: Price): boolean {
-  if (rates.perCall + rates.perSecond > 0 || images.length + seconds.length > 0) return false;
+  if (rates.perCall + rates.perSecond + rates.characters > 0 || images.length + seconds.length > 0)
+    return false;
   return hasTokenRate(rates);
 }
 
@@ -145,10 +150,11 @@ function isNothing(rates: PriceRates): boolean {
 }
 
 /** Fills `amounts`, in the order of `rateNames`. */
-function measure({ usage, seconds, calls }: Consumption): void {
+function measure({ usage, seconds, characters = 0, calls }: Consumption): void {
   amounts.fill(0);
   amounts[ofCalls] = wholeCount(calls);
   amounts[ofSeconds] = wholeCount(seconds * 1000);
+  amounts[ofCharacters] = wholeCount(characters);
   if (usage === null) return;
   const { parts } = usage;
   // Cached and written tokens are taken first, then those of the rest that are not text.
@@ -184,7 +190,7 @@ function measure({ usage, seconds, calls }: Consumption): void {
   amounts[10] = imageOutput;
   amounts[11] = cachedImage;
   amounts[12] = reasoning;
-  amounts[13] = wholeCount(usage.searches ?? 0);
+  amounts[14] = wholeCount(usage.searches ?? 0);
 }
 
 /** Rounds half up. A plain division of numbers this large would round a second time. */
@@ -236,12 +242,14 @@ function makeTariff(price: Price, { tier, geo, factor }: Pick<Tariff, 'tier' | '
   const { rates, steps }: SteppedRates = typeof ofTier === 'number' ? price : ofTier;
   const factors = typeof ofTier === 'number' ? [factor, ofTier] : [factor];
   const ofTokens = price.geos[geo] ?? 1;
-  const rateOf = (usd: number, decimals: number): Rate => {
-    const isOfTokens = decimals === decimalsPerMillion;
-    const exact = scaled(isOfTokens ? [usd, ...factors, ofTokens] : [usd, ...factors], decimals);
+  const rateOf = (usd: number, decimals: number, more: readonly number[] = []): Rate => {
+    const exact = scaled([usd, ...factors, ...more], decimals);
     return { exact, plain: Number(exact) };
   };
-  const all = (from: PriceRates): Rates => rateNames.map((name) => rateOf(from[name], decimalsOf[name]));
+  const all = (from: PriceRates): Rates =>
+    rateNames.map((name, index) =>
+      rateOf(from[name], decimalsOf[name], index < ofCharacters ? [ofTokens] : []),
+    );
   return {
     tier,
     geo,

@@ -68,6 +68,8 @@ export const recordFields = [
   ['videoInputTokens', isNumber],
   /** Where the upstream served the call, in its own words; null if it did not say. */
   ['geo', isTextOrNull],
+  /** Of the text that was spoken. */
+  ['characters', isNumber],
 ] as const;
 
 type Held<Fits> = Fits extends (value: unknown) => value is infer Value ? Value : never;
@@ -89,7 +91,7 @@ export function writeRecord(record: LedgerRecord): string {
 export type LedgerRecordLike = { readonly [Name in keyof LedgerRecord]?: unknown };
 
 /** Values of the fields that records of earlier versions lack. */
-export const newerFields = { videoInputTokens: 0, geo: null } as const;
+export const newerFields = { videoInputTokens: 0, geo: null, characters: 0 } as const;
 
 /** Whether every field has a valid value. */
 export function isLedgerRecord(value: LedgerRecordLike): value is LedgerRecord {

@@ -1,28 +1,49 @@
 import { requestSeries } from '../wire/head.js';
-import { type CallTable, keptColumns, rowLength, thirdColumns, videoColumn } from './call-table.js';
+import {
+  type CallTable,
+  charactersColumn,
+  fifthColumns,
+  keptColumns,
+  rowLength,
+  thirdColumns,
+  videoColumn,
+} from './call-table.js';
 import type { CallGroup } from './sums.js';
 
-/** Version of the form of pages with video tokens or places. */
-export const version = 5;
-/** Version of all other pages, which gateways of earlier versions read too. It has neither of them. */
+/** Version of the form of pages with characters. Those of rows have the fourth; see `writeCallLine`. */
+export const version = 6;
+/** Versions of all other pages, which gateways of earlier versions read too: with video tokens or places, and without. */
+export const fifthVersion = 5;
 export const thirdVersion = 3;
 
 /** Serializes the calls of a table as a page of the ledger. */
 export function writePage(table: CallTable): string {
   const { at, rows, length } = table;
-  const isThird = isOfThirdForm(table);
-  const kept = isThird ? thirdColumns : keptColumns;
-  const columns = packColumns(rows, rowLength, kept, length).toString('base64');
-  const groups = isThird ? table.callGroups.map(withoutGeo) : table.callGroups;
+  const form = formOf(table);
+  const columns = packColumns(rows, rowLength, columnsOf[form], length).toString('base64');
+  const groups = form === thirdVersion ? table.callGroups.map(withoutGeo) : table.callGroups;
   const [callGroups, series, ids] = [groups, seriesOf(table), table.ids].map((part) => JSON.stringify(part));
-  const outline = `"v":${isThird ? thirdVersion : version},"at":${at},"manners":${callGroups},"series":${series},"ids":${ids}`;
+  const outline = `"v":${form},"at":${at},"manners":${callGroups},"series":${series},"ids":${ids}`;
   return `{${outline},"calls":${length},"columns":"${columns}"}`;
 }
 
-function isOfThirdForm({ callGroups, rows, length }: CallTable): boolean {
+const columnsOf = {
+  [version]: keptColumns,
+  [fifthVersion]: fifthColumns,
+  [thirdVersion]: thirdColumns,
+} as const;
+
+/** The oldest form that has everything of a table. */
+function formOf(table: CallTable): keyof typeof columnsOf {
+  if (isUsed(table, charactersColumn)) return version;
+  const isThird = !isUsed(table, videoColumn) && table.callGroups.every(({ geo }) => geo === null);
+  return isThird ? thirdVersion : fifthVersion;
+}
+
+function isUsed({ rows, length }: CallTable, column: number): boolean {
   const behind = length * rowLength;
-  for (let index = videoColumn; index < behind; index += rowLength) if (rows[index] !== 0) return false;
-  return callGroups.every(({ geo }) => geo === null);
+  for (let index = column; index < behind; index += rowLength) if (rows[index] !== 0) return true;
+  return false;
 }
 
 /** Its members are written in this order. */

@@ -7,7 +7,15 @@ import { type JsonObject, parseObject } from '../wire/json.js';
 import { atOnce, inSlices, type Steps, sortSteps, textInSlices } from '../wire/steps.js';
 import { dayMs, dayOf } from './budget.js';
 import { readRow } from './call-rows.js';
-import { keptColumns, mostCalls, oldColumns, paidColumn, tableSpanMs, thirdColumns } from './call-table.js';
+import {
+  fifthColumns,
+  keptColumns,
+  mostCalls,
+  oldColumns,
+  paidColumn,
+  tableSpanMs,
+  thirdColumns,
+} from './call-table.js';
 import { csvHeader, csvRecord } from './csv.js';
 import {
   isLedgerRecord,
@@ -17,7 +25,7 @@ import {
   newerFields,
   writeRecord,
 } from './ledger-record.js';
-import { thirdVersion, unpackColumns, version } from './page.js';
+import { fifthVersion, thirdVersion, unpackColumns, version } from './page.js';
 import {
   addTotals,
   type CallGroup,
@@ -331,17 +339,29 @@ function parse(page: JsonObject | null): ParsedPage | null {
   if (page === null) return null;
   const { v, at, manners: callGroups, series, ids, ...numbers } = page;
   if (!isTime(at) || !Array.isArray(callGroups) || !Array.isArray(ids)) return null;
-  const rows =
-    v === version
-      ? packedRows(numbers, keptColumns)
-      : v === thirdVersion
-        ? extended(packedRows(numbers, thirdColumns), thirdColumns)
-        : v === 2
-          ? extended(packedRows(numbers, oldColumns), oldColumns)
-          : v === 1
-            ? extended(plainRows(numbers, ids.length), oldColumns)
-            : null;
+  const rows = rowsOf(v, numbers, ids.length);
   return rows === null ? null : { at, callGroups, series, ids, rows };
+}
+
+function rowsOf(
+  form: unknown,
+  numbers: Readonly<Record<string, unknown>>,
+  calls: number,
+): Float64Array | null {
+  switch (form) {
+    case version:
+      return packedRows(numbers, keptColumns);
+    case fifthVersion:
+      return extended(packedRows(numbers, fifthColumns), fifthColumns);
+    case thirdVersion:
+      return extended(packedRows(numbers, thirdColumns), thirdColumns);
+    case 2:
+      return extended(packedRows(numbers, oldColumns), oldColumns);
+    case 1:
+      return extended(plainRows(numbers, calls), oldColumns);
+    default:
+      return null;
+  }
 }
 
 function packedRows(
@@ -389,8 +409,9 @@ function readCall(page: ParsedPage, row: Float64Array): LedgerRecordLike {
   const [index, sinceFirst, id, inputTokens, outputTokens, cachedTokens, cacheWrittenTokens, ...more] = row;
   const [reasoningTokens, bytesIn, bytesOut, mediaSeconds, duration, firstByte, retries, costNanoUsd] = more;
   const [audioInputTokens, audioOutputTokens, imageInputTokens, imageOutputTokens, ...newer] = more.slice(8);
-  const [cachedAudioTokens, cachedImageTokens, cacheWrittenHourTokens, searches, units, paid, tier, video] =
+  const [cachedAudioTokens, cachedImageTokens, cacheWrittenHourTokens, searches, units, paid, ...newest] =
     newer;
+  const [tier, videoInputTokens, characters] = newest;
   const group = page.callGroups[index ?? none] ?? null;
   return {
     at: page.at + (sinceFirst ?? Number.NaN),
@@ -426,8 +447,9 @@ function readCall(page: ParsedPage, row: Float64Array): LedgerRecordLike {
     units,
     costNanoUsd,
     paidNanoUsd: paid === unknownCost ? null : paid,
-    videoInputTokens: video,
+    videoInputTokens,
     geo: group?.geo ?? newerFields.geo,
+    characters,
   };
 }
 

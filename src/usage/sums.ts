@@ -27,6 +27,8 @@ export const amountNames = [
   'bytesOut',
   /** Milliseconds of audio or video. */
   'mediaMs',
+  /** Of texts that were spoken. */
+  'characters',
   /** Images and videos served; for any other operation, calls served. */
   'units',
   'costNanoUsd',

@@ -75,6 +75,7 @@ const rates = {
   imageOutput: 10,
   cachedImage: 11,
   reasoning: 12,
+  characters: 23,
   perSearch: 13,
   perCall: 14,
   perSecond: 15,

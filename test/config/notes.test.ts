@@ -87,6 +87,10 @@ test('prices for one token in place of a million are noted', async (t) => {
     'models.m.price has less than 0.0001 USD for a million tokens: prices are for a million, not for one',
   ]);
   t.strictSame(noted({ input: 0, output: 0.001 }), []);
+  t.strictSame(noted({ characters: 0.000015 }), [
+    'models.m.price has less than 0.01 USD for a million characters: prices are for a million, not for one',
+  ]);
+  t.strictSame(noted({ characters: 15 }), []);
 });
 
 test('a key that has expired, and a chat upstream without a path, are noted', async (t) => {
@@ -124,6 +128,8 @@ test('sounds that are paid by tokens alone are noted', async (t) => {
   t.match(noted({ audioOutput: 2 }), [/^models\.m has prices of tokens and neither/]);
   t.strictSame(noted({ input: 1, perSecond: 0.1 }), []);
   t.strictSame(noted({ input: 1, perCall: 0.1 }), []);
+  t.strictSame(noted({ characters: 15 }), []);
+  t.strictSame(noted({ input: 1, characters: 15 }), []);
   t.strictSame(noted({}), []);
   t.strictSame(noted({ input: 1 }, ['chat']), []);
 });

@@ -152,6 +152,38 @@ test('images, seconds and documents', async (t) => {
   );
 });
 
+test('characters have the price of the list, unless it has one of tokens', async (t) => {
+  const speech = { mode: 'audio_speech', litellm_provider: 'openai' };
+  t.strictSame(read({ ...speech, input_cost_per_character: 1.5e-5 }), {
+    price: { characters: 15 },
+    unused: [],
+  });
+  t.strictSame(
+    read({
+      ...speech,
+      input_cost_per_character: 3e-5,
+      output_cost_per_character: 3e-5,
+      input_cost_per_token: 0,
+    })?.price,
+    { input: 0, characters: 30 },
+  );
+  t.strictSame(read({ ...speech, output_cost_per_character: 1e-5 })?.price, { characters: 10 });
+  t.strictSame(read({ ...speech, input_cost_per_character: 1e-5, output_cost_per_character: 0 }), {
+    price: { characters: 10 },
+    unused: [],
+  });
+  t.strictSame(
+    read({
+      mode: 'chat',
+      input_cost_per_token: 1e-6,
+      input_cost_per_character: 2.5e-7,
+      output_cost_per_character: 5e-7,
+    }),
+    { price: { input: 1 }, unused: ['input_cost_per_character', 'output_cost_per_character'] },
+    'a vendor that counts tokens charges them',
+  );
+});
+
 test('what is no entry, or no amount, is no price', async (t) => {
   for (const list of [{}, { m: null }, { m: 'x' }, { m: [] }]) t.equal(listedPrice(list, 'm'), null);
   t.equal(listedPrice({}, 'constructor'), null);

@@ -190,7 +190,7 @@ test('usage is exported as lines and tables, by time, key and model', async (t) 
   const [names, ofFree, ofTalk] = (await table.text()).split('\r\n');
   t.match(
     names,
-    /^day,model,calls,.*,cacheWrittenHourTokens,searches,.*,mediaSeconds,costUsd,videoInputTokens$/,
+    /^day,model,calls,.*,cacheWrittenHourTokens,searches,.*,mediaSeconds,costUsd,videoInputTokens,characters$/,
   );
   const day = one?.at.slice(0, 10);
   t.match(ofFree, new RegExp(`^${day},free,1,`));

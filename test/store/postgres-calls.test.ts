@@ -236,11 +236,17 @@ test('rows of before there were places and video tokens are read among those tha
   const insert = `SET search_path TO gateway; SELECT make_day_of('calls', date_trunc('day', '${new Date(now).toISOString()}'::timestamptz at time zone 'UTC') at time zone 'UTC'); INSERT INTO calls (${names}, ${counts.join()}) VALUES (${values}, ${counts.map((_, index) => index).join()})`;
   server.query(insert);
   const store = open(t, postgresSettings(server.port));
-  const record = ledgerRecord({ at: now + 1, requestId: 'new', geo: 'us', videoInputTokens: 7 });
+  const record = ledgerRecord({
+    at: now + 1,
+    requestId: 'new',
+    geo: 'us',
+    videoInputTokens: 7,
+    characters: 8,
+  });
   await store.append('usage', batchOf([record]));
   t.equal(server.query('SELECT count(*) FROM gateway.migrations'), `${migrations.length}`);
   const [old, added] = await stored(store);
-  t.match(old, { requestId: 'old', inputTokens: 0, outputTokens: 1, videoInputTokens: 0, geo: null });
+  t.match(old, { requestId: 'old', outputTokens: 1, videoInputTokens: 0, geo: null, characters: 0 });
   t.strictSame(added, record);
   // A host of the version before continues on its connections.
   server.query(insert.replace("'old'", "'later'"));
@@ -339,6 +345,7 @@ test('rows move to an embedded store and to another database', { skip }, async (
       requestId: `${index} "\t\n`,
       geo: index % 3 === 0 ? null : 'us\t',
       videoInputTokens: index,
+      characters: index + 1,
     }),
   );
   for (const [writer, rest] of [
@@ -360,10 +367,12 @@ test('rows move to an embedded store and to another database', { skip }, async (
   // As the version before exported it.
   const older = dump
     .split('\n')
-    .map((line) => line.replace(/"(video_input_tokens|geo)":("[^"]*"|null|\d+),?/g, '').replaceAll(',}', '}'))
+    .map((line) =>
+      line.replace(/"(video_input_tokens|geo|characters)":("[^"]*"|null|\d+),?/g, '').replaceAll(',}', '}'),
+    )
     .join('\n');
-  t.notMatch(older, /video_input_tokens|geo/);
-  const withoutThem = records.map((record) => ({ ...record, geo: null, videoInputTokens: 0 }));
+  t.notMatch(older, /video_input_tokens|geo|characters/);
+  const withoutThem = records.map((record) => ({ ...record, geo: null, videoInputTokens: 0, characters: 0 }));
   for (const place of [
     { kind: 'embedded', path: join(temporaryFolder(t), 'older'), taskDays: 7 },
     { ...settings, schema: 'older' },

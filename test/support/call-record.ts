@@ -27,6 +27,7 @@ export function callRecord({ usage = null, ...given }: GivenRecord = {}): CallRe
     bytesIn: 100,
     bytesOut: 1000,
     mediaSeconds: 0,
+    characters: 0,
     leftOut: [],
     lostInAnswer: [],
     retries: 0,

@@ -269,6 +269,7 @@ test('what is free is so at every length, tier and size', async (t) => {
     t.ok(costsNothing(resolvePrice(price)));
   for (const price of [
     { perSearch: 1 },
+    { characters: 1 },
     { images: [{ usd: 1 }] },
     { seconds: [{ resolution: '1080p', usd: 1 }] },
     { steps: [{ aboveInput: 1, input: 1 }] },
@@ -304,4 +305,24 @@ test('where all kinds cost the same, only input and output count', async (t) => 
     }),
   );
   t.pass();
+});
+
+test('characters have their price beside calls and tokens, and no factor of a place', async (t) => {
+  const price = resolvePrice({
+    characters: 15,
+    perCall: 1,
+    geos: { us: 2 },
+    tiers: { flex: 0.5, batch: { characters: 3 } },
+    steps: [{ aboveInput: 10, characters: 20 }],
+  });
+  const cost = (usage: Usage | null, characters: number): number =>
+    costOf(price, { usage, seconds: 0, characters, calls: 0 });
+  const usage = { input: 0, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
+  t.equal(cost(null, 4), 60_000);
+  t.equal(costOf(price, { usage: null, seconds: 0, calls: 0 }), 0);
+  t.equal(cost({ ...usage, geo: 'us' }, 4), 60_000);
+  t.equal(cost({ ...usage, tier: 'flex' }, 4), 30_000);
+  t.equal(cost({ ...usage, tier: 'batch' }, 4), 12_000);
+  t.equal(cost({ ...usage, input: 11 }, 4), 80_000);
+  t.equal(costOf(price, { usage: null, seconds: 0, characters: 4, calls: 1 }, 2), 2_000_120_000);
 });

@@ -70,5 +70,5 @@ test('a record is a row under the header', async (t) => {
   t.equal(cell('firstByteMs'), '');
   t.equal(cell('costNanoUsd'), '1500');
   t.equal(header.indexOf('searches'), header.indexOf('cacheWrittenHourTokens') + 1);
-  t.same(header.slice(-3), ['paidNanoUsd', 'videoInputTokens', 'geo'], 'newer columns go last');
+  t.same(header.slice(-4), ['paidNanoUsd', 'videoInputTokens', 'geo', 'characters'], 'newer columns go last');
 });

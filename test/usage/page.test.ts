@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { unknownCost } from '../../src/metrics/call-record.js';
 import { CallTable, tableSpanMs, thirdColumns } from '../../src/usage/call-table.js';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
 import { packColumns, unpackColumns, writePage } from '../../src/usage/page.js';
@@ -182,7 +183,29 @@ test('a page without video tokens and places is of the third form, which knew ne
     t.match(JSON.parse(text), { v: 5 });
     t.strictSame(readPage(text), changed);
   }
-  t.strictSame(readPage(JSON.stringify({ ...page, v: 5 })), [], 'of another form than it says');
+  for (const v of [5, 6])
+    t.strictSame(readPage(JSON.stringify({ ...page, v })), [], 'of another form than it says');
+});
+
+test('a page without characters is of the fifth form, which did not know them, and is read', async (t) => {
+  const group = {
+    ...{ keyId: 'team-a', groups: ['default'], protocol: 'chat', model: 'sim-text', target: 'main/gpt' },
+    ...{ status: 200, outcome: 'complete', tokensKnown: 'exact', geo: 'us' },
+  };
+  const record = ledgerRecord({ at: noon, requestId: 'a', geo: 'us', videoInputTokens: 3 });
+  const rows = Float64Array.of(
+    ...[0, 0, -1, 100, 20, 60, 0, 5, 400, 900, 0, 812_500, 120_250, 0, 1500],
+    ...[0, 0, 0, 0, 0, 0, 0, 0, 1, unknownCost, 0, 3],
+  );
+  const columns = packColumns(rows, rows.length, rows.length, 1).toString('base64');
+  // As that version wrote it.
+  const page = { v: 5, at: noon, manners: [group], series: null, ids: ['a'], calls: 1, columns };
+  t.strictSame(readPage(JSON.stringify(page)), [record]);
+  t.equal(textOf([record]), JSON.stringify(page), 'so that a gateway of that version reads it');
+  const spoken = { ...record, characters: 12 };
+  const text = textOf([spoken]);
+  t.match(JSON.parse(text), { v: 6 });
+  t.strictSame(readPage(text), [spoken]);
 });
 
 test('what is damaged is left out, and what it stands beside is not', async (t) => {

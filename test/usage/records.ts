@@ -44,6 +44,7 @@ export function ledgerRecord(change: Partial<LedgerRecord> = {}): LedgerRecord {
     paidNanoUsd: null,
     videoInputTokens: 0,
     geo: null,
+    characters: 0,
     ...change,
   };
 }
@@ -190,6 +191,7 @@ export const anyRecord: fc.Arbitrary<LedgerRecord> = fc
       paidNanoUsd: fc.option(fc.maxSafeNat()),
       videoInputTokens: anyCount,
       geo: anyName,
+      characters: anyCount,
     },
     { noNullPrototype: true },
   )

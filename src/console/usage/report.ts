@@ -11,6 +11,7 @@ export interface UsageSums {
   readonly cachedTokens: number;
   readonly reasoningTokens: number;
   readonly mediaSeconds: number;
+  readonly characters: number;
   readonly costUsd: number;
 }
 
@@ -42,6 +43,7 @@ export const sumColumns: readonly (readonly [name: SumName, title: string, meani
   ['cachedTokens', 'Cached', 'Tokens of input that the upstream had cached'],
   ['reasoningTokens', 'Reasoning', 'Tokens of output that went into reasoning'],
   ['mediaSeconds', 'Media s', 'Seconds of audio or video'],
+  ['characters', 'Characters', 'Characters of text that was spoken'],
   ['costUsd', 'Cost', 'In US dollars, by the prices of the config'],
 ];
 

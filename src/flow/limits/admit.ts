@@ -13,7 +13,14 @@ import { factorOf } from '../record/consumption.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { budgetsOf, CallLimits, type PeriodBudget } from './call-limits.js';
-import { type Expected, expectedOf, expectedTokens, limitsOutput, presumeSeconds } from './expected-usage.js';
+import {
+  countCharacters,
+  type Expected,
+  expectedOf,
+  expectedTokens,
+  limitsOutput,
+  presumeSeconds,
+} from './expected-usage.js';
 import { reservedCost } from './reserved-cost.js';
 
 /*
@@ -156,7 +163,10 @@ export function admitResolved(
   expect: (call: ResolvedCall) => Expected = expectedOf,
 ): void {
   const { key, model } = call;
-  if (call.route.endpoint?.metering.seconds != null) presumeSeconds(call);
+  if (call.route.endpoint?.metering.seconds != null) {
+    presumeSeconds(call);
+    countCharacters(call);
+  }
   const price = hasBudget(key, model) ? priceToPay(call, call.running.snapshot.unpriced) : null;
   if (call.limits === null && model.limits === null && price === null) {
     next(services, call);

@@ -6,6 +6,7 @@ import { bodyOutputLimit, type OutputLimit } from '../../protocols/endpoint.js';
 import type { OutputSpans } from '../../schema/accept.js';
 import { isOfTokensOnly } from '../../usage/cost.js';
 import { CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../wire/bytes.js';
+import { codePoints } from '../../wire/code-points.js';
 import { wholeNumber } from '../../wire/json-numbers.js';
 import { findValues, type Span } from '../../wire/json-scan.js';
 import { endOfValue, mostDepth, skipSpace } from '../../wire/json-skip.js';
@@ -43,6 +44,8 @@ function expectedInput({ body, route, upload }: Call): number {
 export interface Expected {
   readonly usage: Usage;
   readonly seconds: number;
+  /** Of a text that is to be spoken. */
+  readonly characters: number;
 }
 
 export function expectedOf(call: ResolvedCall): Expected {
@@ -50,7 +53,12 @@ export function expectedOf(call: ResolvedCall): Expected {
   const seconds = expectedSeconds(call);
   const kind = call.route.endpoint?.metering.unreported ?? null;
   const isOfSound = kind !== null && kind !== 'image' && seconds > 0;
-  return { usage: isOfSound && paysTokensOnly(call) ? withSound(usage, kind, seconds) : usage, seconds };
+  const { characters } = call;
+  return {
+    usage: isOfSound && paysTokensOnly(call) ? withSound(usage, kind, seconds) : usage,
+    seconds,
+    characters,
+  };
 }
 
 /** Whether a call costs its client nothing but tokens. */
@@ -64,7 +72,11 @@ export function paysTokensOnly({ model }: Pick<ResolvedCall, 'model'>): boolean 
 export function expectedOfSession({ model }: ResolvedCall): Expected {
   const output = Math.min(presumedOutput, model.tokens.output ?? presumedOutput);
   const parts = { ...noParts, audioOutput: output };
-  return { usage: withCharges(estimatedUsage(0, output), { parts }), seconds: presumedSeconds };
+  return {
+    usage: withCharges(estimatedUsage(0, output), { parts }),
+    seconds: presumedSeconds,
+    characters: 0,
+  };
 }
 
 /** Returns as many tokens as the request lets the upstream generate. */
@@ -85,19 +97,36 @@ export function limitsOutput({ body, validated }: Call): boolean {
 /** Returns the seconds of audio or video that a call is expected to have. */
 function expectedSeconds({ mediaSeconds, route, body, upload, exchange }: Call): number {
   if (mediaSeconds > 0 || route?.endpoint?.metering.seconds == null) return mediaSeconds;
-  if (upload === null) return body === null ? 0 : spokenBytes(body) / bytesOfSpokenSecond;
+  if (upload === null) {
+    const spoken = body === null ? null : spokenText(body);
+    return spoken === null ? 0 : (spoken.end - spoken.start) / bytesOfSpokenSecond;
+  }
   const { contentLength } = exchange.head;
   return contentLength > 0 ? contentLength / usualRate : presumedSeconds;
 }
 
-function spokenBytes(body: Buffer): number {
+/** Returns where the text that is to be spoken stands in a body, with its quotes: all of the body if that is unclear. */
+function spokenText(body: Buffer): Span {
+  const all = { start: 0, end: body.length };
   try {
     const [input = null] = findValues(body, skipSpace(body, 0), ['input']);
-    return input === null ? body.length : input.end - input.start;
+    return input ?? all;
   } catch (fault) {
-    if (fault instanceof GatewayError) return body.length;
+    if (fault instanceof GatewayError) return all;
     throw fault;
   }
+}
+
+/**
+ * Counts the characters of a call whose text is to be spoken, as vendors do: code points, spaces and line ends among them
+ * (https://learn.microsoft.com/azure/ai-services/speech-service/text-to-speech#billable-characters). No answer reports them.
+ */
+export function countCharacters(call: ResolvedCall): void {
+  const { body, route } = call;
+  if (body === null || route.endpoint?.metering.unreported !== 'sound') return;
+  const { start, end } = spokenText(body);
+  const quotes = body[start] === QUOTE ? 1 : 0;
+  call.characters = codePoints(body, start + quotes, end - quotes);
 }
 
 /**

@@ -36,7 +36,11 @@ const standardWords: ReadonlySet<string> = new Set([
 const chosenTiers: readonly ServiceTier[] = ['priority', 'scale'];
 
 /** Returns the reserved cost in nano-dollars: at least that of the standard tier, which an upstream may always choose. */
-export function reservedCost(call: ResolvedCall, price: Price, { usage, seconds }: Expected): number {
+export function reservedCost(
+  call: ResolvedCall,
+  price: Price,
+  { usage, seconds, characters }: Expected,
+): number {
   const { units, made } = call;
   const factor = factorOf(call);
   const costAt = (tier: ServiceTier | null, geo: string): number =>
@@ -45,6 +49,7 @@ export function reservedCost(call: ResolvedCall, price: Price, { usage, seconds 
       {
         usage: tier === null && geo === '' ? usage : { ...usage, geo, ...(tier === null ? {} : { tier }) },
         seconds,
+        characters,
         calls: units,
         made,
       },

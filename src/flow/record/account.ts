@@ -89,6 +89,7 @@ function describe(call: Call, used: Consumption, outcome: CallOutcome, endedAt: 
     bytesIn: exchange.bytesIn,
     bytesOut: exchange.bytesOut,
     mediaSeconds: used.isServed ? wholeSeconds(used) : 0,
+    characters: used.isServed ? used.characters : 0,
     leftOut: call.leftOut,
     lostInAnswer: call.lostInAnswer,
     retries,

@@ -34,6 +34,8 @@ export interface Consumption {
    * any other answer.
    */
   secondsBesideTokens: number;
+  /** Of the text that is to be spoken. */
+  characters: number;
   /**
    * Images that the answer reports or contains, or the requested number if that is unknown; none that were not complete when
    * their upstream broke off.
@@ -130,8 +132,11 @@ function hasHeard(call: AnsweredCall): boolean {
 }
 
 /** Whether an answer that broke off has brought what is charged: images, or a part of what is charged by the second. */
-function hasServed({ units, mediaSeconds }: AnsweredCall, { passed = 0 }: AnswerTransform): boolean {
-  return passed > 0 && (units > 0 || mediaSeconds > 0);
+function hasServed(
+  { units, mediaSeconds, characters }: AnsweredCall,
+  { passed = 0 }: AnswerTransform,
+): boolean {
+  return passed > 0 && (units > 0 || mediaSeconds > 0 || characters > 0);
 }
 
 /** Returns the seconds of a call whose answer is incomplete: of a sound at most what its bytes last in the most compact encoding. */
@@ -206,7 +211,7 @@ interface ConsumingCall extends Consumption {
 /** Returns a copy of what a call in flight has used so far, if that is known. */
 export function consumedSoFar(call: ConsumingCall): Consumption {
   const { key, model, target, otherModels, isServed, answeredAt, units, route } = call;
-  const { made, secondsBesideTokens, lostInAnswer } = call;
+  const { made, secondsBesideTokens, characters, lostInAnswer } = call;
   const transform = call.forwarding?.transform ?? null;
   const usage = call.usage ?? transform?.usageAtEnd('client') ?? null;
   // After `usage` was read.
@@ -221,6 +226,7 @@ export function consumedSoFar(call: ConsumingCall): Consumption {
     isServed: isServed || answeredAt > 0,
     mediaSeconds: secondsPassed({ route, mediaSeconds }, transform),
     secondsBesideTokens,
+    characters,
     units,
     made: mergeMedia(made, transform?.made ?? null),
     costNanos: -1,
@@ -236,6 +242,7 @@ export interface GivenUpTokens {
 
 /** The attempts of a call before, or beside, the last one. */
 interface WithAttempts {
+  readonly characters: number;
   givenUp: GivenUpTokens | null;
   otherAttempts: Map<object, OtherAttempt> | null;
 }
@@ -252,7 +259,7 @@ interface OtherAttemptParts extends Pick<UpstreamExchange, 'sentAt'> {
 export function noteGivenUp(call: WithAttempts, attempt: OtherAttemptParts): void {
   if (attempt.sentAt === 0 || attempt.isErrorComing) return;
   const usage = attempt.transform.usageAtEnd('client');
-  noteAttempt(call, attempt, usage);
+  noteAttempt(call, attempt, usage, call.characters);
   if (usage === null) return;
   const { input, output } = call.givenUp ?? { input: 0, output: 0 };
   call.givenUp = { input: input + usage.input, output: output + usage.output };
@@ -279,6 +286,7 @@ function noteAttempt(
   call: Pick<WithAttempts, 'otherAttempts'>,
   attempt: OtherAttemptParts,
   usage: Usage | null,
+  characters = 0,
 ): void {
   call.otherAttempts ??= new Map();
   const { target } = attempt;
@@ -286,12 +294,18 @@ function noteAttempt(
   call.otherAttempts.set(attempt, {
     target: targetName(target),
     usage: used,
-    paidNanoUsd: paidForTokens(target, used),
+    paidNanoUsd: paidForAttempt(target, used, characters),
   });
 }
 
-function paidForTokens({ cost }: Target, usage: Usage | null): number {
-  return cost === null || usage === null ? unknownCost : costOf(cost, { usage, seconds: 0, calls: 0 });
+function paidForAttempt({ cost }: Target, usage: Usage | null, characters: number): number {
+  if (cost === null || (usage === null && characters === 0)) return unknownCost;
+  return costOf(cost, {
+    usage,
+    seconds: 0,
+    characters: pricedCharacters(cost, usage, characters),
+    calls: 0,
+  });
 }
 
 /**
@@ -427,14 +441,20 @@ export function paidForCall(call: Consumption): number | null {
   return paid;
 }
 
+/** Returns the characters that are charged: none of a call whose tokens have a price. */
+function pricedCharacters({ rates }: Price, usage: Usage | null, characters: number): number {
+  return usage !== null && hasTokenRate(rates) ? 0 : characters;
+}
+
 function computeCost(call: Consumption, price: Price | null, factor: number): number {
-  const { usage, isServed, mediaSeconds, secondsBesideTokens, units, made } = call;
+  const { usage, isServed, mediaSeconds, secondsBesideTokens, characters, units, made } = call;
   if (price === null || (usage === null && !isServed)) return 0;
   const besideTokens = hasTokenRate(price.rates) ? 0 : secondsBesideTokens;
   const seconds = secondsBesideTokens > 0 ? besideTokens : mediaSeconds;
   const consumption = {
     usage,
     seconds: isServed ? seconds : 0,
+    characters: isServed ? pricedCharacters(price, usage, characters) : 0,
     calls: isServed ? units : 0,
     made,
   };

@@ -244,8 +244,9 @@ function renamedInside(call: Call, { modelInBody }: Endpoint, { model }: Target)
 /** Returns which answers without a usage are estimated in tokens: those that no other price of the model covers. */
 function estimatedAnswers({ model, mediaSeconds }: Call, { metering }: Endpoint): 'none' | 'broken' | 'all' {
   if (metering.unreported === null) return 'none';
-  if (model !== null && model.price !== null && isOfTokensOnly(model.price)) return 'all';
-  return mediaSeconds === 0 ? 'broken' : 'none';
+  const price = model === null ? null : model.price;
+  if (price !== null && isOfTokensOnly(price)) return 'all';
+  return mediaSeconds > 0 || (price !== null && price.rates.characters > 0) ? 'none' : 'broken';
 }
 
 function tokensOf({ model }: Call): ModelTokens {

@@ -109,6 +109,7 @@ function correctionRecord(
     bytesOut: 0,
     leftOut: [],
     lostInAnswer: [],
+    characters: 0,
     retries: 0,
     units: 0,
     endedAt: performance.now(),

@@ -21,7 +21,7 @@ async function report(gateway: ConsoleGateway, by: string): Promise<UsageReportA
 /** The numbers of a row of the ledger by the names that the page has for them. */
 function sumsOf(row: ReportRow): Sums {
   const { calls, refused, upstreamErrors, inputTokens, outputTokens, cachedTokens, reasoningTokens } = row;
-  const { mediaSeconds, costUsd } = row;
+  const { mediaSeconds, characters, costUsd } = row;
   return {
     calls,
     errors: upstreamErrors,
@@ -31,6 +31,7 @@ function sumsOf(row: ReportRow): Sums {
     cachedTokens,
     reasoningTokens,
     mediaSeconds,
+    characters,
     costUsd,
   };
 }

@@ -20,10 +20,10 @@ test('a row is named by its labels in one order, whatever they were asked for in
 });
 
 test('every column has its number in what the ledger tells', async (t) => {
-  const one = row({ upstreamErrors: 3, refused: 2, costUsd: 0.25 });
+  const one = row({ upstreamErrors: 3, refused: 2, characters: 7, costUsd: 0.25 });
   t.same(
     sumColumns.map(([name]) => sumOf(one, name)),
-    [0, 3, 2, 0, 0, 0, 0, 0, 0.25],
+    [0, 3, 2, 0, 0, 0, 0, 0, 7, 0.25],
   );
 });
 

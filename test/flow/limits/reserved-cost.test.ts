@@ -21,7 +21,7 @@ const million = 1_000_000;
 /** What a call of one token reserves, in thousandths of a dollar. */
 function reserved(body: string, of = price): number {
   const call = { body: Buffer.from(body), upload: null, units: 1, made: null, key: null };
-  const expected = { usage: estimatedUsage(1, 0), seconds: 0 };
+  const expected = { usage: estimatedUsage(1, 0), seconds: 0, characters: 0 };
   return reservedCost(call as unknown as ResolvedCall, of, expected) / million;
 }
 
@@ -84,4 +84,13 @@ test('a budget is not overrun by calls at once of a dear tier', async (t) => {
   t.ok((await Promise.all(calls)).includes(200), 'it serves what it has');
   const cost = await eventually(() => costOf(running), { fits: (nanos) => nanos > 0, everyMs: 10 });
   t.ok(cost <= usd * 1e9, `${cost} are spent`);
+});
+
+test('a call whose text is spoken reserves the price of its characters', async (t) => {
+  const call = { body: Buffer.from('{}'), upload: null, units: 1, made: null, key: null };
+  const expected = { usage: estimatedUsage(0, 0), seconds: 0, characters: 12 };
+  t.equal(
+    reservedCost(call as unknown as ResolvedCall, resolvePrice({ characters: 15, perCall: 1 }), expected),
+    1_000_000_000 + 12 * 15_000,
+  );
 });

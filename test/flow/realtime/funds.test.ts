@@ -33,6 +33,7 @@ function start(decisions: Denial[]) {
     usage: { input: 0, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 },
     isServed: true,
     mediaSeconds: 0,
+    characters: 0,
     secondsBesideTokens: 0,
     units: 0,
     made: null,
