@@ -128,6 +128,8 @@ export interface UnitCounter {
   addEvents(run: Buffer): void;
   /** Number of media in the answer so far. Null if unknown. */
   readonly units: number | null;
+  /** Sum of the usages in a stream's events, each of one medium. Null if there are none. */
+  readonly usage: Usage | null;
 }
 
 /** What a relay needs to know of a protocol to pass its streams through unchanged. Each protocol supplies one. */

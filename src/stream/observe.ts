@@ -162,11 +162,15 @@ export class ObservedTransform implements AnswerTransform {
   get usage(): Usage | null {
     if (this.#usage === null && this.#tail !== null)
       this.#usage = this.#check.checked(
-        this.#started ? this.#judgeEnd().usage : this.#rules.usageOf(this.#tail.bytes()),
+        this.#started ? this.#streamUsage : this.#rules.usageOf(this.#tail.bytes()),
       );
     const held = this.#usage === null ? this.#opening.held : null;
     if (held !== null) this.#usage = this.#check.checked(this.#rules.usageAtStart?.(held) ?? null);
     return this.#usage;
+  }
+
+  get #streamUsage(): Usage | null {
+    return this.#counter?.usage ?? this.#judgeEnd().usage;
   }
 
   get implausible(): Usage | null {
@@ -275,8 +279,8 @@ export class ObservedTransform implements AnswerTransform {
 
   end(): TransformEnd {
     this.#endEvent();
-    const { state, usage } = this.#judgeEnd();
-    this.#usage = this.#check.checked(usage);
+    const { state } = this.#judgeEnd();
+    this.#usage = this.#check.checked(this.#streamUsage);
     return {
       last: null,
       error: state === 'incomplete' ? endedEarly() : null,

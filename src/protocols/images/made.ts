@@ -1,4 +1,5 @@
 import type { UnitCounter } from '../../conversation/stream-rules.js';
+import type { Usage } from '../../conversation/usage.js';
 import {
   BACKSLASH,
   CLOSE_BRACE,
@@ -10,6 +11,7 @@ import {
   QUOTE,
 } from '../../wire/bytes.js';
 import { endOfString } from '../../wire/json-skip.js';
+import { EventUsages } from './event-usages.js';
 
 /*
  * Counts the images of an answer as its bytes pass, without storing its megabytes of image data.
@@ -161,6 +163,7 @@ export class MadeImages implements UnitCounter {
   /** One event per image. Ark sends one for all images, after one event for each of them. */
   readonly #completed = new EventCount(['image_generation.completed', 'image_edit.completed']);
   readonly #succeeded = new EventCount(['image_generation.partial_succeeded']);
+  readonly #usages = new EventUsages();
 
   addWhole(piece: Buffer): void {
     this.#data.add(piece);
@@ -169,6 +172,11 @@ export class MadeImages implements UnitCounter {
   addEvents(run: Buffer): void {
     this.#completed.add(run);
     this.#succeeded.add(run);
+    this.#usages.add(run);
+  }
+
+  get usage(): Usage | null {
+    return this.#usages.usage;
   }
 
   get units(): number | null {

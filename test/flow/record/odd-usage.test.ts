@@ -127,6 +127,12 @@ const reasoned = {
 const exact = { tokensKnown: 'exact', inputTokens: 100, outputTokens: 10 } as const;
 
 /** What Ark tells of images, one of which has failed. */
+const ofImage = (input: number, output: number) => ({
+  input_tokens: input,
+  output_tokens: output,
+  total_tokens: input + output,
+  input_tokens_details: { image_tokens: 5, text_tokens: input - 5 },
+});
 const arkUsage = (images: number) => ({
   generated_images: images,
   output_tokens: 4000 * images,
@@ -433,6 +439,35 @@ const cases: readonly Case[] = [
       named({ type: 'image_generation.completed', b64_json: 'A'.repeat(1_500_000) }),
     ]),
     record: { units: 1, costNanoUsd: 40_000_000 },
+  },
+  {
+    name: 'usages of several images of a stream, each in its event',
+    kind: 'images',
+    asks: [streamed(askTwoImages)],
+    answer: stream([
+      ...[1, 2].map((index) =>
+        named({
+          type: 'image_generation.partial_image',
+          partial_image_index: index,
+          b64_json: 'A'.repeat(9000),
+          usage: { input_tokens: 7, output_tokens: 70, total_tokens: 77 },
+        }),
+      ),
+      named({
+        type: 'image_generation.completed',
+        b64_json: 'A'.repeat(1_500_000),
+        usage: ofImage(100, 1000),
+      }),
+      named({ type: 'image_edit.completed', b64_json: 'AA', usage: ofImage(10, 2000) }),
+    ]),
+    record: {
+      tokensKnown: 'exact',
+      units: 2,
+      inputTokens: 110,
+      imageInputTokens: 10,
+      outputTokens: 3000,
+      imageOutputTokens: 3000,
+    },
   },
   {
     name: 'seconds with an exponent',

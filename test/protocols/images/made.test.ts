@@ -58,3 +58,31 @@ test('the images of a stream are those that are completed, wherever it is cut', 
       if (counted(stream, split, true) !== made) t.equal(counted(stream, split, true), made, `at ${split}`);
   t.pass();
 });
+
+test('the usages of a stream are those of its complete images, wherever it is cut', async (t) => {
+  const usage = { input_tokens: 2, output_tokens: 30, total_tokens: 32 };
+  const ofType = (type: string, name?: string) => event(type, name, { type, usage });
+  const partial = ofType('image_generation.partial_image');
+  const long = event('image_edit.completed', undefined, { b64_json: 'A'.repeat(4000), usage });
+  const first = `event: image_edit.completed\ndata: ${JSON.stringify({ usage, b64_json: 'A'.repeat(4000) })}\n\n`;
+  const streams: readonly (readonly [string, number | null])[] = [
+    [partial, null],
+    [event('image_generation.completed'), null],
+    [partial + ofType('image_generation.completed') + partial + ofType('image_edit.completed'), 2],
+    [ofType('image_edit.completed', '').repeat(3), 3],
+    [`: ping\n\n${long}${first}`, 2],
+    [ofType('image_edit.completed').replaceAll('\n', '\r\n').repeat(2), 2],
+    [partial + ofType('image_edit.completed').slice(0, -2), 1],
+    [`${ofType('image_generation.completed')}${event('image_generation.completed')}data: [DONE]\n\n`, 1],
+  ];
+  for (const [stream, images] of streams) {
+    const expected = images === null ? [null, null] : [2 * images, 30 * images];
+    for (let split = 0; split <= stream.length; split++) {
+      const made = new MadeImages();
+      for (const piece of [stream.slice(0, split), stream.slice(split)]) made.addEvents(Buffer.from(piece));
+      const { input = null, output = null } = made.usage ?? {};
+      if (input !== expected[0] || output !== expected[1]) t.same([input, output], expected, `at ${split}`);
+    }
+  }
+  t.pass();
+});
