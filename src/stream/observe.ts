@@ -78,6 +78,8 @@ interface Observed {
   readonly tokens: ModelTokens;
   /** Answers without a usage that are estimated as `Metering.unreported`: those that break off, or all. Default: none. */
   readonly estimated?: 'none' | 'broken' | 'all';
+  /** Number of images that the request asks for. Default: 1. */
+  readonly requested?: number;
   /** For which a stream may be given up that has only opened its answer. Default: none. */
   readonly alternatives?: Alternatives | null;
   /** Secrets of the gateway at the upstream. Answers must not reveal its keys, errors none of them. */
@@ -378,12 +380,15 @@ export class ObservedTransform implements AnswerTransform {
       const isWhole = brokenBy === null || this.#judgeEnd().state === 'complete';
       return isWhole && estimated !== 'all' ? null : unreported;
     }
-    return (brokenBy === null || this.passed > 0) && estimated === 'all' ? unreported : null;
+    // A client that leaves before the answer has had its request sent, which is charged.
+    return (brokenBy !== 'upstream' || this.passed > 0) && estimated === 'all' ? unreported : null;
   }
 
   #outputOf(unreported: Metering['unreported'], brokenBy: BrokenBy, tail: Buffer | null): number {
     if (unreported === null || unreported === 'transcript') return this.#written(tail);
-    const units = this.#counter?.units ?? 1;
+    if (unreported === 'sound' && brokenBy !== null && this.passed === 0) return 0;
+    const { requested = 1 } = this.#observed;
+    const units = this.#counter?.units ?? (brokenBy === 'client' ? requested : 1);
     return mediumTokens * (brokenBy === null ? units : Math.max(1, units));
   }
 

@@ -83,7 +83,8 @@ export abstract class AnswerEnds extends SweepMember {
     this.phase = ended;
     this.stopTimers();
     releaseBody(services, call, awaited, transform);
-    if (awaited?.sentAt) noteUsage(call, transform, this.head, outcome, isBroken);
+    const isErrorComing = this.attempt?.isErrorComing ?? false;
+    if (awaited?.sentAt && !isErrorComing) noteUsage(call, transform, this.head, outcome, isBroken);
     this.awaited = null;
     this.transform = null;
     account(services, call, outcome);

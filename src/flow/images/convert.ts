@@ -287,9 +287,18 @@ export class Conversion implements AttemptAdapter {
         deadlines: deadlinesLeft(call),
         attempt,
         hasEffects: true,
+        onLeft: () => this.#onLeft(),
       },
       this.#waiting,
     );
+  }
+
+  /** Charges images whose client has left while they are made: their upstream has begun with them, and bills them. */
+  #onLeft(): void {
+    const call = this.#call;
+    if (call.exchange.alive) return;
+    call.isServed = true;
+    if (paysTokensOnly(call)) call.usage = { ...estimateOf(call.units), partial: true };
   }
 
   async #onImages(target: Target, answer: CollectedAnswer, imageAnswer: ImageAnswer): Promise<void> {
@@ -350,9 +359,14 @@ export class Conversion implements AttemptAdapter {
   }
 }
 
+/** Estimates the tokens of some images. */
+function estimateOf(images: number): Usage {
+  return ofImages(estimatedUsage(mediumTokens, mediumTokens * images));
+}
+
 /** Returns the reported usage, or an estimate if no call can have had it, or if only its tokens have a price. */
 function plausibleUsage(call: ResolvedCall, target: Target, { usage, images }: ImageAnswer): Usage | null {
-  const estimate = ofImages(estimatedUsage(mediumTokens, mediumTokens * images.length));
+  const estimate = estimateOf(images.length);
   if (usage === null) return paysTokensOnly(call) ? estimate : null;
   if (isPlausible(usage, call.model.tokens, mediumTokens)) return usage;
   call.implausible = { target: targetName(target), usage, seconds: 0 };

@@ -65,7 +65,11 @@ interface ReportedCall {
 
 interface AnsweredCall extends Consumption, ReportedCall {
   readonly route: Route | null;
-  readonly upload: { readonly isComplete: boolean } | null;
+  readonly upload: Upload | null;
+}
+
+interface Upload {
+  readonly isComplete: boolean;
 }
 
 /** What an upstream has reported and no call can have had. */
@@ -92,7 +96,8 @@ export function noteImplausible(call: ReportedCall, usage: Usage | null, told: n
 /**
  * Records the usage of a call whose request was sent to an upstream, when nothing more of its answer is passed on. An error
  * answer has used nothing. An answer that broke off, or whose client has disconnected, has used what was passed on of it. A
- * call whose client disconnected before any answer has used its input.
+ * call whose client disconnected before any answer has used what is charged of its request: its input, the call itself, and the
+ * images that it asks for. An upstream begins with these once it has got the whole request, and bills them.
  * @param head of the upstream's answer, or null if none has arrived
  * @param isBroken the answer ended before it was complete, and not because its client had disconnected
  */
@@ -104,13 +109,14 @@ export function noteUsage(
   isBroken: boolean,
 ): void {
   if (transform === null || (head !== null && head.status >= 400)) return;
+  if (head === null && !isTaken(call)) return;
   const usage = transform.usageAtEnd(isBroken ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
   const isSetByClient = head !== null && isSetBySpeaker(call, transform, head);
   if (!isSetByClient) call.usage ??= usage;
   const { implausible, mediaSeconds } = transform;
   const seconds = noteImplausible(call, implausible, mediaSeconds);
-  const isHeard = head === null && outcome === 'client_gone' && hasHeard(call);
-  const isCut = isHeard || (isBroken && head !== null);
+  const isLeft = head === null && outcome === 'client_gone' && !isBroken;
+  const isCut = isBroken && head !== null;
   call.units = usage?.calls ?? transform.units ?? (isCut ? 0 : call.units);
   const isReported = transform.usage !== null && !isSetByClient;
   if (isReported && mediaSeconds === 0) call.secondsBesideTokens = call.mediaSeconds;
@@ -119,16 +125,16 @@ export function noteUsage(
   if (isBroken || outcome === 'client_gone') call.mediaSeconds = secondsPassed(call, transform);
   call.made = mergeMedia(call.made, transform.made ?? null);
   call.lostInAnswer = transform.lost ?? nothing;
-  call.isServed = isHeard || (head !== null && (!isBroken || hasServed(call, transform)));
+  call.isServed = isLeft || (head !== null && (!isBroken || hasServed(call, transform)));
   if (!isReported && (usage !== null || call.isServed)) {
     const written = transform.usage === null ? usage : null;
     call.usage = withSoundEstimate(call, written ?? estimatedUsage(0, tokensOf(call.exchange.bytesOut)));
   }
 }
 
-/** Whether an upstream has got a whole recording, which is what it charges for a transcript. */
-function hasHeard(call: AnsweredCall): boolean {
-  return isTranscript(call) && call.upload?.isComplete === true;
+/** Whether an upstream has got a whole request: it charges nothing for a part of a recording. */
+function isTaken({ upload }: { readonly upload: Upload | null }): boolean {
+  return upload === null || upload.isComplete;
 }
 
 /** Whether an answer that broke off has brought what is charged: images, or a part of what is charged by the second. */
@@ -205,6 +211,7 @@ interface ConsumingCall extends Consumption {
   readonly answeredAt: number;
   readonly exchange: Pick<Exchange, 'bytesIn'>;
   readonly route: Route | null;
+  readonly upload: Upload | null;
   readonly forwarding: { readonly transform: AnswerTransform | null } | null;
 }
 
@@ -213,7 +220,8 @@ export function consumedSoFar(call: ConsumingCall): Consumption {
   const { key, model, target, otherModels, isServed, answeredAt, units, route } = call;
   const { made, secondsBesideTokens, characters, lostInAnswer } = call;
   const transform = call.forwarding?.transform ?? null;
-  const usage = call.usage ?? transform?.usageAtEnd('client') ?? null;
+  const isPassed = answeredAt > 0 || isTaken(call);
+  const usage = call.usage ?? (isPassed ? transform?.usageAtEnd('client') : null) ?? null;
   // After `usage` was read.
   const seconds = plausibleSeconds(transform?.mediaSeconds ?? 0, call.exchange.bytesIn);
   const mediaSeconds = seconds > 0 ? seconds : call.mediaSeconds;

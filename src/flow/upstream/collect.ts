@@ -39,6 +39,8 @@ export interface CollectedRequest extends OneOffRequest {
   readonly attempt: Attempt | null;
   /** Larger answers are refused. */
   readonly maxBytes: number;
+  /** Called before the request is cancelled, if all of it was sent and no error has been answered. */
+  readonly onLeft?: () => void;
   /** Each repetition of the request makes something again. */
   readonly hasEffects: boolean;
 }
@@ -95,7 +97,10 @@ export function collectAnswer(
       attempt?.withdraw();
       exchange.cancel();
     };
-    waiter.cancel = collector.cancel;
+    waiter.cancel = () => {
+      if (exchange.sentAt > 0 && !collector.isRefused) request.onLeft?.();
+      collector.cancel();
+    };
   });
 }
 
@@ -154,6 +159,10 @@ class Collector implements UpstreamHandler {
     this.#events = events;
     this.#gather = new Gather(request.maxBytes);
     this.#done = done;
+  }
+
+  get isRefused(): boolean {
+    return this.#head !== null && this.#head.status >= 400;
   }
 
   onHead(head: ResponseHead): void {

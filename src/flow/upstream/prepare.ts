@@ -122,6 +122,7 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
     inputEstimate: bodyEstimate(body),
     tokens: tokensOf(call),
     estimated: estimatedAnswers(call, endpoint),
+    requested: call.units,
     alternatives: mayGiveUp(call, target) && !endpoint.hasEffects(sent) ? call.forwarding : null,
     secrets: target.upstream.secrets,
   });
@@ -274,6 +275,7 @@ export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint
       inputEstimate: mediumTokens,
       tokens: tokensOf(call),
       estimated: estimatedAnswers(call, endpoint),
+      requested: call.units,
       secrets: target.upstream.secrets,
     }),
   };

@@ -1,0 +1,135 @@
+import type { Socket } from 'node:net';
+import { test } from 'tap';
+import type { LedgerRecord } from '../../../src/usage/ledger-record.js';
+import { type RunningGateway, startGateway, testKey } from '../../support/gateway.js';
+import { openLedger } from '../../support/ledger.js';
+import { open } from '../../support/raw-client.js';
+import { postBytes } from '../../support/translated.js';
+import { jsonAnswer, startRawUpstream, streamHead } from '../../support/upstream.js';
+
+const tokens = { input: 1, output: 2, imageOutput: 50, audioOutput: 40 };
+const protocols = ['chat', 'embeddings', 'audio', 'images'];
+
+interface Case {
+  readonly model: string;
+  readonly path: string;
+  readonly more: object;
+  /** What has arrived of the answer; a head without content unless it is given. */
+  readonly sent?: string;
+  readonly record: Partial<LedgerRecord>;
+}
+
+const draw = { path: '/v1/images/generations', more: { prompt: 'a', n: 3 } };
+const drawn = {
+  path: '/v1beta/models/drawn:generateContent',
+  more: {
+    contents: [{ role: 'user', parts: [{ text: 'a fox' }] }],
+    generationConfig: { responseModalities: ['IMAGE'], candidateCount: 2 },
+  },
+};
+const speak = { path: '/v1/audio/speech', more: { input: 'abcdef', voice: 'v' } };
+const chat = { path: '/v1/chat/completions', more: { messages: [{ role: 'user', content: 'a' }] } };
+const perCall = { costNanoUsd: 40_000_000, paidNanoUsd: 30_000_000 };
+const cases: readonly Case[] = [
+  { model: 'each', ...draw, record: { units: 3, costNanoUsd: 120_000_000, paidNanoUsd: 90_000_000 } },
+  {
+    model: 'tokens',
+    ...draw,
+    record: { units: 3, outputTokens: 4500, imageOutputTokens: 4500, tokensKnown: 'partial' },
+  },
+  {
+    model: 'tokens',
+    ...draw,
+    more: { ...draw.more, stream: true },
+    sent: streamHead,
+    record: { units: 3, imageOutputTokens: 4500 },
+  },
+  { model: 'sized', ...draw, more: { ...draw.more, size: '1x1' }, record: { costNanoUsd: 60_000_000 } },
+  { model: 'converted', ...draw, record: { units: 3, costNanoUsd: 120_000_000 } },
+  { model: 'convertedTokens', ...draw, record: { imageOutputTokens: 4500, tokensKnown: 'partial' } },
+  { model: 'drawn', ...drawn, record: { units: 2, costNanoUsd: 80_000_000 } },
+  { model: 'characters', ...speak, record: { characters: 6, costNanoUsd: 90_000 } },
+  { model: 'tokens', ...speak, record: { outputTokens: 0, tokensKnown: 'partial' } },
+  { model: 'seconds', ...speak, record: { mediaSeconds: 0, costNanoUsd: 0 } },
+  { model: 'each', ...speak, record: perCall },
+  { model: 'each', ...chat, record: { ...perCall, units: 1, tokensKnown: 'partial' } },
+  { model: 'each', path: '/v1/embeddings', more: { input: 'a' }, record: perCall },
+];
+
+/** Has an upstream write something, and returns when the gateway has got it: what comes later has been answered. */
+async function arrived(gateway: RunningGateway, socket: Socket, bytes: string): Promise<void> {
+  await new Promise((next) => socket.write(bytes, next));
+  await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${testKey}` } });
+}
+
+test('a call whose client leaves before any answer is charged what its upstream has begun', async (t) => {
+  const upstream = await startRawUpstream(t, () => {});
+  const { store, lines } = openLedger(t);
+  const model = (price: object, ofTarget: object = {}) => ({
+    protocols,
+    targets: [{ upstream: 'u', model: 'm', ...ofTarget }],
+    price,
+  });
+  const converted = (price: object, protocol = 'images') => ({
+    protocols: [protocol],
+    targets: [{ upstream: 'u', model: 'm', images: 'dashscope' }],
+    price,
+  });
+  const gateway = await startGateway(t, {
+    config: {
+      store,
+      usage: { ledger: true },
+      upstreams: { u: { kind: 'chat', baseUrl: upstream.url, apiKeys: ['k'], onLeave: 'cancel' } },
+      models: {
+        tokens: model(tokens),
+        each: model({ perCall: 0.04 }, { cost: { perCall: 0.03 } }),
+        sized: model({ perCall: 1, images: [{ size: '1x1', usd: 0.02 }] }),
+        characters: model({ characters: 15 }),
+        seconds: model({ perSecond: 1 }),
+        converted: converted({ perCall: 0.04 }),
+        convertedTokens: converted(tokens),
+        drawn: converted({ perCall: 0.04 }, 'generateContent'),
+      },
+    },
+  });
+  for (const [index, { model: named, path, more, sent = '', record }] of cases.entries()) {
+    const client = await open(gateway.port, postBytes(path, { model: named, ...more }));
+    const { socket } = await upstream.request(index);
+    if (sent !== '') await arrived(gateway, socket, sent);
+    client.destroy();
+    const records = await lines(index + 1);
+    const line = records.find(({ at }) => at === Math.max(...records.map((each) => each.at)));
+    t.match(line, { outcome: 'client_gone', ...record }, `${named} ${path}`);
+    if (named === 'tokens') t.ok((line?.inputTokens ?? 0) > 0, 'its input is charged');
+  }
+});
+
+test('a call that is left while its answer is an error costs nothing', async (t) => {
+  const upstream = await startRawUpstream(t, () => {});
+  const refusal = jsonAnswer(400, '{"error":{"message":"no"}}').slice(0, -5);
+  const { store, lines } = openLedger(t);
+  const target = { upstream: 'u', model: 'm' };
+  const gateway = await startGateway(t, {
+    config: {
+      store,
+      usage: { ledger: true },
+      upstreams: { u: { kind: 'chat', baseUrl: upstream.url, apiKeys: ['k'] } },
+      models: {
+        plain: { protocols: ['images'], targets: [target], price: { perCall: 1 } },
+        converted: {
+          protocols: ['images'],
+          targets: [{ ...target, images: 'dashscope' }],
+          price: { perCall: 1 },
+        },
+      },
+    },
+  });
+  for (const [index, model] of ['plain', 'converted'].entries()) {
+    const client = await open(gateway.port, postBytes(draw.path, { model, ...draw.more }));
+    const { socket } = await upstream.request(index);
+    await arrived(gateway, socket, refusal);
+    client.destroy();
+    const records = await lines(index + 1);
+    t.match(records.at(-1), { outcome: 'client_gone', units: 0, costNanoUsd: 0 }, model);
+  }
+});
