@@ -2,6 +2,7 @@ import { test } from 'tap';
 import { costOf } from '../../support/cost.js';
 import { countersOf } from '../../support/counters.js';
 import { startGateway } from '../../support/gateway.js';
+import { openLedger } from '../../support/ledger.js';
 import { openClient, startRealtimeUpstream } from '../../support/realtime.js';
 
 /** USD for a million tokens, and for a second. */
@@ -11,9 +12,12 @@ const transcript = { type: 'conversation.item.input_audio_transcription.complete
 
 test('what a response or transcript has used is estimated by what it says if no session can have had what is reported', async (t) => {
   const upstream = await startRealtimeUpstream(t);
+  const { store, lines } = openLedger(t);
   const gateway = await startGateway(t, {
     upstreams: [upstream.url],
     config: {
+      store,
+      usage: { ledger: true },
       models: { m: { protocols: ['realtime'], targets: [{ upstream: 'u0', model: 'm' }], price } },
     },
   });
@@ -48,7 +52,7 @@ test('what a response or transcript has used is estimated by what it says if no 
   await client.until(events.length);
   client.socket.close();
   await closed;
-  t.match(await gateway.line(({ msg }) => msg === 'request'), { outputTokens: 17, mediaSeconds: undefined });
+  t.match(await lines(1), [{ outputTokens: 17, mediaSeconds: 0, costNanoUsd: 17 * 10_000_000 }]);
   t.equal(costOf(gateway), 17 * 10_000_000);
   t.strictSame(countersOf(gateway, 'gateway_implausible_usage_total'), { 'u0/m': 1 });
 });

@@ -1,4 +1,6 @@
 import { test } from 'tap';
+import { resolvePrice } from '../../../src/config/resolve.js';
+import type { Price } from '../../../src/config/types.js';
 import { GatewayError } from '../../../src/errors.js';
 import type { Call } from '../../../src/flow/call.js';
 import { recordOf } from '../../../src/flow/record/account.js';
@@ -124,4 +126,28 @@ test('a call that came to nothing has no names but its own, no times but its end
 
 test('of a call that was tried again nobody knows what it cost here', async (t) => {
   t.match(recordOf(endedCall({ retries: 1 })), { retries: 1, ownMs: none, firstByteMs: 100 });
+});
+
+test('what a call has used of other models has their prices, and costs the operator what their targets do', async (t) => {
+  const transcriber = { name: 'heard', price: resolvePrice({ perSecond: 1 }) };
+  const other = { usage: null, seconds: 2, calls: 1 };
+  const priced = (cost: Price | null, ofOther: Price | null) =>
+    recordOf(
+      endedCall({
+        model: { name: 'm', price: resolvePrice({ output: 1000 }) },
+        key: { id: 'team', groups: ['g'], priceFactor: 3 },
+        target: { ...target('up', 'm-1'), cost },
+        otherModels: new Map([
+          [transcriber, { ...other, target: { ...target('up', 'h-1'), cost: ofOther } }],
+        ]),
+      }),
+    );
+  const nanos = 1_000_000_000;
+  const costNanoUsd = 3 * (5 * 1_000_000 + 2 * nanos);
+  const cost = resolvePrice({ output: 100, perSecond: 0.25 });
+  const ofCall = 5 * 100_000 + 3 * 0.25 * nanos;
+  t.match(priced(cost, resolvePrice({ perSecond: 0.5 })), { costNanoUsd, paidNanoUsd: ofCall + nanos });
+  t.match(priced(cost, null), { costNanoUsd, paidNanoUsd: ofCall + 0.5 * nanos }, 'as the call if unknown');
+  t.match(priced(null, cost), { costNanoUsd, paidNanoUsd: unknownCost });
+  t.equal(priced(cost, null).mediaSeconds, 3 + 2);
 });
