@@ -223,6 +223,10 @@ test('the seconds of a transcript are those of its usage or of its duration', as
   t.equal(seconds('{"text":"a","usage":{"type":"duration","seconds":12}}'), 12);
   t.equal(seconds('{"task":"transcribe","duration":8.47,"text":"\\"duration\\": 5","segments":[]}'), 8.47);
   t.equal(seconds('{"duration":"3.5","text":"a"}'), 3.5);
+  const heard = { prompt_tokens_details: { audio_tokens: 0 }, total_tokens: 9, prompt_audio_seconds: 203 };
+  t.equal(seconds(JSON.stringify({ text: 'a', usage: heard })), 203);
+  t.equal(seconds('{"text":"a","usage":{"prompt_audio_seconds":7}}'), 7);
+  t.equal(seconds('{"duration":4,"text":"a","usage":{"seconds":null,"prompt_audio_seconds":{}}}'), 4);
   t.equal(seconds('{"text":"\\"duration\\":5"}'), 0);
   t.equal(seconds('only text'), 0);
 });

@@ -13,19 +13,26 @@ import { GatewayError } from '../../errors.js';
 import { compileSchema, type MixedBody } from '../../schema/compile.js';
 import { compileForm } from '../../schema/form.js';
 import { bodies, given, name, nullable, text } from '../../schema/members.js';
-import { parseObject, textOrNull } from '../../wire/json.js';
-import { standsAt } from '../../wire/json-skip.js';
+import { type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
+import { endOfValue, lastObjectStart, mostDepth, standsAt } from '../../wire/json-skip.js';
 import { eventStart, finalEvents, parseEvent } from '../../wire/sse.js';
 import { noEffects } from '../effects.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
 import { upstreamError } from '../error-formats/upstream-error.js';
-import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
+import { createUsageReader, secondsOfUsage, tokenNames } from '../openai-shared/usage.js';
+
+const { lastUsage: usageOfTokens } = createUsageReader(tokenNames);
+/** Mistral's has the names of chat (https://docs.mistral.ai/capabilities/audio). */
+const { lastUsage: usageOfOlderNames } = createUsageReader();
 
 /**
  * Finds the last `usage` in the bytes of a transcript or in the end of its stream. One that counts seconds instead of
  * tokens is ignored.
  */
-const { lastUsage: transcriptUsage } = createUsageReader(tokenNames);
+function transcriptUsage(bytes: Buffer): Usage | null {
+  return usageOfOlderNames(bytes) ?? usageOfTokens(bytes);
+}
+
 /** The same for speech, whose output is audio. */
 const { lastUsage: speechUsage } = createUsageReader(tokenNames, 'audio');
 
@@ -174,9 +181,7 @@ function speechSeconds(begin: Buffer, length: number): number {
 const durationKey = Buffer.from('"duration"');
 const usageKey = Buffer.from('"usage"');
 const number = /^\s*:\s*"?(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)/;
-/** Mistral's member for the seconds of the prompt differs (https://docs.mistral.ai/capabilities/audio). */
-const secondsNumber = /^\s*:\s*\{[^{}]*"(?:prompt_audio_)?seconds"\s*:\s*(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)/;
-/** Maximum number of bytes of a number or a usage, with its name and white space. */
+/** Maximum number of bytes of a number, with white space. */
 const valueBytes = 256;
 
 /** Beginning of a transcript that is an object or a stream of events. Any other is plain text without metadata. */
@@ -190,20 +195,23 @@ const startBytes = 64;
  */
 function transcriptSeconds(begin: Buffer, _length: number, end: Buffer): number {
   if (!namingStart.test(begin.toString('utf8', 0, startBytes))) return 0;
-  return (
-    numberAfter(end, end.lastIndexOf(usageKey), usageKey, secondsNumber) ??
-    numberAfter(begin, begin.indexOf(durationKey), durationKey, number) ??
-    0
-  );
+  return secondsOfUsage(lastObject(end, usageKey)) || durationIn(begin);
 }
 
-function numberAfter(bytes: Buffer, at: number, key: Buffer, form: RegExp): number | null {
-  if (at === -1) return null;
-  const from = at + key.length;
-  const found = form.exec(bytes.toString('latin1', from, from + valueBytes));
-  const value = found === null ? null : Number(found[1]);
+function lastObject(bytes: Buffer, key: Buffer): JsonObject | null {
+  const start = lastObjectStart(bytes, key);
+  const end = start === -1 ? -1 : endOfValue(bytes, start, mostDepth);
+  return end === -1 ? null : parseObject(bytes.toString('utf8', start, end));
+}
+
+function durationIn(begin: Buffer): number {
+  const at = begin.indexOf(durationKey);
+  if (at === -1) return 0;
+  const from = at + durationKey.length;
+  const found = number.exec(begin.toString('latin1', from, from + valueBytes));
+  const value = found === null ? 0 : Number(found[1]);
   // Larger numbers cannot be the length of audio.
-  return value !== null && value <= Number.MAX_SAFE_INTEGER ? value : null;
+  return value <= Number.MAX_SAFE_INTEGER ? value : 0;
 }
 
 /** Body of `POST /v1/audio/speech`. */

@@ -6,7 +6,7 @@ import {
   withCharges,
   withTotal,
 } from '../../conversation/usage.js';
-import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
+import { isObject, type JsonObject, numberOrNull, parseObject } from '../../wire/json.js';
 import {
   collectNumbers,
   type NumberNames,
@@ -103,12 +103,20 @@ const otherCachedNames = ['prompt_cache_hit_tokens', 'cache_read_input_tokens', 
 const otherWrittenName = 'cache_creation_input_tokens';
 /** Mistral's seconds of sound in the input, whose tokens only the total has. */
 const heardName = 'prompt_audio_seconds';
+
+/** Returns the seconds of audio in a usage; 0 if it names none. Larger numbers than whole ones cannot be a length. */
+export function secondsOfUsage(usage: unknown): number {
+  if (!isObject(usage)) return 0;
+  const seconds = numberOrNull(usage.seconds) ?? numberOrNull(usage[heardName]) ?? 0;
+  return seconds >= 0 && seconds <= Number.MAX_SAFE_INTEGER ? seconds : 0;
+}
+
 /** Cache writes that are kept for long (`cache_write_tokens_details` of responses). */
 const longWrittenName = 'ttl_12h_tokens';
 
 /**
  * @param numbers in the order of `createUsageReader`, each -1 if missing; the total replaces what only the total shows
- * @returns null if they include neither input nor output
+ * @returns null if they include neither input nor output, nor the total of a recording
  */
 function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind, searches: number): Usage | null {
   // By index: an iterator costs a few percent of the whole function.
@@ -121,10 +129,12 @@ function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind, sear
     9: created = -1,
     10: heard = -1,
   } = numbers;
-  if (input === -1 && output === -1) return null;
+  const isInTotal = input === -1 && output === -1;
+  // What is said of a recording may be its seconds and the total alone.
+  if (isInTotal && (heard <= 0 || total <= 0)) return null;
   const parts: Usage = {
-    input: input === -1 ? Math.max(0, total - output) : input,
-    output: output === -1 ? Math.max(0, total - input) : output,
+    input: input === -1 ? Math.max(0, total - Math.max(0, output)) : input,
+    output: output === -1 ? (isInTotal ? 0 : Math.max(0, total - input)) : output,
     cached: Math.max(0, cached, hit, read, count),
     cacheWritten: Math.max(0, written, created),
     reasoning: Math.max(0, reasoning),

@@ -4,7 +4,7 @@ import { QUOTE } from '../../wire/bytes.js';
 import { isObject, type JsonObject, listOf, numberOrNull, parseObject, textOf } from '../../wire/json.js';
 import { afterColon, endOfString } from '../../wire/json-skip.js';
 import { rawTextWeight, textWeight } from '../../wire/text-weight.js';
-import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
+import { createUsageReader, secondsOfUsage, tokenNames } from '../openai-shared/usage.js';
 import { responseDone, transcribed, typeBytes, typeOfEvent } from './event-type.js';
 
 const reader = createUsageReader(tokenNames);
@@ -23,9 +23,7 @@ export function usageOfEvent(event: Buffer): Usage | null {
 /** @returns the seconds of audio that a server event reports to have been transcribed, or 0 */
 export function secondsOfEvent(event: Buffer): number {
   if (typeOfEvent(event) !== transcribed) return 0;
-  const usage = parseObject(event.toString('utf8'))?.usage;
-  const seconds = (isObject(usage) ? numberOrNull(usage.seconds) : null) ?? 0;
-  return seconds >= 0 && seconds <= Number.MAX_SAFE_INTEGER ? seconds : 0;
+  return secondsOfUsage(parseObject(event.toString('utf8'))?.usage);
 }
 
 /**

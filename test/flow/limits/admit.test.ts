@@ -160,7 +160,7 @@ test('what was expected of tokens and not used is there for others', async (t) =
 
 test('a limit of tokens that is used up refuses calls of which nothing is known beforehand, too', async (t) => {
   const much = completion.replace('"prompt_tokens":3', '"prompt_tokens":5000');
-  const running = await start(t, { key: { tokensPerMinute: 3000 } }, answerWith(jsonAnswer(200, much)));
+  const running = await start(t, { key: { tokensPerMinute: 3000 } });
   const form = new FormData();
   form.set('model', 'm');
   form.set('file', new Blob([new Uint8Array(100)]), 'a.wav');
@@ -170,7 +170,9 @@ test('a limit of tokens that is used up refuses calls of which nothing is known 
       headers: { authorization: `Bearer ${testKey}` },
       body: form,
     });
+  running.upstream.answer = jsonAnswer(200, '{"text":"hi"}');
   t.equal((await transcribe()).status, 200);
+  running.upstream.answer = jsonAnswer(200, much);
   t.equal(await running.status({ max_tokens: 1 }), 200);
   const refused = await transcribe();
   t.equal(refused.status, 429);

@@ -15,7 +15,15 @@ const prices = {
 interface Case {
   readonly name: string;
   /** Of the upstream. */
-  readonly kind: 'chat' | 'messages' | 'generateContent' | 'responses' | 'ranks' | 'sound' | 'images';
+  readonly kind:
+    | 'chat'
+    | 'messages'
+    | 'generateContent'
+    | 'responses'
+    | 'ranks'
+    | 'words'
+    | 'sound'
+    | 'images';
   /** What clients ask by, each in turn. */
   readonly asks: readonly Ask[];
   readonly answer: string;
@@ -37,15 +45,16 @@ const askImages: Ask = {
   body: { prompt: 'a', sequential_image_generation: 'auto' },
 };
 const askTwoImages: Ask = { path: '/v1/images/generations', body: { prompt: 'a', n: 2 } };
-const askTranscript: Ask = {
+const transcriptOf = (model: string): Ask => ({
   path: '/v1/audio/transcriptions',
   body: () => {
     const form = new FormData();
-    form.set('model', 'sound');
+    form.set('model', model);
     form.set('file', new Blob([Buffer.alloc(32_000, 7)]), 'a.mp3');
     return form;
   },
-};
+});
+const askTranscript = transcriptOf('sound');
 const streamed = ({ path, body }: Ask): Ask => ({ path, body: { ...body, stream: true } });
 const inText = [askChat, askMessages];
 const inStreams = inText.map(streamed);
@@ -366,7 +375,7 @@ const cases: readonly Case[] = [
       text: 'hello there',
       usage: { prompt_audio_seconds: 203, prompt_tokens: 4, completion_tokens: 641, total_tokens: 645 },
     }),
-    record: { mediaSeconds: 203, costNanoUsd: 203_000_000 },
+    record: { mediaSeconds: 203, costNanoUsd: 203_000_000, inputTokens: 4, outputTokens: 641 },
   },
   {
     name: 'an answer that is spoken, of which nothing is told',
@@ -470,6 +479,30 @@ const cases: readonly Case[] = [
     },
   },
   {
+    name: "Mistral's tokens of a recording, which are in the total alone",
+    kind: 'words',
+    asks: [transcriptOf('words')],
+    answer: whole({
+      text: 'hello there',
+      usage: { prompt_audio_seconds: 203, prompt_tokens: 4, total_tokens: 3264, completion_tokens: 635 },
+    }),
+    record: { tokensKnown: 'exact', inputTokens: 2629, outputTokens: 635 },
+  },
+  {
+    name: 'a total and seconds of a recording, and nothing else',
+    kind: 'words',
+    asks: [transcriptOf('words')],
+    answer: whole({ text: 'hello there', usage: { prompt_audio_seconds: 203, total_tokens: 3264 } }),
+    record: { tokensKnown: 'exact', inputTokens: 3264, outputTokens: 0 },
+  },
+  {
+    name: 'seconds of a recording, and nothing else, where tokens are the whole price',
+    kind: 'words',
+    asks: [transcriptOf('words')],
+    answer: whole({ text: 'hello there', usage: { prompt_audio_seconds: 203 } }),
+    record: { tokensKnown: 'estimated', audioInputTokens: 2030, outputTokens: 3 },
+  },
+  {
     name: 'seconds with an exponent',
     kind: 'sound',
     asks: [askTranscript],
@@ -500,6 +533,7 @@ const model = (upstream: string, ofTarget: object) => ({
 const models = {
   ranks: { protocols: ['rerank'], targets: [{ upstream: 'chat' }], price: prices.ranks },
   sound: { protocols: ['audio'], targets: [{ upstream: 'chat' }], price: prices.sound },
+  words: { protocols: ['audio'], targets: [{ upstream: 'chat' }], price: { input: 1, output: 2 } },
   images: { protocols: ['images'], targets: [{ upstream: 'chat' }], price: prices.images },
 };
 
