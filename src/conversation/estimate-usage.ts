@@ -40,6 +40,13 @@ export function inputEstimate({ turns }: ConversationRequest, bytes: number): nu
  */
 const heardTokens = 10;
 const spokenTokens = 20;
+/** Bytes of text for each second of speech. */
+export const bytesOfSpokenSecond = 15;
+
+/** Estimates the seconds of a recording by its tokens, or if none are counted, by what was said in it. */
+export function heardSeconds(tokens: number, transcript: string): number {
+  return tokens > 0 ? tokens / heardTokens : Buffer.byteLength(transcript) / bytesOfSpokenSecond;
+}
 
 /** Replaces the estimated input of a transcript, or the estimated output of a speech, by that of its seconds. */
 export function withSound(usage: Usage, kind: 'transcript' | 'sound', seconds: number): Usage {

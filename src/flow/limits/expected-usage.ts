@@ -1,5 +1,10 @@
 import type { Price } from '../../config/types.js';
-import { bodyEstimate, estimatedUsage, withSound } from '../../conversation/estimate-usage.js';
+import {
+  bodyEstimate,
+  bytesOfSpokenSecond,
+  estimatedUsage,
+  withSound,
+} from '../../conversation/estimate-usage.js';
 import { noParts, type Usage, withCharges } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { bodyOutputLimit, type OutputLimit } from '../../protocols/endpoint.js';
@@ -20,8 +25,6 @@ import type { Call, ResolvedCall } from '../call.js';
 
 /** Output tokens of a call that sets no limit. */
 const presumedOutput = 1000;
-/** Bytes of text for each second of speech. */
-const bytesOfSpokenSecond = 15;
 /** Seconds of a recording whose length is not announced. */
 const presumedSeconds = 60;
 

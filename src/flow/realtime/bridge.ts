@@ -26,9 +26,9 @@ import {
   vendorAccountErrorOfMessage,
 } from '../../protocols/realtime/events.js';
 import { Transcribers } from '../../protocols/realtime/transcribers.js';
-import { OpenUsage, secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
+import { expectedSeconds, OpenUsage, secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
 import type { SocketFault, UpstreamSocket } from '../../upstream/socket-types.js';
-import { costOf, costsNothing } from '../../usage/cost.js';
+import { costOf, costsNothing, hasTokenRate } from '../../usage/cost.js';
 import { OPEN_BRACE } from '../../wire/bytes.js';
 import { closeCode } from '../../wire/close-code.js';
 import type { Detached } from '../answer/detached-list.js';
@@ -275,9 +275,16 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
     if (other !== null) noteOtherModel(call, other.model, { target: other.target, usage: used, seconds });
     else {
       if (used !== null) call.usage = addUsage(call.usage, used);
-      call.mediaSeconds += seconds;
+      call.mediaSeconds += seconds > 0 || !this.#isPaidByTheSecond ? seconds : expectedSeconds(event, used);
     }
     this.#funds?.pay();
+  }
+
+  /** Whether a transcript that counts no seconds would cost nothing. */
+  get #isPaidByTheSecond(): boolean {
+    const { model, target } = this.#call;
+    const price = model.price ?? target.cost;
+    return price !== null && price.rates.perSecond > 0 && !hasTokenRate(price.rates);
   }
 
   /**

@@ -1,4 +1,4 @@
-import { estimatedUsage, tokensOf, weightOfToken } from '../../conversation/estimate-usage.js';
+import { estimatedUsage, heardSeconds, tokensOf, weightOfToken } from '../../conversation/estimate-usage.js';
 import { noParts, type Usage, withCharges } from '../../conversation/usage.js';
 import { QUOTE } from '../../wire/bytes.js';
 import { isObject, type JsonObject, listOf, numberOrNull, parseObject, textOf } from '../../wire/json.js';
@@ -24,6 +24,12 @@ export function usageOfEvent(event: Buffer): Usage | null {
 export function secondsOfEvent(event: Buffer): number {
   if (typeOfEvent(event) !== transcribed) return 0;
   return secondsOfUsage(parseObject(event.toString('utf8'))?.usage);
+}
+
+/** Estimates the seconds of audio of a transcript that reports none; 0 for any other event. */
+export function expectedSeconds(event: Buffer, usage: Usage | null): number {
+  if (typeOfEvent(event) !== transcribed) return 0;
+  return heardSeconds(usage?.parts?.audioInput ?? 0, textOf(objectOf(event)?.transcript));
 }
 
 /**
