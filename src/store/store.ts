@@ -168,6 +168,7 @@ export interface Ledger {
   /**
    * Adds a batch. Lines and sums are consistent at any moment, and after a crash. A writer is remembered for a week
    * after its last batch.
+   * @param batch may be changed by the caller once the promise is settled
    * @param tries how many tries of this batch have failed. It may have been too large for the time that it had
    * @returns false if the batch was ignored, since it was stored already
    * @throws RangeError if a number is not whole or an id is too long

@@ -165,7 +165,7 @@ function addOne(totals: UsageTotals, name: TotalName, more: number): void {
 
 /** Collects what pages of calls add to the sums of the store. */
 export class SumCollector {
-  readonly #ids: string[] = [];
+  #ids: string[] = [];
   /** Rows of the sums, by their ids. */
   readonly #rows = new Map<string, number>();
   /** The rows in sequence, each in the order of `totalNames`. */
@@ -200,8 +200,17 @@ export class SumCollector {
     return this.#ids.length;
   }
 
-  /** Returns all sums, without the columns that hold only zeros. */
-  sums(): Omit<LedgerSums, 'ttlMs'> {
+  /** Removes all sums, and returns them without the columns that hold only zeros. */
+  take(): Omit<LedgerSums, 'ttlMs'> {
+    const ids = this.#ids;
+    const sums = this.#used();
+    this.#ids = [];
+    this.#rows.clear();
+    this.#values.fill(0, 0, ids.length * rowLength);
+    return { ids, ...sums };
+  }
+
+  #used(): Pick<LedgerSums, 'names' | 'values'> {
     const count = this.#ids.length;
     const columns = totalNames.map((_, column) => column).filter((column) => this.#isUsed(column));
     const values = new Float64Array(count * columns.length);
@@ -209,7 +218,7 @@ export class SumCollector {
     for (let row = 0; row < count; row++) {
       for (const column of columns) values[at++] = this.#values[row * rowLength + column] as number;
     }
-    return { ids: this.#ids, names: columns.map((column) => totalNames[column] as TotalName), values };
+    return { names: columns.map((column) => totalNames[column] as TotalName), values };
   }
 
   #rowOf(at: number, keyId: string | null, model: string | null): number {

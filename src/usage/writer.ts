@@ -13,12 +13,12 @@ import {
   type LedgerBatch,
   type NewLedgerLine,
 } from '../store/store.js';
+import { BatchMemory } from './batch-memory.js';
 import { dayMs } from './budget.js';
 import { writeRows } from './call-rows.js';
-import { CallTable } from './call-table.js';
 import { isTime } from './ledger-record.js';
 import { writePage } from './page.js';
-import { type CallGroupSums, SumCollector, usageLedger } from './sums.js';
+import { type CallGroupSums, type SumCollector, usageLedger } from './sums.js';
 
 /** How long usage is kept. */
 export interface UsageRetention {
@@ -78,7 +78,7 @@ interface SealedBatch {
   readonly bytes: number;
   readonly lines: readonly NewLedgerLine[];
   readonly calls: readonly CallRows[];
-  readonly sums: ReturnType<SumCollector['sums']>;
+  readonly sums: ReturnType<SumCollector['take']>;
   /** Called when it was stored or dropped. */
   readonly onDone: (() => void)[];
 }
@@ -96,7 +96,7 @@ export class UsageWriter {
   readonly #writer = randomUUID();
   /** Batches that wait, oldest first. */
   readonly #sealed: SealedBatch[] = [];
-  readonly #table = new CallTable();
+  readonly #memory = new BatchMemory();
   #open: OpenBatch;
   /** The batch in flight to the store. */
   #current: SealedBatch | null = null;
@@ -121,7 +121,7 @@ export class UsageWriter {
     this.#mostWaiting = options.mostWaiting ?? defaultMostWaiting;
     this.#mostWaitingBytes = options.mostWaitingBytes ?? defaultMostWaitingBytes;
     this.#pauses = createPauses(options.pauseMs ?? firstPauseMs);
-    this.#open = new OpenBatch(this.#table, options.record, this.#form);
+    this.#open = new OpenBatch(this.#memory, options.record, this.#form);
   }
 
   /**
@@ -256,10 +256,11 @@ export class UsageWriter {
     const batch = this.#open.seal();
     this.#bytes += batch.bytes;
     this.#sealed.push(batch);
-    this.#open = new OpenBatch(this.#table, this.#options.record, this.#form);
+    this.#open = new OpenBatch(this.#memory, this.#options.record, this.#form);
   }
 
-  #finish({ onDone }: SealedBatch, dropped: number): void {
+  #finish({ lines, onDone }: SealedBatch, dropped: number): void {
+    for (const { value } of lines) if (typeof value !== 'string') this.#memory.free(value);
     if (dropped > 0) this.#options.onDropped(dropped);
     for (const tell of onDone) tell();
   }
@@ -381,7 +382,7 @@ export function appendOnce(
     readonly retention: UsageRetention;
   },
 ): Promise<boolean> {
-  const batch = new OpenBatch(new CallTable(), appended.record, formOf(store));
+  const batch = new OpenBatch(new BatchMemory(), appended.record, formOf(store));
   for (const { call, at } of appended.calls) batch.add(call, at);
   return store.append(usageLedger, ledgerBatchOf(batch.seal(), name, 1, appended.retention));
 }
@@ -397,8 +398,7 @@ export class OpenBatch {
   readonly #lines: NewLedgerLine[] = [];
   readonly #calls: CallRows[] = [];
   readonly #form: CallForm;
-  readonly #sums = new SumCollector();
-  readonly #table: CallTable;
+  readonly #memory: BatchMemory;
   readonly #record: Recorder['recordSums'];
   #records = 0;
   /** Bytes of the serialized pages. */
@@ -406,11 +406,11 @@ export class OpenBatch {
   #since = 0;
 
   /**
-   * @param table used by this batch alone until it is sealed
+   * @param memory used by this batch alone until it is sealed
    * @param record counts calls in the metrics, and returns a counter of their times
    */
-  constructor(table: CallTable, record: Recorder['recordSums'], form: CallForm = 'pages') {
-    this.#table = table;
+  constructor(memory: BatchMemory, record: Recorder['recordSums'], form: CallForm = 'pages') {
+    this.#memory = memory;
     this.#record = record;
     this.#form = form;
   }
@@ -422,7 +422,7 @@ export class OpenBatch {
 
   /** The number of sums of the counted calls. */
   get sums(): number {
-    return this.#sums.size;
+    return this.#memory.sums.size;
   }
 
   /** Unix milliseconds: end of the first call. */
@@ -436,7 +436,7 @@ export class OpenBatch {
    * @returns false if that is not a valid time; the call is then not added
    */
   add(call: CallRecord, at: number): boolean {
-    const table = this.#table;
+    const { table } = this.#memory;
     if (!table.hasRoom(at)) {
       if (!isTime(at)) return false;
       this.#endPage();
@@ -450,13 +450,13 @@ export class OpenBatch {
 
   /** Counts the calls that are not counted yet. */
   count(): void {
-    this.#table.count(this.#countGroup);
+    this.#memory.table.count(this.#countGroup);
   }
 
   /** Serializes and counts the remaining calls. Nothing may be added afterwards. */
   seal(): SealedBatch {
     this.#endPage();
-    const sums = this.#sums.sums();
+    const sums = this.#memory.sums.take();
     let bytes = this.bytes + sums.values.length * Float64Array.BYTES_PER_ELEMENT;
     for (const id of sums.ids) bytes += id.length;
     return {
@@ -471,12 +471,12 @@ export class OpenBatch {
   }
 
   readonly #countGroup = (sums: CallGroupSums): CallTimes => {
-    this.#sums.add(this.#table.at, sums);
+    this.#memory.sums.add(this.#memory.table.at, sums);
     return this.#record(countedOf(sums), sums.calls);
   };
 
   #endPage(): void {
-    const table = this.#table;
+    const { table } = this.#memory;
     if (table.length === 0) return;
     table.count(this.#countGroup);
     if (this.#form === 'rows') {
@@ -484,7 +484,7 @@ export class OpenBatch {
       this.bytes += text.length;
       this.#calls.push({ at: table.at, text });
     } else {
-      const value = Buffer.from(writePage(table));
+      const value = this.#memory.write(writePage(table));
       this.bytes += value.length;
       this.#lines.push({ at: table.at, value });
     }

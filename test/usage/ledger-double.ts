@@ -33,7 +33,9 @@ export function ledgerDouble(): LedgerDouble {
     held: [],
     holds: false,
     mostAtOnce: 0,
-    async append(_ledger, batch) {
+    async append(_ledger, given) {
+      // Its pages may be overwritten once this call has ended.
+      const batch: LedgerBatch = { ...given, lines: given.lines.map(storedLine) };
       underWay++;
       double.mostAtOnce = Math.max(double.mostAtOnce, underWay);
       double.offered.push(batch);

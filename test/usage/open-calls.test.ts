@@ -4,7 +4,7 @@ import type { CallRecord } from '../../src/metrics/call-record.js';
 import { createStore } from '../../src/store/create.js';
 import { type ProcessMark, thisProcess } from '../../src/store/process-mark.js';
 import type { WholeStore } from '../../src/store/store.js';
-import { CallTable } from '../../src/usage/call-table.js';
+import { BatchMemory } from '../../src/usage/batch-memory.js';
 import { InterruptedSearch } from '../../src/usage/interrupted.js';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
 import {
@@ -133,7 +133,7 @@ function searchOf(store: WholeStore, hasEnded: (writer: ProcessMark) => boolean 
 
 /** Writes the line of a call that has ended. */
 async function appendLine(store: WholeStore, id: string, at: number): Promise<void> {
-  const batch = new OpenBatch(new CallTable(), uncounted);
+  const batch = new OpenBatch(new BatchMemory(), uncounted);
   batch.add(callRecord({ id }), at);
   const { lines, sums } = batch.seal();
   const append = { writer: `of ${id}`, number: 1, lines, lineTtlMs: dayMs, sums: { ...sums, ttlMs: dayMs } };

@@ -141,6 +141,29 @@ test('calls of many keys go in batches of no more than some sums, and each is co
   t.equal(counted.length, 900);
 });
 
+test('the pages of a stored batch are memory for later ones, those of a batch that waits are not', async (t) => {
+  const { ledger, writer } = open({ batchRecords: 2, flushMs: 60_000 });
+  const memory: unknown[] = [];
+  const { append } = ledger;
+  ledger.append = (name, batch, tries) => {
+    memory.push(batch.lines[0]?.value instanceof Uint8Array ? batch.lines[0].value.buffer : null);
+    return append(name, batch, tries);
+  };
+  ledger.holds = true;
+  add(writer, 0, 4);
+  await eventually(() => ledger.held.length === 1);
+  ledger.holds = false;
+  ledger.held[0]?.();
+  await writer.flush();
+  add(writer, 4, 6);
+  await writer.flush();
+  t.same(requestsOf(ledger.taken), ids(0, 6));
+  t.equal(memory.length, 3);
+  t.type(memory[0], ArrayBuffer);
+  t.not(memory[1], memory[0]);
+  t.ok(memory.indexOf(memory[2]) < 2);
+});
+
 test('what comes while an append is slow goes together', async (t) => {
   const { ledger, writer } = open();
   ledger.holds = true;
