@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Origin } from '../upstream/origin.js';
 import { initialsOf } from '../wire/head.js';
 import { needleOf } from '../wire/json-skip.js';
-import type { Steps } from '../wire/steps.js';
+import { type Steps, sortSteps } from '../wire/steps.js';
 import { WideMap } from '../wire/wide-map.js';
 import { presetOf } from './presets.js';
 import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
@@ -54,7 +54,7 @@ export function* snapshotSteps(config: ResolvedConfig, surroundings: Surrounding
   for (const { clientHeaders } of upstreams.values())
     for (const name of clientHeaders?.pass ?? []) passed.add(name);
   let translates = false;
-  for (const model of built.sort(byName)) {
+  for (const model of yield* sortSteps(built, byName)) {
     models.set(model.name, model);
     translates ||= isTranslated(model);
     for (const { clientHeaders } of model.targets)

@@ -37,10 +37,10 @@ export class PoolsInForce {
   /**
    * Applies the changes from the former config to a new one. One config at a time.
    * @param now all pools of the config
-   * @returns the argument of the owner's `reload`: the pools that have changed, as they last applied, and the new ones.
-   * Each applies as soon as it is yielded, and all others after the last one
+   * @returns the argument of the owner's `reloadSteps`: the pools that have changed, as they last applied, the new ones,
+   * and null for a removed one. Each applies as soon as it is yielded, and all others after the last one
    */
-  *configSteps(now: PoolsByName): Steps<Iterable<Pool>> {
+  *configSteps(now: PoolsByName): Steps<Iterable<Pool | null>> {
     const before = this.#ofConfig;
     const names: string[] = [];
     // At the start, no pool has been used.
@@ -61,14 +61,13 @@ export class PoolsInForce {
     now: PoolsByName,
     before: PoolsByName,
     names: readonly string[],
-  ): Generator<Pool, void, undefined> {
+  ): Generator<Pool | null, void, undefined> {
     for (const name of names) {
       const former = before.get(name) ?? this.#ofKeys.get(name) ?? this.#gone.get(name);
       const pool = now.get(name);
       if (pool === undefined) before.delete(name);
       else before.set(name, pool);
-      const changed = this.#changed(name, former);
-      if (changed !== null) yield changed;
+      yield this.#changed(name, former);
     }
     this.#ofConfig = now;
   }

@@ -16,9 +16,8 @@ const key = (id: string, requestsPerMinute: number | null, concurrent: number | 
 type LimitedKey = ReturnType<typeof key>;
 
 const configOf = (keys: readonly LimitedKey[]) => atOnce(poolSteps({ keys, groups: [], models: [] }));
-const applied = (pools: PoolsInForce, ...keys: LimitedKey[]): Pool[] => [
-  ...atOnce(pools.configSteps(configOf(keys))),
-];
+const applied = (pools: PoolsInForce, ...keys: LimitedKey[]): Pool[] =>
+  [...atOnce(pools.configSteps(configOf(keys)))].filter((pool) => pool !== null);
 const told = (changed: readonly Pool[]) => changed.map(({ name, limit }) => `${name} ${limit}`).sort();
 
 test('pools come and go with their keys', async (t) => {
@@ -215,4 +214,15 @@ test('a limit that comes back higher is told, and then nobody has more to say', 
     host.time.advance(600_000);
     t.ok(host.messages() - said < 20, `${before} to ${after}: ${host.messages() - said} messages`);
   }
+});
+
+test('a config without many of the former keys is put in force key by key', async (t) => {
+  const pools = new PoolsInForce();
+  const keys = Array.from({ length: 50 }, (_, index) => key(`key-${index}`, 100));
+  applied(pools, ...keys);
+  const owner = new PoolOwner({ poolOf: (name) => pools.get(name), now: () => 0 });
+  let steps = 0;
+  for (const _ of owner.reloadSteps(atOnce(pools.configSteps(configOf([]))))) steps++;
+  t.ok(steps >= keys.length, `${steps} steps`);
+  t.equal(pools.get('key:key-0:requests'), undefined);
 });
