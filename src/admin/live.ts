@@ -12,6 +12,7 @@ import {
 } from '../metrics/history.js';
 import type { InspectedTarget, Inspection } from '../metrics/inspection.js';
 import type { MetricsSnapshot, NumberRows } from '../metrics/snapshot.js';
+import { type Steps, sortSteps } from '../wire/steps.js';
 import type {
   Counts,
   FailureView,
@@ -41,18 +42,31 @@ interface LiveParts {
   readonly inspections: readonly Inspection[];
 }
 
-/** Builds the gateway's current state for the console. Its counts are those of `/metrics` at the same moment. */
-export function liveState({ at, gateway, merged, inspections }: LiveParts): LiveState {
+/**
+ * Builds the gateway's current state for the console. Its counts are those of `/metrics` at the same moment. With
+ * thousands of series this takes several milliseconds.
+ */
+export function* liveStateSteps({ at, gateway, merged, inspections }: LiveParts): Steps<LiveState> {
   const requests = requestCounts(merged);
+  yield;
+  const totals = totalsOf(merged, requests);
+  yield;
+  const models = yield* modelViews(merged, requests);
+  yield;
+  const protocols = yield* protocolViews(merged, requests);
+  yield;
+  const keys = yield* keyViews(merged);
+  yield;
+  const targets = yield* targetViews(merged, inspections);
   return {
     at,
     gateway,
     now: momentOf(merged),
-    totals: totalsOf(merged, requests),
-    models: modelViews(merged, requests),
-    protocols: protocolViews(merged, requests),
-    keys: keyViews(merged),
-    targets: targetViews(merged, inspections),
+    totals,
+    models,
+    protocols,
+    keys,
+    targets,
     requests: newest(inspections.flatMap((inspection) => inspection.requests)),
   };
 }
@@ -115,10 +129,10 @@ interface TargetSums {
 }
 
 /** Lists targets that workers know, and those that were counted before a reload removed them, the busiest first. */
-function targetViews(
+function* targetViews(
   { counters, gauges }: MetricsSnapshot,
   inspections: readonly Inspection[],
-): TargetView[] {
+): Steps<TargetView[]> {
   const targets = new Map<string, TargetSums>();
   const at = (name: string): TargetSums =>
     entryOf(targets, name, () => ({
@@ -139,8 +153,10 @@ function targetViews(
   eachSeries(gauges, 'gateway_target_in_flight', ([target = ''], count) => {
     at(target).inFlight += count;
   });
+  yield;
   for (const inspection of inspections) {
     for (const target of inspection.targets) at(target.name).inspected.push(target);
+    yield;
   }
   const views = Array.from(targets, ([name, { failures, inspected, ...counts }]): TargetView => {
     const state = worst(inspected);
@@ -153,7 +169,8 @@ function targetViews(
       lastFailure: latest(inspected),
     };
   });
-  return most(
+  yield;
+  return yield* most(
     views,
     ({ attempts }) => attempts,
     ({ name }) => name,
@@ -241,11 +258,12 @@ function tokensBy(
 }
 
 /** Lists requested models, the busiest first. One entry stands for requests without a model. */
-function modelViews(
+function* modelViews(
   { counters, histograms }: MetricsSnapshot,
   requests: readonly RequestCount[],
-): ModelView[] {
+): Steps<ModelView[]> {
   const tokens = tokensBy(counters, (model) => model);
+  yield;
   const nanos = new Map<string, number>();
   eachSeries(counters, 'gateway_cost_usd_total', ([model = ''], count) => nanos.set(model, count));
   const firstBytes = new Map<string, number[]>();
@@ -255,7 +273,9 @@ function modelViews(
       counts,
     ),
   );
-  return busiest(requests, ({ model }) => model).map(([name, counts]) => ({
+  yield;
+  const models = yield* busiest(requests, ({ model }) => model);
+  return models.map(([name, counts]) => ({
     name,
     ...counts,
     tokens: tokens.get(name) ?? noTokens,
@@ -265,12 +285,16 @@ function modelViews(
 }
 
 /** Lists used protocols, the busiest first. */
-function protocolViews({ histograms }: MetricsSnapshot, requests: readonly RequestCount[]): ProtocolView[] {
+function* protocolViews(
+  { histograms }: MetricsSnapshot,
+  requests: readonly RequestCount[],
+): Steps<ProtocolView[]> {
   const durations = new Map<string, readonly number[]>();
   eachHistogram(histograms, 'gateway_request_duration_seconds', ([protocol = ''], counts) =>
     durations.set(protocol, counts),
   );
-  return busiest(requests, ({ protocol }) => protocol).map(([name, counts]) => ({
+  const protocols = yield* busiest(requests, ({ protocol }) => protocol);
+  return protocols.map(([name, counts]) => ({
     name,
     ...counts,
     duration: latencyOf('gateway_request_duration_seconds', durations.get(name) ?? []),
@@ -278,13 +302,14 @@ function protocolViews({ histograms }: MetricsSnapshot, requests: readonly Reque
 }
 
 /** Counts the requests of each name, the busiest first. */
-function busiest(
+function* busiest(
   requests: readonly RequestCount[],
   nameOf: (request: RequestCount) => string,
-): [name: string, counts: Counts][] {
+): Steps<[name: string, counts: Counts][]> {
   const byName = new Map<string, RequestCount[]>();
   for (const request of requests) entryOf(byName, nameOf(request), () => []).push(request);
-  return most(
+  yield;
+  return yield* most(
     Array.from(byName, ([name, own]): [string, Counts] => [name, countsOf(own)]),
     ([, counts]) => counts.requests,
     ([name]) => name,
@@ -292,7 +317,7 @@ function busiest(
 }
 
 /** Lists keys with calls, the busiest first. */
-function keyViews({ counters }: MetricsSnapshot): KeyTrafficView[] {
+function* keyViews({ counters }: MetricsSnapshot): Steps<KeyTrafficView[]> {
   const keys = new Map<string, { requests: number; errors: number; refusals: number }>();
   eachSeries(counters, 'gateway_key_requests_total', ([key = '', statusClass], count) => {
     const counts = entryOf(keys, key, () => ({ requests: 0, errors: 0, refusals: 0 }));
@@ -300,7 +325,8 @@ function keyViews({ counters }: MetricsSnapshot): KeyTrafficView[] {
     if (statusClass === '5xx') counts.errors += count;
     if (statusClass === '4xx') counts.refusals += count;
   });
-  return most(
+  yield;
+  return yield* most(
     Array.from(keys, ([name, counts]) => ({ name, ...counts })),
     ({ requests }) => requests,
     ({ name }) => name,
@@ -314,14 +340,14 @@ const mostEntries = 200;
  * Returns the entries with the highest numbers. Equal ones are ordered by name, so that unchanged entries keep their
  * places.
  */
-function most<Entry>(
-  entries: Entry[],
+function* most<Entry>(
+  entries: readonly Entry[],
   numberOf: (entry: Entry) => number,
   nameOf: (entry: Entry) => string,
-): Entry[] {
-  return entries
-    .sort((a, b) => numberOf(b) - numberOf(a) || (nameOf(a) < nameOf(b) ? -1 : 1))
-    .slice(0, mostEntries);
+): Steps<Entry[]> {
+  const compare = (a: Entry, b: Entry): number =>
+    numberOf(b) - numberOf(a) || (nameOf(a) < nameOf(b) ? -1 : 1);
+  return (yield* sortSteps(entries, compare)).slice(0, mostEntries);
 }
 
 /** Returns the entry with a name, and creates it if there is none. */

@@ -29,6 +29,8 @@ const mostTicks = 1024;
  */
 const spreadTicks = 400;
 const neighbours = 64;
+/** Most pools swept in one turn of the event loop, which takes about half a millisecond. */
+const mostSwept = 256;
 
 /** The numbers of one pool at a worker. The sum of `available`, `inUse`, `spent` and `inWindow` is always `leased`. */
 export interface HeldUnits {
@@ -445,6 +447,8 @@ export class HeldPools {
    * then.
    */
   readonly #sweeps: HeldPool[][] = Array.from({ length: mostTicks }, () => []);
+  /** Ticks whose sweeps are not done yet, oldest first, with the index of the next pool. */
+  readonly #due: { readonly tick: number; readonly pools: readonly HeldPool[]; next: number }[] = [];
   #tick = 0;
   #spread = 0;
   #slices: Slices = { sliceDivisor: 0, usedUntil: null };
@@ -514,18 +518,31 @@ export class HeldPools {
     this.sweepIn(held, ticks + (Math.floor(this.#spread++ / neighbours) % spreadTicks));
   }
 
-  /**
-   * Begins the next tick.
-   * @returns the pools to sweep in it
-   */
-  nextSweeps(now: number): HeldPool[] {
+  /** Begins the next tick, whose sweeps are then due. */
+  beginTick(now: number): void {
     const { sliceDivisor, usedUntil } = this.#slices;
     if (usedUntil !== null && now >= usedUntil) this.#slices = { sliceDivisor, usedUntil: null };
     const tick = ++this.#tick;
-    const due = this.#sweeps[tick % mostTicks] as HeldPool[];
-    if (due.length === 0) return due;
+    const pools = this.#sweeps[tick % mostTicks] as HeldPool[];
+    if (pools.length === 0) return;
     this.#sweeps[tick % mostTicks] = [];
-    return due.filter((held) => held.sweepAt === tick && held.home === this);
+    this.#due.push({ tick, pools, next: 0 });
+  }
+
+  /**
+   * Does some of the sweeps that are due.
+   * @returns whether there are more
+   */
+  sweepSome(sweep: (held: HeldPool) => void): boolean {
+    for (let left = mostSwept; left > 0; left--) {
+      const [due] = this.#due;
+      if (due === undefined) return false;
+      const held = due.pools[due.next++] as HeldPool;
+      if (due.next === due.pools.length) this.#due.shift();
+      // It may have been scheduled anew meanwhile.
+      if (held.sweepAt === due.tick && held.home === this) sweep(held);
+    }
+    return this.#due.length > 0;
   }
 
   /** Drops a pool. `Pool.held` may refer to it for long, so most of its memory is freed. */

@@ -48,10 +48,7 @@ interface LeaseHolderOptions {
   readonly now: () => number;
   /** Sends a message to the primary, in order. Must not throw or call the holder. */
   readonly send: (message: HolderMessage) => void;
-  /**
-   * Runs a callback at the end of the turn of the event loop, so that everything in it becomes one message. Default: runs it
-   * immediately.
-   */
+  /** Runs a callback at the end of the turn of the event loop. Default: runs it immediately. */
   readonly defer?: (run: () => void) => void;
   /**
    * What to do with a call if the primary does not reply in time, or is gone. `open` admits it beyond the limits, except for
@@ -77,6 +74,8 @@ export class LeaseHolder {
   readonly #awaited = new Set<HeldPool>();
   readonly #decided = new DecidedCalls();
   #isConnected = true;
+  /** Whether more sweeps follow in this tick. */
+  #isSweeping = false;
   /** Until when held units may be used. */
   #until = Number.POSITIVE_INFINITY;
   #sequence = 0;
@@ -190,9 +189,18 @@ export class LeaseHolder {
       this.#recalled.delete(held);
     }
     this.#outbox.tellSpent();
-    for (const held of this.#pools.nextSweeps(now)) this.#sweep(held, now);
+    this.#pools.beginTick(now);
+    if (!this.#isSweeping) this.#sweepSome();
     this.#finish();
   }
+
+  /** Sweeps some of the pools that are due, and the others in later turns of the event loop. */
+  readonly #sweepSome = (): void => {
+    const now = this.#now();
+    this.#isSweeping = this.#pools.sweepSome((held) => this.#sweep(held, now));
+    this.#finish();
+    if (this.#isSweeping) this.#outbox.defer(this.#sweepSome);
+  };
 
   /** Returns all units that are not in use, since the worker is about to end. */
   close(): void {
@@ -527,13 +535,13 @@ class Outbox {
   /** Pools with spent units that were not reported yet. */
   readonly spending = new Set<HeldPool>();
   #send: ((message: HolderMessage) => void) | null;
-  readonly #defer: (run: () => void) => void;
+  readonly defer: (run: () => void) => void;
   #isDeferred = false;
 
   /** @param defer runs a callback at the end of the turn */
   constructor(send: (message: HolderMessage) => void, defer: (run: () => void) => void) {
     this.#send = send;
-    this.#defer = defer;
+    this.defer = defer;
   }
 
   /** Adds what was spent since the last call. */
@@ -559,7 +567,7 @@ class Outbox {
   flush(): void {
     if (this.#isDeferred || this.#isEmpty()) return;
     this.#isDeferred = true;
-    this.#defer(() => {
+    this.defer(() => {
       this.#isDeferred = false;
       this.flushNow();
     });

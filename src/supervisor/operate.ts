@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import { type AdminSources, adminRoutes } from '../admin/endpoints.js';
 import type { LimitInUse } from '../admin/limits.js';
 import { type AdminListener, startAdmin } from '../admin/listener.js';
-import { liveState } from '../admin/live.js';
+import { liveStateSteps } from '../admin/live.js';
 import type { GatewayView } from '../admin/live-state.js';
 import { createLiveStream, type LiveStream } from '../admin/live-stream.js';
 import { demoKeys } from '../config/demo.js';
@@ -79,7 +79,7 @@ export class Operations {
       history: () => this.#history.points(),
       state: async () => {
         const [merged, inspections] = await Promise.all([this.#counted(), this.#inspect()]);
-        return liveState({ at: Date.now(), gateway: this.#view(), merged, inspections });
+        return inSlices(liveStateSteps({ at: Date.now(), gateway: this.#view(), merged, inspections }));
       },
       log: gateway.log,
     });

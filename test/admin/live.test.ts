@@ -1,13 +1,15 @@
 import { test } from 'tap';
-import { liveState } from '../../src/admin/live.js';
+import { liveStateSteps } from '../../src/admin/live.js';
 import type { GatewayView, RecentRequestView } from '../../src/admin/live-state.js';
 import type { InspectedTarget, Inspection } from '../../src/metrics/inspection.js';
 import { createRecorder } from '../../src/metrics/recorder.js';
 import { createTotals } from '../../src/metrics/totals.js';
+import { atOnce } from '../../src/wire/steps.js';
 import { gaugeReader, sent, target } from '../metrics/samples.js';
 import { callRecord } from '../support/call-record.js';
 
 const at = 1_700_000_000_000;
+const liveStateOf = (parts: Parameters<typeof liveStateSteps>[0]) => atOnce(liveStateSteps(parts));
 
 const gateway: GatewayView = {
   version: '1.2.3',
@@ -84,7 +86,7 @@ test('what two workers have counted is told once, by model, protocol and key', a
     worker.count('gateway_limit_refusals_total', 1, 'requests');
   }
   workers[0].record(callRecord({ model: 'b', status: 429, outcome: 'refused', firstByteMs: -1 }));
-  const state = liveState({ at, gateway, merged: merge(...workers), inspections: [] });
+  const state = liveStateOf({ at, gateway, merged: merge(...workers), inspections: [] });
   t.equal(state.at, at);
   t.equal(state.gateway, gateway);
   t.match(state.totals, {
@@ -126,7 +128,7 @@ test('what two workers have counted is told once, by model, protocol and key', a
 });
 
 test('a gateway that has done nothing has a state', async (t) => {
-  const { totals, now, ...lists } = liveState({ at, gateway, merged: merge(), inspections: [] });
+  const { totals, now, ...lists } = liveStateOf({ at, gateway, merged: merge(), inspections: [] });
   t.match(totals, { requests: 0, costUsd: 0, tokens: { input: 0 }, own: { p50: null } });
   t.match(now, { openRequests: 0, loopDelay: { max: 0 } });
   for (const list of ['models', 'protocols', 'keys', 'targets', 'requests'] as const) t.same(lists[list], []);
@@ -156,7 +158,7 @@ test('a target is as its worst-off worker says, with the last failure of any', a
     },
     { requests: [], limits: [], targets: [inspected('up/a', { state: 'half-open' }), inspected('up/b')] },
   ];
-  const { targets } = liveState({ at, gateway, merged: merge(recorder), inspections });
+  const { targets } = liveStateOf({ at, gateway, merged: merge(recorder), inspections });
   const nothing = { inFlight: 0, attempts: 0, failures: {}, retries: 0, lastFailure: null };
   t.strictSame(targets, [
     {
@@ -185,7 +187,12 @@ test('the busiest are told, and the newest requests of all workers', async (t) =
     limits: [],
     targets: Array.from({ length: 300 }, (_, i) => inspected(`up/${i}`)),
   });
-  const state = liveState({ at, gateway, merged: merge(recorder), inspections: [ofWorker(1), ofWorker(0)] });
+  const state = liveStateOf({
+    at,
+    gateway,
+    merged: merge(recorder),
+    inspections: [ofWorker(1), ofWorker(0)],
+  });
   t.equal(state.totals.requests, 302);
   t.same([state.models.length, state.keys.length, state.targets.length], [200, 200, 200]);
   t.match(state.models.slice(0, 2), [{ name: 'm250', requests: 3 }, { name: 'm000' }]);
