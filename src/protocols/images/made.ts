@@ -160,9 +160,12 @@ class EventCount {
 /** Counts the images of an answer; see `StreamRules.countUnits`. */
 export class MadeImages implements UnitCounter {
   readonly #data = new DataImages();
-  /** One event per image. Ark sends one for all images, after one event for each of them. */
+  /** One event per image. Ark and MiniMax send one for all images, after one event for each of them. */
   readonly #completed = new EventCount(['image_generation.completed', 'image_edit.completed']);
-  readonly #succeeded = new EventCount(['image_generation.partial_succeeded']);
+  readonly #succeeded = new EventCount([
+    'image_generation.partial_succeeded',
+    'image_edit.partial_succeeded',
+  ]);
   readonly #usages = new EventUsages();
 
   addWhole(piece: Buffer): void {
