@@ -202,8 +202,8 @@ export function isOfVendor(token: string | null): boolean {
 }
 
 /**
- * Returns the name of a model with that of its upstream. What a vendor has encrypted for one account is refused by another,
- * and two upstreams may be two accounts (https://github.com/openai/codex/issues/8100).
+ * Returns the name of a model with a hash of its upstream's name, which clients do not learn. What a vendor has encrypted for one
+ * account is refused by another, and two upstreams may be two accounts (https://github.com/openai/codex/issues/8100).
  */
 export function accountOf({
   model,
@@ -212,7 +212,7 @@ export function accountOf({
   model: string;
   upstream?: string | undefined;
 }): string {
-  return upstream === '' ? model : `${model} ${upstream}`;
+  return upstream === '' ? model : `${model} ${crc32(upstream).toString(36)}`;
 }
 
 /**
