@@ -32,6 +32,7 @@ export const mediaKinds = [
   'partials',
   'speech',
   'voice',
+  'said',
   'transcripts',
   'recordings',
 ] as const;
@@ -77,6 +78,9 @@ const ofSound: Tariff = {
   rates: { fresh: 2500, audioInput: 6000, output: 10_000 },
   price: { input: 2.5, audioInput: 6, output: 10 },
 };
+/** Characters of one to four bytes, and an escape. */
+const alphabet = [...'a\né語😀'];
+const byCharacter: Tariff = { rates: { characters: 15_000 }, price: { characters: 15 } };
 const bySecond: Tariff = { rates: { seconds: 6_000_000 }, price: { perSecond: 0.006 } };
 
 /** Bytes of audio for a second. */
@@ -262,6 +266,19 @@ export const mediaTable: Readonly<Record<MediaKind, MediaEndpoint>> = {
       { model: 'voice', input: text, voice: 'one', response_format: 'wav' },
     ],
     answer: ({ units }) => ({ type: 'audio/wav', body: waveOf(units.seconds) }),
+  },
+  said: {
+    protocol: 'audio',
+    tariff: byCharacter,
+    draw: (below) => ({ characters: 1 + below(500) }),
+    request: ({ units }, instructions) => {
+      const letters = Array.from(
+        { length: units.characters },
+        (_, index) => alphabet[index % alphabet.length],
+      );
+      return ['/v1/audio/speech', { model: 'said', input: letters.join(''), instructions, voice: 'one' }];
+    },
+    answer: () => ({ type: 'audio/mpeg', body: Buffer.alloc(300, 7) }),
   },
   transcripts: {
     protocol: 'audio',

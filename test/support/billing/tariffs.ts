@@ -20,6 +20,8 @@ export interface Units {
   readonly units: number;
   /** Seconds of video or audio. */
   readonly seconds: number;
+  /** Of a text that is spoken. */
+  readonly characters: number;
   readonly tier: ServiceTier | 'standard';
   /** Size and quality of its images, or size of its video; empty without any. */
   readonly variant: string;
@@ -43,6 +45,7 @@ export const noUnits: Units = {
   searches: 0,
   units: 0,
   seconds: 0,
+  characters: 0,
   tier: 'standard',
   variant: '',
 };
