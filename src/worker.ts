@@ -259,6 +259,7 @@ function onMessage(order: unknown): void {
       break;
     case 'config-part':
       parts.add(order.part);
+      if (order.number !== null) report({ type: 'part-read', number: order.number });
       break;
     case 'start': {
       const received = takeParts();

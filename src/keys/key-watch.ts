@@ -54,6 +54,8 @@ export class KeyWatch {
   readonly #secondLookMs: number;
   readonly #wholeEveryMs: number;
   readonly #known = new WideMap<FoundKey>();
+  /** The number of these that are not revoked. */
+  #active = 0;
   /** Revoked keys without a record: during a restore of the database, records may be missing for a moment. */
   readonly #gone = new Map<string, FoundKey>();
   /** Undefined before the first look. */
@@ -98,9 +100,7 @@ export class KeyWatch {
 
   /** The number of these keys. */
   count(): number {
-    let count = 0;
-    for (const found of this.#known.values()) if (isActive(found)) count++;
-    return count;
+    return this.#active;
   }
 
   /** False until all keys of the first look were reported. */
@@ -108,9 +108,9 @@ export class KeyWatch {
     return !this.#isUntold && !this.#isPart;
   }
 
-  /** The ids of all known keys, revoked or not. */
-  ids(): readonly string[] {
-    return [...this.#known.keys()];
+  /** The ids of all known keys, revoked or not. Changes during the iteration are safe. */
+  ids(): IterableIterator<string> {
+    return this.#known.keys();
   }
 
   /** One of `active`, or null. */
@@ -250,6 +250,7 @@ export class KeyWatch {
       if (now === old) continue;
       if (now === undefined) this.#forget(id, old);
       else this.#known.set(id, now);
+      this.#active += Number(isActive(now)) - Number(isActive(old));
       if (isActive(one) && !isActive(now)) revived.push(id);
       if (now?.record === null) damaged.push(id);
       if (isActive(now)) put.push(now.record);

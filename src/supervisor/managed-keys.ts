@@ -7,7 +7,7 @@ import { announcementCollection } from '../keys/key-announcements.js';
 import { KeyBook } from '../keys/key-book.js';
 import { KeyWatch } from '../keys/key-watch.js';
 import { toWire } from '../keys/key-wire.js';
-import type { KeyChange } from '../keys/managed-key.js';
+import type { KeyChange, ManagedKey } from '../keys/managed-key.js';
 import type { Store, WholeStore } from '../store/store.js';
 import { inSlices, nextSlice, type Steps } from '../wire/steps.js';
 import { WideMap } from '../wire/wide-map.js';
@@ -161,13 +161,20 @@ async function tellWhole(
   child: ChildProcess,
   watch: Pick<KeyWatch, 'ids' | 'find' | 'isWhole'>,
 ): Promise<void> {
+  // One by one, since a list of all would take milliseconds.
   const ids = watch.ids();
-  for (let from = 0; from === 0 || from < ids.length; from += keysOfPart) {
-    // Their current state: a worker that has received a change must not receive the older key.
-    const put = ids.slice(from, from + keysOfPart).flatMap((id) => watch.find(id) ?? []);
+  let next = ids.next();
+  for (let whole = true; whole || next.done !== true; whole = false) {
+    const put: ManagedKey[] = [];
+    for (let count = 0; count < keysOfPart && next.done !== true; count++) {
+      // Its current state: a worker that has received a change must not receive the older key.
+      const key = watch.find(next.value);
+      if (key !== null) put.push(key);
+      next = ids.next();
+    }
     // What the watch has not reported yet at the start is sent to all workers.
-    const more = from + keysOfPart < ids.length || !watch.isWhole;
-    const keys = toWire({ whole: from === 0, put, removed: [], more });
+    const more = next.done !== true || !watch.isWhole;
+    const keys = toWire({ whole, put, removed: [], more });
     await sendMessageFully(child, { type: 'keys', keys } satisfies WorkerOrder);
     if (!child.connected) return;
     await nextSlice();

@@ -23,9 +23,10 @@ export const graceMs = { atEnd: 300, replaced: 5000 } as const;
 export type WorkerOrder =
   /**
    * A part of the change from the config that the worker was last sent, whether or not it applied that one. Before the
-   * start, it is a change from no config. All parts precede the order that they belong to.
+   * start, it is a change from no config. All parts precede the order that they belong to. A part with a number is to be
+   * confirmed.
    */
-  | { readonly type: 'config-part'; readonly part: ConfigPart }
+  | { readonly type: 'config-part'; readonly part: ConfigPart; readonly number: number | null }
   | {
       readonly type: 'start';
       readonly simulatorUrl: string | null;
@@ -66,6 +67,8 @@ export type WorkerReport =
   /** Heartbeat of the event loop, sent every `heartbeatMs` while the worker serves. */
   | { readonly type: 'alive' }
   | { readonly type: 'reloaded'; readonly number: number; readonly problem: string | null }
+  /** The worker has read a part of a config, and all before it. */
+  | { readonly type: 'part-read'; readonly number: number }
   /** The worker drains on its own, because it received a signal itself. */
   | { readonly type: 'draining' }
   /** The worker cannot start, and exits. */

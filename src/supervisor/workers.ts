@@ -7,7 +7,7 @@ import type { ResolvedConfig } from '../config/resolve.js';
 import type { FaultPlace } from '../errors.js';
 import { inSlices, nextSlice } from '../wire/steps.js';
 import { heartbeatMs, kernelMs, watchHeartbeats } from './heartbeat.js';
-import { type KeptProcess, keepRunning, sendMessage, sendMessageFully, unrefProcess } from './keep.js';
+import { type KeptProcess, keepRunning, sendMessage, unrefProcess } from './keep.js';
 import {
   graceMs,
   isMessage,
@@ -99,6 +99,8 @@ export class WorkerPool {
   /** The answer is why a worker did not apply a config, or null. */
   readonly #reloads = new Rounds<ChildProcess, string | null>();
   readonly #stops = new Rounds<ChildProcess, null>();
+  /** Parts of a config that a worker is to confirm. */
+  readonly #parts = new Rounds<ChildProcess, null>();
   #graceMs: number = graceMs.replaced;
   // A hanging worker keeps its share of new connections as long as it holds its port, and answers none of them.
   readonly #heartbeats = watchHeartbeats<ChildProcess>(
@@ -256,6 +258,9 @@ export class WorkerPool {
       case 'alive':
         this.#heartbeats.beat(child);
         break;
+      case 'part-read':
+        this.#parts.onAnswer(child, report.number, null);
+        break;
       case 'reloaded':
         if (report.problem !== null)
           this.#log.error({ worker: child.pid, reason: report.problem }, 'worker did not reload');
@@ -288,6 +293,7 @@ export class WorkerPool {
   #onExit(child: ChildProcess): void {
     this.#heartbeats.forget(child);
     this.#stops.onGone(child);
+    this.#parts.onGone(child);
     this.#forget(child);
     this.#options.onGone(child, this.#leaving.delete(child) || this.#isDraining);
     this.#conditions.changed();
@@ -463,12 +469,32 @@ export class WorkerPool {
     const before = this.#telling.get(child);
     const work = async (): Promise<void> => {
       await before;
-      await tellChange(child, await change, order);
+      await this.#tellChange(child, await change, order);
     };
     this.#telling.set(
       child,
       work().catch((fault: unknown) => this.#options.onFault('process', fault)),
     );
+  }
+
+  /** Sends the parts in several turns of the event loop, few at a time. */
+  async #tellChange(child: ChildProcess, change: ConfigChange, order: ConfigOrder): Promise<void> {
+    let left = partsAhead[order.type];
+    for (const part of configParts(change)) {
+      await nextSlice();
+      if (!child.connected) return;
+      const message = (number: number | null): WorkerOrder => ({ type: 'config-part', part, number });
+      if (--left > 0) {
+        sendMessage(child, message(null));
+        continue;
+      }
+      left = partsAhead[order.type];
+      await this.#parts.begin((number) => {
+        sendMessage(child, message(number));
+        return [child];
+      });
+    }
+    sendMessage(child, order);
   }
 }
 
@@ -476,23 +502,12 @@ function changeFrom(before: ResolvedConfig | null, next: ResolvedConfig): Promis
   return inSlices(configChange(before, next));
 }
 
-/** Parts for each turn of the event loop. A worker that does not serve yet has no clients, so it can be sent more. */
-const partsOfTurn = { start: 8, reload: 1 } as const;
-
 /**
- * Sends the parts in several turns of the event loop, each after the previous one has been written. A worker reads
- * everything that has accumulated in the channel in one turn.
+ * Parts that are sent before the worker has read them. A worker that waits for the processor reads everything that has
+ * accumulated in the channel in one turn of its event loop. One that does not serve yet has no clients, so it is sent
+ * more.
  */
-async function tellChange(child: ChildProcess, change: ConfigChange, order: ConfigOrder): Promise<void> {
-  let left = 0;
-  for (const part of configParts(change)) {
-    if (left === 0) await nextSlice();
-    left = (left || partsOfTurn[order.type]) - 1;
-    await sendMessageFully(child, { type: 'config-part', part } satisfies WorkerOrder);
-    if (!child.connected) return;
-  }
-  sendMessage(child, order);
-}
+const partsAhead = { start: 32, reload: 4 } as const;
 
 /** Serializes the settings that a worker reads only at its start, to compare them. */
 function startSettings({ listen, limits, sockets }: ResolvedConfig): string {

@@ -118,8 +118,8 @@ async function startPool(t: Test, count: number) {
 }
 
 /** Many models, so that a config takes many parts, and one of this name. */
-function withModel(name: string) {
-  const model = { protocols: ['chat'], targets: [{ upstream: 'a' }] };
+function withModel(name: string, settings: object = {}) {
+  const model = { protocols: ['chat'], targets: [{ upstream: 'a' }], ...settings };
   const many = Array.from({ length: 300 }, (_, index) => [`m${1000 + index}`, model] as const);
   const upstreams = { a: { kind: 'chat', baseUrl: 'http://127.0.0.1:9' } };
   const file = configWith({ upstreams, models: Object.fromEntries([...many, [name, model]]) });
@@ -145,6 +145,41 @@ test('configs that follow each other while workers start are in force in their o
   await pool.apply({ config: withModel('fifth'), simulatorUrl: null }, 1, unprepared);
   t.strictSame((await models()).slice(0, 1), ['fifth']);
   t.equal((await models()).length, 301);
+  await pool.drain(1000, false);
+});
+
+test('a worker that does not get the processor is not sent a whole config, which it would read in one turn', async (t) => {
+  const children: ChildProcess[] = [];
+  const onProcess = (message: unknown): void => {
+    children.push((message as { readonly process: ChildProcess }).process);
+  };
+  subscribe('child_process', onProcess);
+  const { pool, serving, isServed, models } = await startPool(t, 1);
+  unsubscribe('child_process', onProcess);
+  await pool.apply({ config: withModel('first'), simulatorUrl: null }, 1, unprepared);
+  await isServed();
+  const [worker = 0] = serving();
+  const child = children.find(({ pid }) => pid === worker);
+  if (child === undefined) throw new Error('the worker was not seen');
+  let parts = 0;
+  const send = child.send.bind(child) as (...sent: unknown[]) => boolean;
+  Object.assign(child, {
+    send(...sent: unknown[]) {
+      if (isMessage(sent[0]) && sent[0].type === 'config-part') parts++;
+      return send(...sent);
+    },
+  });
+  process.kill(worker, 'SIGSTOP');
+  const price = { input: 1, output: 2 };
+  const applied = pool.apply({ config: withModel('second', { price }), simulatorUrl: null }, 1, unprepared);
+  await eventually(() => parts > 0);
+  for (let turn = 0; turn < 300; turn++) await new Promise((resolve) => setImmediate(resolve));
+  const before = parts;
+  process.kill(worker, 'SIGCONT');
+  t.equal(await applied, null);
+  t.ok(before <= 4, `${before} parts`);
+  t.ok(parts > 8, `${parts} in total`);
+  t.strictSame((await models()).slice(300), ['second']);
   await pool.drain(1000, false);
 });
 
