@@ -89,3 +89,15 @@ test('who is told of breakers hears of the end of good and of bad times, and of 
   end(200, 'success');
   t.strictSame(heard, [opened, { ...opened, isOpen: false, openMs: 0 }]);
 });
+
+test('calls that began some configs ago share the health of their target with those of today', async (t) => {
+  const table = new HealthTable(settings);
+  const first = makeTarget('a');
+  const health = table.of(first);
+  for (let config = 0; config < 3; config++) {
+    const target = makeTarget('a');
+    atOnce(table.retainSteps([target]));
+    t.equal(table.of(target), health);
+    t.equal(table.of(first), health);
+  }
+});
