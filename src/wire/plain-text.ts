@@ -27,7 +27,6 @@ const turnBytes = 16;
 /** Buffer to which bytes are copied in order to process them as aligned words. */
 const block = new Uint8Array(16 * 1024);
 const words = new Int32Array(block.buffer);
-const blockText = Buffer.from(block.buffer);
 
 /**
  * Whether all bytes are ASCII characters from the blank to `~`, and none is a backslash. In such a JSON text, all
@@ -43,28 +42,8 @@ export function isPlainAscii(bytes: Buffer): boolean {
 
 /** The same, but allows the backslash. @param bytes at most as many as the block has room for */
 function isPlainBlock(bytes: Buffer): boolean {
+  const { length } = bytes;
   block.set(bytes);
-  return isPlainSoFar(bytes.length);
-}
-
-/**
- * False if `JSON.stringify` writes the text without escapes (RFC 8259 section 7). May be true for others: with a
- * character that is neither ASCII nor escaped.
- */
-export function mayNeedEscapes(text: string): boolean {
-  // The most frequent escapes first.
-  if (text.includes('\n') || text.includes('"') || text.includes('\\')) return true;
-  for (let at = 0; at < text.length; at += block.length) {
-    const isAll = text.length <= block.length;
-    // Only the lower byte of a character is written, which is a control character if the character is one.
-    const length = blockText.write(isAll ? text : text.slice(at, at + block.length), 'latin1');
-    if (!isPlainSoFar(length)) return true;
-  }
-  return !text.isWellFormed();
-}
-
-/** Whether so many bytes of the block are characters from the blank to `~`. */
-function isPlainSoFar(length: number): boolean {
   const end = Math.ceil(length / turnBytes) * turnBytes;
   for (let at = length; at < end; at++) block[at] = SPACE;
   const count = end >> 2;

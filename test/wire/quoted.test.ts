@@ -1,11 +1,19 @@
 import { test } from 'tap';
-import { quoted } from '../../src/wire/json.js';
+import { quoted } from '../../src/wire/quoted.js';
 import { fc } from '../support/seed.js';
 
 test('a text is quoted as JSON.stringify does it', async (t) => {
   const ascii = fc.string({ unit: 'binary-ascii', minLength: 60, maxLength: 300 });
   const any = fc.string({ unit: 'binary', maxLength: 200 });
-  fc.assert(fc.property(fc.oneof(ascii, any), (text) => quoted(text) === JSON.stringify(text)));
+  const sparse = fc
+    .array(fc.tuple(fc.nat(200), fc.string({ unit: 'binary', maxLength: 2 })), { maxLength: 20 })
+    .map((parts) => parts.map(([distance, others]) => 'x'.repeat(distance) + others).join(''));
+  fc.assert(
+    fc.property(fc.oneof(ascii, any, sparse), (text) => quoted(text) === JSON.stringify(text)),
+    {
+      numRuns: 2000,
+    },
+  );
   const all = Array.from({ length: 128 }, (_, code) => String.fromCharCode(code)).join('');
   t.equal(quoted(all), JSON.stringify(all));
   t.equal(quoted(`${all}\ud800`), JSON.stringify(`${all}\ud800`));
@@ -27,5 +35,10 @@ test('a text is quoted as JSON.stringify does it', async (t) => {
     for (const at of [0, 1, 15, 16, 16_383, 16_384, long.length]) {
       const text = `${long.slice(0, at)}${character}${long.slice(at)}`;
       t.equal(quoted(text), JSON.stringify(text), `${JSON.stringify(character)} at ${at}`);
+      t.equal(
+        quoted(`${text}\n`),
+        JSON.stringify(`${text}\n`),
+        `${JSON.stringify(character)} at ${at}, and one at the end`,
+      );
     }
 });

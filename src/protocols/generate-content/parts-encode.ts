@@ -1,7 +1,7 @@
 import type { ToolCallPart } from '../../conversation/request.js';
 import { tokenAsBytes } from '../../conversation/signature.js';
 import { objectArguments } from '../../conversation/tool-calls.js';
-import { quoted } from '../../wire/json.js';
+import { quoted } from '../../wire/quoted.js';
 
 /*
  * JSON texts of the parts of an answer, the same in a stream and in a whole answer. The signature of reasoning stands

@@ -1,5 +1,6 @@
 import { noSignature } from '../../conversation/signature.js';
-import { isObject, type JsonObject, quoted } from '../../wire/json.js';
+import { isObject, type JsonObject } from '../../wire/json.js';
+import { quoted } from '../../wire/quoted.js';
 
 /*
  * A client may request only a compaction of its conversation (beta `compact-2026-09-04`; `compactBeforeNextTurn` of

@@ -1,7 +1,7 @@
 import type { TokenLogprob, UrlCitation } from '../../conversation/answer.js';
 import { legalCarryingId } from '../../conversation/carrying-id.js';
 import type { ClientTool, ToolCallPart } from '../../conversation/request.js';
-import { quoted } from '../../wire/json.js';
+import { quoted } from '../../wire/quoted.js';
 import { responsesCallId } from '../openai-shared/hashed-id.js';
 import { type ClientToolType, clientCallMembers } from './client-tools.js';
 

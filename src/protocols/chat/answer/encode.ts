@@ -3,7 +3,7 @@ import type { AnswerContext } from '../../../conversation/codec.js';
 import type { ToolCallPart } from '../../../conversation/request.js';
 import { isOfVendor } from '../../../conversation/signature.js';
 import { answerCallId } from '../../../conversation/tool-calls.js';
-import { quoted } from '../../../wire/json.js';
+import { quoted } from '../../../wire/quoted.js';
 import { encodeCitation, encodeLogprobs } from '../annotations.js';
 import { extraContent } from '../carried.js';
 import { encodeFinish } from './finish.js';

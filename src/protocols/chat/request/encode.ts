@@ -15,7 +15,8 @@ import type {
 } from '../../../conversation/request.js';
 import { toolParameters } from '../../../conversation/tool-calls.js';
 import { opaqueIn, type ReasoningName, unsignedReasoning } from '../../../conversation/unsigned-reasoning.js';
-import { type JsonObject, listOf, parseJson, quoted, wholeOrNull } from '../../../wire/json.js';
+import { type JsonObject, listOf, parseJson, wholeOrNull } from '../../../wire/json.js';
+import { quoted } from '../../../wire/quoted.js';
 import { systemParts, withBreakpoint } from '../../openai-shared/cache-breakpoint.js';
 import { fileNameOf, textOfDocument } from '../../openai-shared/file-part.js';
 import { chatCallId, userId } from '../../openai-shared/hashed-id.js';

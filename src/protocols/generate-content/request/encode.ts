@@ -12,7 +12,8 @@ import type {
 } from '../../../conversation/request.js';
 import { type Signature, signatureFor } from '../../../conversation/signature.js';
 import { toolParameters } from '../../../conversation/tool-calls.js';
-import { isObjectText, type JsonObject, quoted, wholeOrNull } from '../../../wire/json.js';
+import { isObjectText, type JsonObject, wholeOrNull } from '../../../wire/json.js';
+import { quoted } from '../../../wire/quoted.js';
 import { refuseUnsupported, unsupportedSetting } from '../../unsupported.js';
 import { encodeReasoning } from '../reasoning.js';
 import { encodeSchema, type SchemaSpare, schemaSpare } from '../schema-encode.js';

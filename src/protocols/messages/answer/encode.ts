@@ -5,7 +5,8 @@ import type { ReasoningPart, ToolCallPart } from '../../../conversation/request.
 import { isRedacted, noSignature } from '../../../conversation/signature.js';
 import { objectArguments } from '../../../conversation/tool-calls.js';
 import { GatewayError } from '../../../errors.js';
-import { isObjectText, quoted } from '../../../wire/json.js';
+import { isObjectText } from '../../../wire/json.js';
+import { quoted } from '../../../wire/quoted.js';
 import { toolUseId } from '../call-ids.js';
 import { compactionBlock } from '../compaction-block.js';
 import { encodeText } from '../request/encode.js';

@@ -16,7 +16,8 @@ import type {
   UserPart,
 } from '../../../conversation/request.js';
 import { toolParameters } from '../../../conversation/tool-calls.js';
-import { type JsonObject, quoted } from '../../../wire/json.js';
+import type { JsonObject } from '../../../wire/json.js';
+import { quoted } from '../../../wire/quoted.js';
 import { systemParts, withBreakpoint } from '../../openai-shared/cache-breakpoint.js';
 import { fileNameOf } from '../../openai-shared/file-part.js';
 import { responsesCallId, userId } from '../../openai-shared/hashed-id.js';
