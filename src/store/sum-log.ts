@@ -68,15 +68,15 @@ function appendToPart(log: Bytes, part: string, entry: SumLogEntry): boolean {
   return place + 1 >= mostEntries || total >= mostBytes;
 }
 
-/** Assigns sums to parts. A sum is always in the same part, or in the first. */
+/**
+ * Divides sums into parts in the order of their ids. The records that a part changes are then neighbours, on few pages:
+ * sums of random parts would have nearly every page written once for each part. A sum may be in several parts, since
+ * the next batch is divided at other ids.
+ */
 function rowsOfParts(ids: readonly string[]): readonly (readonly number[])[] {
-  const rows: number[][] = Array.from({ length: parts }, () => []);
-  for (const [row, id] of ids.entries()) {
-    let hash = 0;
-    for (let at = 0; at < id.length; at++) hash = (Math.imul(hash, 31) + id.charCodeAt(at)) | 0;
-    rows[(hash ^ (hash >>> 16)) & (parts - 1)]?.push(row);
-  }
-  return rows;
+  const order = [...ids.keys()].sort((one, other) => ((ids[one] ?? '') < (ids[other] ?? '') ? -1 : 1));
+  const most = Math.ceil(order.length / parts);
+  return Array.from({ length: parts }, (_, part) => order.slice(part * most, (part + 1) * most));
 }
 
 function rowsOf({ expiresAt, ids, names, values }: SumLogEntry, rows: readonly number[]): SumLogEntry {
