@@ -80,6 +80,8 @@ interface SuperviseOptions {
  * `npm`, which forwards it. Only a later signal counts as a second one.
  */
 const samePressMs = 500;
+/** Longest time that the store has to close. A database that hangs would keep the process for ever. */
+const closeMs = 10_000;
 /** A worker that takes longer to stop listening hangs: see `heartbeat.ts`. */
 const deafMs = 30_000;
 
@@ -122,7 +124,7 @@ class Supervisor {
   #hasEnded = false;
   /** Set when the operators' listener is open, or none is wanted. */
   #isOpen = false;
-  /** `isReplaced`: another gateway has the port, and no signal to stop has arrived yet. */
+  /** `at`: time of the last signal. `isReplaced`: another gateway has the port, and no signal to stop has arrived yet. */
   #stopping: { readonly at: number; readonly isReplaced: boolean } | null = null;
   /** That of a drain, or 128 and the number of the signal that ended it. */
   #exitCode = 0;
@@ -317,7 +319,9 @@ class Supervisor {
   async #stop(signal: 'SIGTERM' | 'SIGINT'): Promise<void> {
     const before = this.#stopping;
     if (before !== null && !before.isReplaced) {
-      if (signal === 'SIGINT' && performance.now() - before.at < samePressMs) return;
+      const at = performance.now();
+      if (signal === 'SIGINT' && at - before.at < samePressMs) return;
+      this.#stopping = { at, isReplaced: false };
       this.#cut(signal);
       return;
     }
@@ -413,6 +417,12 @@ class Supervisor {
     for (const [signal, listener] of this.#signals) process.removeListener(signal, listener);
     process.off('uncaughtException', this.#survive);
     process.off('unhandledRejection', this.#survive);
+    const onLate = (): void => {
+      this.#logger.error({ limitMs: closeMs }, 'the store did not close in time');
+      process.exit(code);
+    };
+    // Its connections keep the process, this timer does not.
+    setTimeout(onLate, closeMs).unref();
     this.#store
       .close()
       .catch((error: unknown) => this.#logger.error({ err: error }, 'could not close the store'))

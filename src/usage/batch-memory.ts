@@ -1,8 +1,10 @@
 import { CallTable } from './call-table.js';
 import { SumCollector } from './sums.js';
 
-/** The sizes of buffers are multiples of this. */
+/** The sizes of buffers that are used again are multiples of this. */
 const sizeStep = 16 * 1024;
+/** Pages below this share memory with others or have as much as they need: a process with few calls has many of them. */
+const leastBytes = sizeStep / 2;
 /** Most buffers without a page that are kept. */
 const mostFree = 16;
 
@@ -18,6 +20,7 @@ export class BatchMemory {
   /** Copies a page into a buffer, which is free for other pages after `free`. */
   write(page: string): Buffer {
     const length = Buffer.byteLength(page);
+    if (length < leastBytes) return Buffer.from(page);
     const size = Math.ceil(length / sizeStep) * sizeStep;
     // A store copies buffers as a whole, so none is much larger than its page.
     const index = this.#free.findIndex((buffer) => buffer.length >= size && buffer.length <= 2 * size);
@@ -29,7 +32,18 @@ export class BatchMemory {
 
   /** @param page a result of `write` that nobody reads any more */
   free(page: Uint8Array): void {
+    if (!isOwn(page)) return;
     this.#free.push(Buffer.from(page.buffer));
     if (this.#free.length > mostFree) this.#free.shift();
   }
+}
+
+/** Returns the bytes of memory that a page takes. */
+export function bytesOf(page: Uint8Array): number {
+  return isOwn(page) ? page.buffer.byteLength : page.byteLength;
+}
+
+/** Whether a page has a buffer that can be used again. That of others may be shared. */
+function isOwn({ buffer }: Uint8Array): boolean {
+  return buffer.byteLength >= sizeStep;
 }

@@ -13,7 +13,7 @@ import {
   type LedgerBatch,
   type NewLedgerLine,
 } from '../store/store.js';
-import { BatchMemory } from './batch-memory.js';
+import { BatchMemory, bytesOf } from './batch-memory.js';
 import { dayMs } from './budget.js';
 import { writeRows } from './call-rows.js';
 import { isTime } from './ledger-record.js';
@@ -485,7 +485,7 @@ export class OpenBatch {
       this.#calls.push({ at: table.at, text });
     } else {
       const value = this.#memory.write(writePage(table));
-      this.bytes += value.length;
+      this.bytes += bytesOf(value);
       this.#lines.push({ at: table.at, value });
     }
     table.end();

@@ -179,6 +179,20 @@ test('a second signal does not wait until balancers have noticed, and a third ki
   await untilGone([worker]);
 });
 
+test('a second press of Ctrl-C that arrives as two signals is no third one', async (t) => {
+  const gateway = await startGateway(t, { workers: 1, env: { SIMULATOR_TOKENS_PER_SECOND: '1' } });
+  const answer = await ask(gateway, 'one two three four five six seven eight nine ten', true);
+  gateway.kill('SIGINT');
+  const { time: first } = await gateway.untilLogged((entry) => entry.msg === 'draining');
+  await eventually(() => Date.now() - Date.parse(String(first)) > 600);
+  gateway.kill('SIGINT');
+  await gateway.untilLogged((entry) => entry.msg === 'second signal: ending all requests');
+  gateway.kill('SIGINT');
+  await t.rejects(answer.text());
+  await gateway.untilLogged((entry) => entry.outcome === 'client_gone');
+  t.strictSame(await gateway.exited, { code: 130, signal: null });
+});
+
 test('a gateway without a simulator, and with a short drain', async (t) => {
   const timeouts = { drainMs: 50 };
   const upstreams = { local: { kind: 'chat', baseUrl: 'http://127.0.0.1:9/v1' } };

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { BatchMemory } from '../../src/usage/batch-memory.js';
+import { BatchMemory, bytesOf } from '../../src/usage/batch-memory.js';
 
 test('pages use the buffers of pages that are free again, and no others', (t) => {
   const memory = new BatchMemory();
@@ -25,10 +25,29 @@ test('a short page does not use a long buffer, which a store would copy as a who
 
 test('few buffers are kept without a page', (t) => {
   const memory = new BatchMemory();
-  const pages = Array.from({ length: 40 }, () => memory.write('a'));
+  const pages = Array.from({ length: 40 }, () => memory.write('a'.repeat(10_000)));
   for (const page of pages) memory.free(page);
   const known = new Set(pages.map(({ buffer }) => buffer));
-  const next = Array.from({ length: 40 }, () => memory.write('b'));
+  const next = Array.from({ length: 40 }, () => memory.write('b'.repeat(10_000)));
   t.equal(next.filter(({ buffer }) => known.has(buffer)).length, 16);
+  t.end();
+});
+
+test('many small pages take little more memory than their bytes, and their buffers are not used again', (t) => {
+  const memory = new BatchMemory();
+  const pages = Array.from({ length: 1000 }, (_, index) => memory.write(String(index).repeat(100)));
+  const bytes = pages.reduce((sum, page) => sum + page.length, 0);
+  const buffers = new Set(pages.map(({ buffer }) => buffer));
+  const held = [...buffers].reduce((sum, buffer) => sum + buffer.byteLength, 0);
+  t.ok(held < 2 * bytes, `${held} for ${bytes}`);
+  for (const page of pages) memory.free(page);
+  t.notOk(buffers.has(memory.write('a'.repeat(10_000)).buffer));
+  t.end();
+});
+
+test('a page counts as the memory that it takes', (t) => {
+  const memory = new BatchMemory();
+  t.equal(bytesOf(memory.write('a'.repeat(300))), 300);
+  t.equal(bytesOf(memory.write('a'.repeat(17_000))), 32_768);
   t.end();
 });
