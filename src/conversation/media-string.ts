@@ -80,6 +80,12 @@ function isMediaIn(body: Buffer, member: Name, quote: number): boolean {
   return mediaMembers.has(name) && bareBase64.test(head);
 }
 
+/** Returns the name of the member whose value is the string that begins at a quote; null for another string, or in doubt. */
+export function memberNameOf(body: Buffer, quote: number): string | null {
+  const { member, isListed } = memberOf(body, quote, null);
+  return isListed || member === null ? null : member.name;
+}
+
 interface Place {
   /** The member with the string or with its list. Null if that is unclear. */
   readonly member: Name | null;

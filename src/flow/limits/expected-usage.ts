@@ -1,4 +1,5 @@
 import type { Price } from '../../config/types.js';
+import { withoutCarried } from '../../conversation/carried-tokens.js';
 import {
   bodyEstimate,
   bytesOfSpokenSecond,
@@ -38,9 +39,9 @@ export function expectedUsage(call: Call): Usage {
   return estimatedUsage(expectedInput(call), expectedOutput(call));
 }
 
-/** Estimates the input by the length of the body. */
+/** Estimates the input by the length of the body, without what its client carries for the upstream. */
 function expectedInput({ body, route, upload }: Call): number {
-  return body === null || upload !== null || route?.endpoint == null ? 0 : bodyEstimate(body);
+  return body === null || upload !== null || route?.endpoint == null ? 0 : bodyEstimate(withoutCarried(body));
 }
 
 /** The expected usage of everything that has a price. */

@@ -1,4 +1,6 @@
 import { test } from 'tap';
+import { carryBeside, carryInId } from '../../../src/conversation/carrying-id.js';
+import { tagSignature } from '../../../src/conversation/signature.js';
 import type { Call } from '../../../src/flow/call.js';
 import { expectedUsage } from '../../../src/flow/limits/expected-usage.js';
 import { chat } from '../../../src/protocols/chat/index.js';
@@ -109,5 +111,45 @@ test('where it sets no limit, or none that is a whole number above 0, a thousand
     t.equal(outputOf(members), 1000, members);
   t.equal(outputOf(',"max_tokens":1e400'), 1000);
   t.equal(outputOf(',"max_tokens":99999999999999999999'), 1000);
+  t.end();
+});
+
+test('what a client carries for its upstream is not expected to be input, and what only looks like it is', (t) => {
+  const value = 'QUJD'.repeat(2000);
+  const token = tagSignature({ protocol: 'responses', model: 'm', value, redacted: true });
+  const id = carryInId('call_1', [token]) as string;
+  const beside = carryBeside([token, token]) as string;
+  const bytes = Buffer.from(token).toString('base64');
+  const inputOf = (endpoint: object, ...turns: readonly object[]) => {
+    const body = Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: 'x' }, ...turns] }));
+    const call = { body, route: { endpoint }, upload: null, validated: null, model: null };
+    return expectedUsage(call as unknown as Call).input;
+  };
+  const google = { google: { thought_signature: beside } };
+  const calls = { role: 'assistant', tool_calls: [{ id, extra_content: google }, { id: 'call_2' }] };
+  const thinking = { type: 'thinking', thinking: 'y', signature: token };
+  const carried: readonly [object, object, object][] = [
+    [chat, calls, { role: 'tool', tool_call_id: id }],
+    [messages, { content: [{ type: 'tool_use', id }, thinking] }, { content: [{ tool_use_id: id }] }],
+    [messages, { content: [{ type: 'redacted_thinking', data: token }] }, {}],
+    [responses, { type: 'reasoning', encrypted_content: token }, { call_id: id }],
+    [generateContent, { parts: [{ thoughtSignature: bytes }] }, { parts: [{ functionCall: { id } }] }],
+  ];
+  for (const [endpoint, ...turns] of carried) {
+    const input = inputOf(endpoint, ...turns);
+    t.ok(input < 120, `${input} ${JSON.stringify(turns).slice(0, 60)}`);
+    const many = inputOf(endpoint, ...Array.from({ length: 12 }, () => turns).flat());
+    t.ok(many < 12 * 120, `${many} ${JSON.stringify(turns).slice(0, 60)}`);
+    const beyond = inputOf(endpoint, ...turns, { content: 'words '.repeat(2000) });
+    t.ok(beyond > 3000 && beyond < 3120, `${beyond}`);
+  }
+  const text = (content: unknown) => inputOf(chat, { role: 'user', content });
+  const length = token.length / 4;
+  t.ok(text(token) > length);
+  t.ok(text([{ type: 'text', text: bytes }]) > length);
+  t.ok(text(id) > length);
+  t.ok(text(JSON.stringify({ id })) > length, 'an id that is quoted in a text');
+  t.ok(text([{ inlineData: { mimeType: 'text/plain', data: bytes } }]) > length);
+  t.ok(text('"__thought__Z3cx'.repeat(100_000)) > 400_000);
   t.end();
 });
