@@ -217,10 +217,11 @@ export function accountOf({
 
 /**
  * Returns whether a signature is of use to a target of its protocol. What a client of the protocol has from an upstream itself
- * says nothing of its origin, and is.
+ * says nothing of its origin, and is. A token of an earlier release names the model alone: any upstream may have made it.
  */
 export function isFor({ protocol, model }: Signature, target: { model: string; upstream: string }): boolean {
-  return signedBy[protocol] !== 'encryptedReasoning' || model === '' || model === accountOf(target);
+  const isKnown = signedBy[protocol] === 'encryptedReasoning' && model !== '' && model !== target.model;
+  return !isKnown || model === accountOf(target);
 }
 
 /** @returns the contents of a token that an upstream of this protocol made, else null: its reasoning is then dropped */

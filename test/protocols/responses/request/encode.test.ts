@@ -261,6 +261,8 @@ test('what an account has encrypted does not go to another', async (t) => {
   };
   t.ok(sent(sealed(accountOf({ model: 'up', upstream: 'one' }))));
   t.ok(sent(sealed('')), 'a client of the protocol has it from the upstream itself');
+  t.ok(sent(sealed('up')), 'an earlier release named the model alone');
+  t.notOk(sent(sealed('other')));
   t.notOk(sent(sealed(accountOf({ model: 'up', upstream: 'two' }))));
   t.notOk(sent(sealed(accountOf({ model: 'other', upstream: 'one' }))));
 });
