@@ -11,10 +11,12 @@ import { isObject, type JsonObject, listOf, textOf } from '../../wire/json.js';
 export class ReasoningDetails {
   #entries: JsonObject[] = [];
   #length = 0;
-  /** What only the vendor can read of all entries: the end of a stream may repeat some. */
-  readonly #opaque = new Set<string>();
+  /** Keys of all entries with what only the vendor can read: the end of a stream may repeat some. */
+  readonly #keys = new Set<string>();
+  /** All text of each kind and index. */
+  readonly #texts = new Map<string, string>();
 
-  /** Whether there is any that is in no token. */
+  /** Whether there is none that is in no token. */
   get isEmpty(): boolean {
     return this.#entries.length === 0;
   }
@@ -23,17 +25,34 @@ export class ReasoningDetails {
   add({ reasoning_details: details }: JsonObject): void {
     for (const entry of listOf(details)) {
       if (!isObject(entry)) continue;
-      const opaque = opaqueOf(entry);
-      if (opaque !== '' && this.#opaque.has(opaque)) continue;
+      if (this.#isRepeat(entry)) continue;
       const last = this.#entries.at(-1);
       const isMore = last !== undefined && continues(last, entry);
       this.#length += isMore ? lengthOfTexts(entry) : JSON.stringify(entry).length;
       // Too long to be carried.
       if (this.#length > mostCarried) continue;
-      this.#opaque.add(opaque);
+      this.#note(entry);
       if (isMore) this.#entries.splice(-1, 1, joined(last, entry));
       else this.#entries.push(entry);
     }
+  }
+
+  /** Whether an entry with what only the vendor can read, and with all text beside it, is there already. */
+  #isRepeat(entry: JsonObject): boolean {
+    const key = keyOf(entry);
+    if (key === null || !this.#keys.has(key)) return false;
+    const text = wordsOf(entry);
+    // The same signature may stand beside each piece of a text.
+    return text === '' || text === this.#texts.get(placeOf(entry));
+  }
+
+  #note(entry: JsonObject): void {
+    const key = keyOf(entry);
+    if (key !== null) this.#keys.add(key);
+    const text = wordsOf(entry);
+    if (text === '') return;
+    const place = placeOf(entry);
+    this.#texts.set(place, (this.#texts.get(place) ?? '') + text);
   }
 
   /**
@@ -42,15 +61,32 @@ export class ReasoningDetails {
    */
   takeToken(model: string): string | null {
     const entries = this.#entries;
-    if (this.#length <= mostCarried && !entries.some((entry) => opaqueOf(entry) !== '')) return null;
+    if (this.#length <= mostCarried && !entries.some(isOpaque)) return null;
     this.#entries = [];
     return this.#length > mostCarried ? null : tagOpaque('reasoning_details', JSON.stringify(entries), model);
   }
 }
 
-/** Returns what only the vendor can read of an entry; empty if it is nothing but text. */
-function opaqueOf({ type, signature, data }: JsonObject): string {
-  return type === 'reasoning.encrypted' ? `${type} ${textOf(data)}` : textOf(signature);
+/** Whether an entry is more than text. */
+function isOpaque({ type, signature }: JsonObject): boolean {
+  return type === 'reasoning.encrypted' || textOf(signature) !== '';
+}
+
+/** Identifies an entry by what only the vendor can read of it. Null if it has nothing of the kind. */
+function keyOf(entry: JsonObject): string | null {
+  const { type, id, signature, data } = entry;
+  const isSealed = type === 'reasoning.encrypted';
+  const opaque = isSealed ? textOf(data) : textOf(signature);
+  // The pieces of a text do not all name its id.
+  return opaque === '' ? null : JSON.stringify([placeOf(entry), isSealed ? textOf(id) : '', opaque]);
+}
+
+function placeOf({ type, index }: JsonObject): string {
+  return JSON.stringify([type, index]);
+}
+
+function wordsOf({ text, summary }: JsonObject): string {
+  return textOf(text) + textOf(summary);
 }
 
 function continues(last: JsonObject, { type, index }: JsonObject): boolean {
@@ -66,6 +102,6 @@ function joined(last: JsonObject, entry: JsonObject): JsonObject {
 }
 
 /** Returns the length of what an entry adds to the one that it continues. */
-function lengthOfTexts({ text, summary, signature }: JsonObject): number {
-  return textOf(text).length + textOf(summary).length + textOf(signature).length;
+function lengthOfTexts(entry: JsonObject): number {
+  return wordsOf(entry).length + textOf(entry.signature).length;
 }

@@ -54,6 +54,24 @@ test('what the end of a stream repeats is carried once', async (t) => {
   t.equal(details.takeToken('m'), null);
 });
 
+test('what has the same signature or data, but is no repeat, is carried', async (t) => {
+  const piece = (words: string) => text(words, { signature: 'S' });
+  t.same(returned([piece('a')], [piece('b')], [piece('c')]), [piece('abc')]);
+  t.same(returned([piece('a')], [piece('b')], [piece('ab')]), [piece('ab')], 'all of it is a repeat');
+  t.same(returned([text('a', { signature: 'S', index: 1 }), piece('a')]), [
+    text('a', { signature: 'S', index: 1 }),
+    piece('a'),
+  ]);
+  const others = [sealed, { ...sealed, id: 'c2' }, { ...sealed, index: 1 }, { ...sealed, id: null }];
+  t.same(returned(others, others), others);
+  const empty = [
+    { ...sealed, data: null },
+    { ...sealed, data: null, id: 'c2' },
+  ];
+  t.same(returned(empty), empty);
+  t.same(returned([empty[0], empty[0]]), [empty[0], empty[0]]);
+});
+
 test('a text is carried with a signature that comes after the answer has gone on', async (t) => {
   const details = new ReasoningDetails();
   details.add({ reasoning_details: [text('a')] });
