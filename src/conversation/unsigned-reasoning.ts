@@ -66,6 +66,12 @@ export function opaqueIn(name: OpaqueName, part: ReasoningPart, model: string): 
   return carried?.name === name ? carried.text : null;
 }
 
+/** Returns whether a token is that of OpenRouter's list. */
+export function isOfDetails(token: string): boolean {
+  const signature = signatureFor('chat', token);
+  return signature?.redacted === true && signature.value.startsWith('reasoning_details:');
+}
+
 function carriedFor(part: ReasoningPart, model: string): { name: string; text: string } | null {
   const signature = signatureFor('chat', part.signature);
   if (signature === null || (signature.model !== '' && bareName(signature.model) !== bareName(model)))

@@ -6,7 +6,7 @@ import { clientTraitsOf } from '../client-traits.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest, ReasoningPart, ToolCallPart } from '../request.js';
 import { isOfPart, withoutWords } from '../signature.js';
-import { mostCarried, unsignedReasoning } from '../unsigned-reasoning.js';
+import { isOfDetails, mostCarried, unsignedReasoning } from '../unsigned-reasoning.js';
 import { type AnswerRestorer, type FitContext, type Fitted, hasReasoning } from './fitted.js';
 
 /**
@@ -170,12 +170,13 @@ class SignedCalls implements AnswerRestorer {
 
   /**
    * Called at the end of a choice.
-   * @returns what has arrived after its last call, for the client's member. A stream without one reports its loss
+   * @returns what has arrived after its last call, for the client's member: details that a chat upstream needs back, whatever the
+   * client asked for. Others refuse reasoning with nothing after it. A stream without such a member reports the loss
    */
   #late(choice: number): readonly string[] {
     const tokens = this.#waiting.get(choice)?.tokens ?? none;
     if (this.#inField === 'none') return tokens;
-    return this.#called.has(choice) ? tokens.filter((token) => !isOfPart(token)) : none;
+    return this.#called.has(choice) ? tokens.filter(isOfDetails) : none;
   }
 
   /** @returns the call, and tokens that must precede it in the member of the client's protocol */

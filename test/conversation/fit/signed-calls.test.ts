@@ -5,7 +5,7 @@ import { fitSignedCalls } from '../../../src/conversation/fit/signed-calls.js';
 import { LeftOut } from '../../../src/conversation/left-out.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
 import { tagSignature, untagSignature } from '../../../src/conversation/signature.js';
-import { tagUnsigned } from '../../../src/conversation/unsigned-reasoning.js';
+import { tagOpaque, tagUnsigned } from '../../../src/conversation/unsigned-reasoning.js';
 import { chatCodec } from '../../../src/protocols/chat/index.js';
 import { messagesCodec } from '../../../src/protocols/messages/index.js';
 import { responsesCodec } from '../../../src/protocols/responses/index.js';
@@ -222,8 +222,8 @@ test('a messages client that asked for no reasoning gets it with its calls alone
   t.strictSame(toldWhole(silent, reasoning, { kind: 'text', text: 'so' }), [null, 'text']);
 });
 
-test('what comes after the last call of a stream is in the field of a client that has one', async (t) => {
-  const [one, two] = [tagUnsigned('reasoning', 'm'), seal('generateContent', 'two')];
+test('details of reasoning that come after the last call of a stream are in the field of a client that has one', async (t) => {
+  const [one, two] = [tagOpaque('reasoning_details', '[]', 'm'), seal('generateContent', 'two')];
   const bare = { id: 'c1', tokens: [] };
   for (const request of [silent, shown, { ...silent, from: 'responses', returnsEncrypted: false } as const]) {
     t.strictSame(told(request, start(0, 'c1'), signature(one), signature(two), finish), [
@@ -234,6 +234,17 @@ test('what comes after the last call of a stream is in the field of a client tha
     const late = { kind: 'reasoning', text: '', signature: one } as const;
     t.strictSame(toldWhole(request, call, late), [bare, null, one]);
   }
+});
+
+test('no client returns reasoning that an upstream encrypted after its last call, and refuses with nothing after it', async (t) => {
+  const encrypted = tagSignature({ protocol: 'responses', model: 'm', value: 'rs_2:ENC', redacted: true });
+  const bare = { id: 'c1', tokens: [] };
+  for (const token of [encrypted, seal('messages', 'S'), tagUnsigned('reasoning', 'm')])
+    for (const request of [silent, shown]) {
+      t.strictSame(told(request, start(0, 'c1'), signature(token), finish), [bare, 'finish']);
+      const late = { kind: 'reasoning', text: '', signature: token } as const;
+      t.strictSame(toldWhole(request, call, late), [bare, null]);
+    }
 });
 
 test('what an id has no room for stands in the field of a messages client', async (t) => {
