@@ -26,21 +26,27 @@ const marks: Readonly<Record<TextProtocolName, EventMarks>> = {
  * @param body its parsed data
  */
 export function isServersOwn(type: string | null, body: JsonObject): boolean {
-  if (type === null || body.object === 'error' || type.toLowerCase().includes('error')) return false;
+  if (type === null || body.object === 'error' || isErrorName(type)) return false;
   if ('code' in body && typeof body.message === 'string') return false;
   return protocolOfEvent(type, body) === null;
+}
+
+/** Whether the name or type of an event is that of an error. */
+export function isErrorName(name: string): boolean {
+  return name.toLowerCase().includes('error');
 }
 
 const signsOfLife = /^(?:ping|pong|heart[-_ ]?beat|keep[-_ ]?alive)$/i;
 
 /**
  * Returns whether an event whose data is not a JSON object is only a server's sign of life: it has no data, or its name or its
- * data is that of one. Other words may be an error.
+ * data is that of one. Other words may be an error, and so are any under the name of one.
  * @param event its name
  */
 export function isSignOfLife(event: string | null, data: string): boolean {
   const text = data.trim();
-  return text === '' || signsOfLife.test(text) || (event !== null && signsOfLife.test(event));
+  if (text === '' || event === null) return text === '' || signsOfLife.test(text);
+  return !isErrorName(event) && (signsOfLife.test(text) || signsOfLife.test(event));
 }
 
 /**

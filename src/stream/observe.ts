@@ -33,7 +33,7 @@ import type { AnswerTransform, StreamFailure, TransformEnd, WaitingEnd } from '.
 import { LargeEvent } from './large-event.js';
 import { type Alternatives, StreamOpening } from './opening.js';
 import { streamedWeight, transcriptWeight, writtenIn } from './streamed-text.js';
-import { uncut, VendorAccountErrors } from './vendor-account-errors.js';
+import { uncut, WithheldEvents } from './withheld.js';
 
 /** Answers up to this size are sent in one piece, so that an upstream that breaks off still leads to an error status. */
 const wholeBytes = 256 * 1024;
@@ -99,7 +99,7 @@ export class ObservedTransform implements AnswerTransform {
   readonly streamsUnasked: boolean;
   readonly #observed: Observed;
   readonly #rules: StreamRules;
-  readonly #accountErrors: VendorAccountErrors;
+  readonly #withheld: WithheldEvents;
   #charges: AnswerCharges | null = null;
   #usage: Usage | null = null;
   readonly #check: UsageCheck;
@@ -136,9 +136,9 @@ export class ObservedTransform implements AnswerTransform {
     this.#rules = observed.rules;
     this.#check = new UsageCheck(observed.tokens, observed.inputEstimate);
     this.#counter = observed.rules.countUnits?.() ?? null;
-    this.#accountErrors = new VendorAccountErrors(observed.rules, observed.secrets);
+    this.#withheld = new WithheldEvents(observed.rules, observed.secrets);
     const { rules, secrets, alternatives = null } = observed;
-    this.#opening = new StreamOpening({ rules, secrets, alternatives, accountErrors: this.#accountErrors });
+    this.#opening = new StreamOpening({ rules, secrets, alternatives, withheld: this.#withheld });
     this.#watch = observed.watch ?? null;
     this.keep = observed.keep;
     const isGathered = observed.amend !== null || observed.keep !== null;
@@ -192,12 +192,12 @@ export class ObservedTransform implements AnswerTransform {
     }
     const wasInside = this.#large !== null;
     const cut = wasInside || isPart ? { first: wasInside, last: isPart } : uncut;
-    const withheld = this.#accountErrors.first(run, cut);
+    const withheld = this.#withheld.first(run, cut);
     if (withheld !== null) {
       this.failure = { error: withheld.error, isTold: false };
       run = run.subarray(0, withheld.start);
     }
-    run = this.#accountErrors.withoutSigns(run);
+    run = this.#withheld.withoutSigns(run);
     const before = wasInside && this.#tail !== null ? Buffer.from(this.#tail.bytes()) : nothing;
     this.#tail ??= new Tail();
     this.#tail.add(run);
@@ -396,7 +396,7 @@ export class ObservedTransform implements AnswerTransform {
     const { estimates, unreported, seconds } = this.#rules.metering;
     const usage = this.#check.checked(this.#rules.usageOf(body));
     const hasOutput = usage !== null && usage.output > 0;
-    const withheld = this.#accountErrors.ofWhole(body, hasOutput || this.implausible !== null);
+    const withheld = this.#withheld.ofWhole(body, hasOutput || this.implausible !== null);
     if (withheld !== null) throw withheld;
     if (this.#watch !== null) this.#show(body, false);
     this.#observed.watchEnd?.(body);

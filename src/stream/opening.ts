@@ -2,7 +2,7 @@ import type { OwnSecrets } from '../config/types.js';
 import type { StreamRules, StreamStart } from '../conversation/stream-rules.js';
 import { GatewayError } from '../errors.js';
 import { keyError, reportableError } from '../protocols/error-formats/vendor-account.js';
-import type { VendorAccountErrors } from './vendor-account-errors.js';
+import type { WithheldEvents } from './withheld.js';
 
 /** Bytes of comments before the first event that are held back. */
 const earlyBytes = 16 * 1024;
@@ -17,7 +17,7 @@ export interface Alternatives {
 
 interface OpeningParts {
   readonly rules: StreamRules;
-  readonly accountErrors: VendorAccountErrors;
+  readonly withheld: WithheldEvents;
   readonly secrets: OwnSecrets;
   /** Events that only open the answer are held back until its content while it may be given up for these; null for none. */
   readonly alternatives: Alternatives | null;
@@ -39,7 +39,7 @@ export class StreamOpening {
 
   /** See `AnswerTransform.judge`. Events that are held back are not judged again. */
   judge(run: Buffer): StreamStart {
-    const { rules, accountErrors, secrets } = this.#parts;
+    const { rules, withheld, secrets } = this.#parts;
     const ofKey = keyError(run, secrets);
     if (ofKey !== null) return ofKey;
     const judged = this.#judgeEvents(run, rules);
@@ -50,7 +50,7 @@ export class StreamOpening {
       this.heldBytes += run.length;
       return judged;
     }
-    const failure = accountErrors.atStart(this.#behindHeld(run));
+    const failure = withheld.atStart(this.#behindHeld(run));
     if (failure !== null) return failure;
     if (judged instanceof GatewayError) return reportableError(judged, secrets);
     return 'meaningful';

@@ -55,6 +55,8 @@ test('without a JSON object, an event says nothing if it has no data or the name
     ['response.completed', '{"type":', false],
     ['error', 'Internal Server Error', false],
     ['StreamError', 'x', false],
+    ['error', 'ping', false],
+    ['error', ' ', true],
   ];
   for (const [event, data, expected] of cases)
     t.equal(isSignOfLife(event, data), expected, JSON.stringify([event, data]));

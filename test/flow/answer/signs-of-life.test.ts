@@ -79,13 +79,29 @@ const unreadable = [
   'event: ping\n\n',
   'retry: 3000\n\n',
   'id: 7\r\n\r\n',
+  ': comment\nretry: 5\n\n',
 ];
-const readable = [': comment\n\n', ...signs.slice(4), ': another\n:\n\n'];
+const readable = [
+  ': comment\n\n',
+  ...signs.slice(4),
+  ': another\n:\n\n',
+  '\n\n',
+  '\n: behind a blank line\n\n',
+  'unknown: field\nevent:\nretry: soon\n\n',
+  '\ufeff: behind a mark\n\n',
+];
+/** What may also be an error, or is too long to be looked at, once there is an answer. */
+const silence = [
+  'event: error\n\n',
+  'event: error\ndata: \n\n',
+  `event: ping\ndata: ${'x'.repeat(70_000)}\n\n`,
+  'event: heartbeat\ndata: "candidates" "choices":[{ "response. "message_ "content_block_\n\n',
+];
 
 for (const [kind, [path, body]] of sameProtocol)
   test(`a client of the same protocol gets no sign of life that is not JSON: ${kind}`, async (t) => {
     const events = answers[kind] ?? [];
-    const early = [readable[0], ...unreadable, ...readable.slice(1)].join('');
+    const early = [readable[0], ...unreadable, ...silence, ...readable.slice(1)].join('');
     const between = [unreadable.join(''), ...readable, unreadable.join('')];
     const middle = events.flatMap((event) => [...between, event]);
     const expected = readable.join('') + events.map((event) => readable.join('') + event).join('');
@@ -107,6 +123,19 @@ for (const [kind, [path, body]] of sameProtocol)
       t.equal(answer.body, expected);
     }
   });
+
+test('a stream that begins with an error is none, whatever the error says', async (t) => {
+  for (const [kind, [path, body]] of sameProtocol) {
+    const events = answers[kind] ?? [];
+    const { port } = await startTranslated(t, {
+      kind: kind === 'responses' ? 'chat' : kind,
+      target: kind === 'responses' ? { responses: 'only' } : {},
+      answer: `${streamHead}${chunk(`event: error\ndata: ping\n\n${events.join('')}`)}${lastChunk}`,
+    });
+    const answer = await post(port, path, body);
+    t.equal(answer.status, 502, kind);
+  }
+});
 
 test('an event with the name of an error is passed on, though it has nothing to say', async (t) => {
   const transform = observed(chat);

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { marksOf } from '../../src/conversation/stream-rules.js';
-import { hasPlainLines, OwnEvents } from '../../src/stream/vendor-account-errors.js';
+import { hasPlainLines, OwnEvents } from '../../src/stream/withheld.js';
 import { eventEnd } from '../../src/wire/sse.js';
 import { fc } from '../support/seed.js';
 

@@ -1,5 +1,5 @@
 import type { OwnSecrets } from '../config/types.js';
-import { isSignOfLife } from '../conversation/event-protocol.js';
+import { isErrorName, isSignOfLife } from '../conversation/event-protocol.js';
 import type { StreamRules } from '../conversation/stream-rules.js';
 import { GatewayError } from '../errors.js';
 import {
@@ -35,7 +35,7 @@ const errorWordEnd = errorWord.subarray(1);
 const longestError = 64 * 1024;
 const endMark = '[DONE]';
 
-/** The first event of a run that must not be passed on. */
+/** The first event of a run that must not be passed on, and ends the answer. */
 interface Withheld {
   /** Offset of the event. */
   readonly start: number;
@@ -57,13 +57,15 @@ export const uncut: Cut = { first: false, last: false };
  * Finds what must not reach clients in an answer that is passed on untouched: errors about the gateway's account at the upstream,
  * the gateway's API keys, and signs of life that SDKs would take for JSON. Each answer has one.
  */
-export class VendorAccountErrors {
+export class WithheldEvents {
   readonly #rules: StreamRules;
   readonly #secrets: OwnSecrets;
   /** Created only for a stream. */
   #own: OwnEvents | null = null;
   /** Start and end of each sign of life in the run that `first` has searched. */
   #signs: number[] = [];
+  /** An event of the answer has been passed on. */
+  #hasBegun = false;
 
   constructor(rules: StreamRules, secrets: OwnSecrets) {
     this.#rules = rules;
@@ -89,6 +91,7 @@ export class VendorAccountErrors {
   /** @param run whole events, or a part of one. @returns the first that must end the answer, or null */
   first(run: Buffer, cut: Cut): Withheld | null {
     if (this.#signs.length > 0) this.#signs = [];
+    const opened = this.#hasBegun ? 0 : this.#open(run, cut);
     let found: Withheld | null = null;
     let rest = run;
     const ofKey = keyAt(run, this.#secrets);
@@ -96,7 +99,7 @@ export class VendorAccountErrors {
       found = { start: lastEventEnd(run, 0, ofKey), error: quotedKeyError() };
       rest = run.subarray(0, found.start);
     }
-    const strange = this.#firstStrange(rest, cut);
+    const strange = this.#firstStrange(rest, cut, opened);
     if (strange !== null) {
       found = strange;
       rest = run.subarray(0, found.start);
@@ -142,8 +145,31 @@ export class VendorAccountErrors {
     return this.#own;
   }
 
-  /** Finds errors in events that do not belong to the protocol, and notes which of these are signs of life. */
-  #firstStrange(run: Buffer, cut: Cut): Withheld | null {
+  /**
+   * Notes the signs of life before the first event of the answer: all that was judged to be silence there and is no JSON object,
+   * whatever its name and length. Nobody takes it for an answer or for an error.
+   * @returns where that event begins
+   */
+  #open(run: Buffer, cut: Cut): number {
+    let start = 0;
+    while (start < run.length) {
+      const end = eventEnd(run, start);
+      const isWhole = !(cut.last && end === run.length);
+      this.#hasBegun = !isWhole || this.#rules.judgeStart(run.subarray(start, end)) !== 'silence';
+      if (this.#hasBegun) return start;
+      const text = run.toString('utf8', start, end);
+      const { data } = parseEvent(text);
+      if (data === null ? isDispatched(text) : parseObject(data) === null) this.#signs.push(start, end);
+      start = end;
+    }
+    return start;
+  }
+
+  /**
+   * Finds errors in events that do not belong to the protocol, and notes which of these are signs of life.
+   * @param opened offset before which these are noted
+   */
+  #firstStrange(run: Buffer, cut: Cut, opened: number): Withheld | null {
     const own = this.#ownEvents();
     const isPlain = hasPlainLines(run);
     for (let from = 0; ; ) {
@@ -152,9 +178,10 @@ export class VendorAccountErrors {
       from = eventEnd(run, start);
       if (this.#rules.isHarmless?.(run, start, from)) continue;
       if (from - start > longestError) continue;
-      const { event, data } = parseEvent(run.toString('utf8', start, from));
+      const text = run.toString('utf8', start, from);
+      const { event, data } = parseEvent(text);
       const isWhole = !(cut.first && start === 0) && !(cut.last && from === run.length);
-      if (isWhole && isUnreadable(event, data, run[start] === COLON)) this.#signs.push(start, from);
+      if (start >= opened && isWhole && isUnreadable(text, event, data)) this.#signs.push(start, from);
       const error = this.#ofStrange(event, data);
       if (error !== null) return { start, error };
     }
@@ -200,15 +227,21 @@ export class VendorAccountErrors {
   }
 }
 
+/** Fields of an event without data that OpenAI's and Anthropic's SDKs for Python do not skip. */
+const dispatchedField = /^\ufeff?(?:(?:event|id): ?[^\r\n]|retry: *\d)/m;
+
 /**
- * Whether an event is a sign of life that ends the stream of an SDK: these parse the data of each event as JSON, also that of an
- * event that has none (https://github.com/openai/openai-python/issues/2722). Comments, which they skip, are none, and neither
- * is anything with the name of an error.
- * @param isComment it begins with a comment
+ * Whether an SDK parses the data of an event that has none as JSON, and ends the stream of its client
+ * (https://github.com/openai/openai-python/issues/2722). Comments, blank lines and unknown fields are no event.
  */
-function isUnreadable(event: string | null, data: string | null, isComment: boolean): boolean {
-  if (event?.toLowerCase().includes('error') === true) return false;
-  if (data === null) return event !== null || !isComment;
+function isDispatched(text: string): boolean {
+  return dispatchedField.test(text);
+}
+
+/** Whether an event is a sign of life that ends the stream of an SDK. Nothing with the name of an error is one. */
+function isUnreadable(text: string, event: string | null, data: string | null): boolean {
+  if (event !== null && isErrorName(event)) return false;
+  if (data === null) return isDispatched(text);
   return isSignOfLife(event, data) && parseObject(data) === null;
 }
 
