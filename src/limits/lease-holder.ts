@@ -197,9 +197,11 @@ export class LeaseHolder {
   /** Sweeps some of the pools that are due, and the others in later turns of the event loop. */
   readonly #sweepSome = (): void => {
     const now = this.#now();
+    // Whatever throws from here on, the next turn or the next tick goes on.
+    this.#isSweeping = false;
     this.#isSweeping = this.#pools.sweepSome((held) => this.#sweep(held, now));
-    this.#finish();
     if (this.#isSweeping) this.#outbox.defer(this.#sweepSome);
+    this.#finish();
   };
 
   /** Returns all units that are not in use, since the worker is about to end. */

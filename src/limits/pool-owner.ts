@@ -193,9 +193,9 @@ export class PoolOwner {
   /**
    * Applies new limits that `poolOf` returns. A pool that `poolOf` no longer knows keeps its limit while it is in use.
    * @param changed the pools whose limit has changed, as they were before, and new pools, as they are. A pool with the
-   * name of a new one may be in use from earlier. Null is a step without a pool. If other work runs between steps, `poolOf` must return a pool's new
-   * limit from the moment this iterable yields the pool, and not earlier: until workers are told, their slices are of
-   * the old limit.
+   * name of a new one may be in use from earlier. Null is a step without a pool. If other work runs between steps,
+   * `poolOf` must return a pool's new limit from the moment this iterable yields the pool, and not earlier: until
+   * workers are told, their slices are of the old limit.
    */
   *reloadSteps(changed: Iterable<Pool | null>): Steps<void> {
     let told = 0;

@@ -101,3 +101,14 @@ test('calls that began some configs ago share the health of their target with th
     t.equal(table.of(first), health);
   }
 });
+
+test('a target that is in no config any more keeps its health for the calls of its time, and is not listed', async (t) => {
+  const table = new HealthTable(settings);
+  const gone = makeTarget('gone');
+  const health = table.of(gone);
+  for (let config = 0; config < 5; config++) {
+    atOnce(table.retainSteps([makeTarget('a')]));
+    t.equal(table.of(gone), health);
+    t.notOk([...table.status(0)].some(({ model, upstream }) => `${upstream}${model}`.includes('gone')));
+  }
+});

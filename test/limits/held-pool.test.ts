@@ -68,3 +68,52 @@ test('a worker sweeps many pools in several turns, and ticks meanwhile', (t) => 
   t.ok(turns > 0);
   t.end();
 });
+
+/** The answer to an ask for units that nobody has. */
+const denied = ({ name, kind, limit }: Pool) => ({
+  pool: name,
+  kind,
+  limit,
+  number: 1,
+  granted: 0,
+  short: true,
+  retryAt: null,
+  free: 0,
+  inUseElsewhere: 0,
+  isCutOff: false,
+});
+
+test('a fault of one who waits for units does not end the sweeps', (t) => {
+  let now = 0;
+  const waiting: (() => void)[] = [];
+  const defer = (run: () => void) => void waiting.push(run);
+  const holder = new LeaseHolder({ now: () => now, send: () => {}, defer, outageRates: () => 'closed' });
+  holder.receive({ type: 'lease-order', slices: { sliceDivisor: 4, usedUntil: null } });
+  const pools = Array.from({ length: 2000 }, (_, index) => pool(index));
+  for (const each of pools) holder.take([{ pool: each, amount: 1 }], now);
+  const scarce: Pool = { name: 'scarce', kind: 'requests', limit: 8 };
+  let faults = 0;
+  for (let tick = 0; tick < 45_000; tick++, now += 100) {
+    // Units that are returned together share a tick.
+    if (tick === 100) for (const each of pools) holder.acquire([{ pool: each, amount: 900 }], () => {});
+    if (tick === 101) holder.receive({ type: 'lease-order', answers: pools.map(denied) });
+    if (tick > 40 && tick <= 140)
+      holder.acquire([{ pool: scarce, amount: 5 }], () => {
+        faults++;
+        throw new Error('a fault');
+      });
+    for (const run of [() => holder.tick(), ...waiting.splice(0)]) {
+      try {
+        run();
+      } catch (error) {
+        if (!(error instanceof Error && error.message === 'a fault')) throw error;
+      }
+    }
+  }
+  t.ok(faults > 0);
+  t.same(
+    [...holder.units()].filter(({ name }) => name !== scarce.name),
+    [],
+  );
+  t.end();
+});
