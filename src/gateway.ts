@@ -395,6 +395,7 @@ export class Gateway {
    */
   *swapSteps(snapshot: Snapshot): Steps<void> {
     yield* this.#health.retainSteps(targetsOf(snapshot), snapshot.routing);
+    this.#recorder.renewTargets();
     this.#services.running = runningFrom(snapshot, this.#managedKeys, this.#services.running);
     const { trustedProxies: proxies } = snapshot.listen;
     const [words, cors] = [headerWords(snapshot), corsSettings(snapshot)];

@@ -73,17 +73,42 @@ function leftOutLabel(name: string): string {
   return counted.has(last) ? last : otherLabel;
 }
 
-/** Names by target object; a reload creates new objects with the same names. */
-const targetNames = new WeakMap<Target, string>();
+/**
+ * Values by target object, of which a reload creates new ones. Keeps those of the running config and of the one before.
+ * A single map would keep the targets of every config until V8 marks its heap, and copying it when it is full takes
+ * milliseconds for those of several configs with thousands of targets.
+ */
+class TargetCache<Value> {
+  readonly #make: (target: Target) => Value;
+  #running = new WeakMap<Target, Value>();
+  #former = new WeakMap<Target, Value>();
+
+  constructor(make: (target: Target) => Value) {
+    this.#make = make;
+  }
+
+  get(target: Target): Value {
+    return this.#running.get(target) ?? this.#meet(target);
+  }
+
+  #meet(target: Target): Value {
+    const value = this.#former.get(target) ?? this.#make(target);
+    this.#running.set(target, value);
+    return value;
+  }
+
+  /** Called when another config is in force. */
+  renew(): void {
+    this.#former = this.#running;
+    this.#running = new WeakMap();
+  }
+}
+
+const targetNames = new TargetCache(({ upstream, model }) => targetLabel(upstream.name, model));
 
 /** The readable name of a target: its upstream and model. Built once per target. */
 export function targetName(target: Target): string {
-  let name = targetNames.get(target);
-  if (name === undefined) {
-    name = targetLabel(target.upstream.name, target.model);
-    targetNames.set(target, name);
-  }
-  return name;
+  return targetNames.get(target);
 }
 
 /** Ended calls with the same labels, as counted without their times: the common members, and the sums over all. */
@@ -112,6 +137,8 @@ export interface Recorder {
   recordFirstByte(target: Target, ms: number): void;
   /** Counts an attempt at a target that follows another attempt of the same call. */
   recordRetry(target: Target): void;
+  /** Called when another config is in force. Lets go of the targets of configs before the last. */
+  renewTargets(): void;
   /** Adds to any other counter. @param a first label of the family; `b` is the second. Omit what it does not have. */
   count(family: CounterName, amount: number, a?: string, b?: string): void;
   /** Everything counted since the last `take`, as plain data. */
@@ -240,18 +267,13 @@ export function createRecorder(read: () => GaugeReadings, caps: SeriesCaps = def
 function targetRecorder({
   counters,
   histograms,
-}: Tables): Pick<Recorder, 'recordAttempt' | 'recordFirstByte' | 'recordRetry'> {
+}: Tables): Pick<Recorder, 'recordAttempt' | 'recordFirstByte' | 'recordRetry' | 'renewTargets'> {
   const attempts = counters.gateway_upstream_attempts_total;
   const retries = counters.gateway_retries_total;
   const firstBytes = histograms.gateway_target_first_byte_seconds;
-  // A reload creates new target objects with the same names.
-  const knownTargets = new WeakMap<Target, KnownTarget>();
+  const knownTargets = new TargetCache((target) => new KnownTarget(targetName(target)));
   const knownOf = (target: Target): KnownTarget => {
-    let known = knownTargets.get(target);
-    if (known === undefined) {
-      known = new KnownTarget(targetName(target));
-      knownTargets.set(target, known);
-    }
+    const known = knownTargets.get(target);
     known.forgetPlaces(attempts.series.renewals, firstBytes.series.renewals);
     return known;
   };
@@ -268,6 +290,10 @@ function targetRecorder({
       firstBytes.numbered(series.numberAt(known.firstByte)).observe(ms / 1000);
     },
     recordRetry: (target) => retries.add(1, knownOf(target).name),
+    renewTargets() {
+      knownTargets.renew();
+      targetNames.renew();
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { latencyBounds } from '../../src/metrics/families.js';
-import { createRecorder } from '../../src/metrics/recorder.js';
+import { createRecorder, targetName } from '../../src/metrics/recorder.js';
 import { callRecord } from '../support/call-record.js';
 import { bucketCounts, gaugeReader, numbers, sent, target } from './samples.js';
 
@@ -77,6 +77,28 @@ test('what an upstream may claim does no harm to counters', async (t) => {
   t.same(numbers(snapshot, 'gateway_request_bytes_total'), { '': 0 });
   t.same(numbers(snapshot, 'gateway_requests_total'), { 'chat sim-text none complete': 4 });
   t.same(sent(snapshot), snapshot);
+});
+
+test('attempts at a target are counted on under its name after reloads, whether or not they made it anew', (t) => {
+  const recorder = createRecorder(gaugeReader());
+  const kept = target('main', 'kept');
+  const name = targetName(kept);
+  for (let reloads = 0; reloads < 4; reloads++) {
+    for (const each of [kept, target('main', 'anew')]) {
+      recorder.recordAttempt(each, 'ok');
+      recorder.recordFirstByte(each, 1);
+    }
+    recorder.renewTargets();
+    t.equal(targetName(kept), name);
+  }
+  // A call of the first config that has lasted through all reloads.
+  recorder.recordAttempt(kept, 'reset');
+  const snapshot = recorder.snapshot();
+  const counts = { 'main/kept ok': 4, 'main/kept reset': 1, 'main/anew ok': 4 };
+  t.same(numbers(snapshot, 'gateway_upstream_attempts_total'), counts);
+  const firstBytes = bucketCounts(snapshot, 'gateway_target_first_byte_seconds');
+  t.same(Object.keys(firstBytes).sort(), ['main/anew', 'main/kept']);
+  t.end();
 });
 
 test('attempts are counted by the name of the target, whichever config it is of', async (t) => {
