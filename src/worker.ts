@@ -259,7 +259,6 @@ function onMessage(order: unknown): void {
       break;
     case 'config-part':
       parts.add(order.part);
-      if (order.number !== null) report({ type: 'part-read', number: order.number });
       break;
     case 'start': {
       const received = takeParts();
@@ -274,8 +273,8 @@ function onMessage(order: unknown): void {
     case 'keys':
       takeKeys(order);
       break;
-    case 'confirm-keys':
-      report({ type: 'keys-confirmed', number: order.number });
+    case 'confirm':
+      report({ type: 'confirmed', number: order.number });
       break;
     case 'collect':
       answer(sendMetrics, order.id);

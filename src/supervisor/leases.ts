@@ -205,6 +205,8 @@ interface LeasesOptions {
   readonly config: ResolvedConfig;
   /** Where budgets are kept. */
   readonly store: Pick<WholeStore, 'accounts' | 'create'>;
+  /** See `WorkerPool.confirm`. */
+  confirm(mostMs: number, except: ReadonlySet<ChildProcess>): Promise<readonly ChildProcess[]>;
   /** Called on an internal error. Units may be counted that no worker has, or not counted although one has them. */
   onFault(where: FaultPlace, fault: unknown): void;
   readonly log: Logger;
@@ -284,7 +286,7 @@ export function createLeases(options: LeasesOptions): Leases {
       const changed = await inSlices(pools.configSteps(await inSlices(poolSteps(next))));
       outage = next.outage;
       sliceDivisor = workers * divisorPerWorker;
-      await inSlices(owner.reloadSteps(changed));
+      await inSlices(owner.reloadSteps(changed), createPace(options));
     },
     applyKeys: (change) => owner.reload(pools.changeKeys(change)),
     inspect: (names) => inSlices(owner.inspectSteps(names)),
@@ -307,13 +309,32 @@ export function createLeases(options: LeasesOptions): Leases {
   };
 }
 
+/**
+ * Messages to each worker that it has not read yet. A worker that waits for the processor reads everything that has
+ * accumulated in the channel in one turn of its event loop.
+ */
+const messagesAhead = 4;
+/** Longest wait for a worker to read them. One that is stuck is sent the others without waiting for it again. */
+const readMs = 500;
+
+/** @returns a function to await after each message to the workers */
+function createPace({ confirm }: Pick<LeasesOptions, 'confirm'>): () => Promise<void> {
+  const stuck = new Set<ChildProcess>();
+  let left = messagesAhead;
+  return async () => {
+    if (--left > 0) return;
+    left = messagesAhead;
+    for (const child of await confirm(readMs, stuck)) stuck.add(child);
+  };
+}
+
 function createBudgets({
   store,
   log,
   now,
   whenGone,
   onForgotten,
-}: LeasesOptions & Pick<BudgetSourceOptions, 'now' | 'whenGone' | 'onForgotten'>) {
+}: Omit<LeasesOptions, 'confirm'> & Pick<BudgetSourceOptions, 'now' | 'whenGone' | 'onForgotten'>) {
   return new BudgetSource({
     accounts: store.accounts,
     now,

@@ -13,7 +13,6 @@ import { inSlices, nextSlice, type Steps } from '../wire/steps.js';
 import { WideMap } from '../wire/wide-map.js';
 import { sendMessageFully } from './keep.js';
 import type { WorkerOrder } from './messages.js';
-import { Rounds } from './rounds.js';
 
 /** Longest wait of a start for the keys of the store. After it, the gateway starts with the config's keys. */
 const firstLookMs = 3000;
@@ -30,11 +29,10 @@ interface ManagedKeysOptions {
   readonly store: Store & Pick<WholeStore, 'changes'>;
   /** The config in force now. */
   config(): ResolvedConfig;
-  /**
-   * Sends an order to every worker.
-   * @returns the workers it was sent to
-   */
-  tellAll(order: WorkerOrder): readonly ChildProcess[];
+  /** Sends an order to every worker. */
+  tellAll(order: WorkerOrder): void;
+  /** See `WorkerPool.confirm`. */
+  confirm(mostMs: number): Promise<readonly ChildProcess[]>;
   /** Called with each change before the workers receive it. */
   onChange(change: KeyChange): void;
   readonly log: Logger;
@@ -54,9 +52,6 @@ export interface ManagedKeys {
    * not known yet, sends nothing: the worker receives them later, with all others.
    */
   greet(child: ChildProcess): Promise<void>;
-  /** Called when a worker has put in force what it was sent before the request with this number. */
-  onConfirmed(child: ChildProcess, number: number): void;
-  onGone(child: ChildProcess): void;
   stop(): void;
 }
 
@@ -66,7 +61,6 @@ export interface ManagedKeys {
  */
 export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
   const { log, config, store } = options;
-  const confirmations = new Rounds<ChildProcess, null>();
   let isKnown = false;
   let isStopped = false;
 
@@ -107,8 +101,7 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
   /** @returns true if every worker has put in force all changes made before the call */
   const isInForce = async (): Promise<boolean> => {
     const isSeen = await succeeds(watch.refresh(), ownLookMs);
-    const ask = (number: number) => options.tellAll({ type: 'confirm-keys', number });
-    const { missing } = await confirmations.begin(ask, confirmMs);
+    const missing = await options.confirm(confirmMs);
     if (isSeen && missing.length === 0) return true;
     log.warn(
       { seen: isSeen, workers: missing.map(({ pid }) => pid) },
@@ -144,8 +137,6 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
       await firstLook;
     },
     greet: (child) => (isKnown ? tellWhole(child, watch) : Promise.resolve()),
-    onConfirmed: (child, number) => confirmations.onAnswer(child, number, null),
-    onGone: (child) => confirmations.onGone(child),
     stop() {
       isStopped = true;
       endListening?.();

@@ -23,10 +23,9 @@ export const graceMs = { atEnd: 300, replaced: 5000 } as const;
 export type WorkerOrder =
   /**
    * A part of the change from the config that the worker was last sent, whether or not it applied that one. Before the
-   * start, it is a change from no config. All parts precede the order that they belong to. A part with a number is to be
-   * confirmed.
+   * start, it is a change from no config. All parts precede the order that they belong to.
    */
-  | { readonly type: 'config-part'; readonly part: ConfigPart; readonly number: number | null }
+  | { readonly type: 'config-part'; readonly part: ConfigPart }
   | {
       readonly type: 'start';
       readonly simulatorUrl: string | null;
@@ -46,8 +45,8 @@ export type WorkerOrder =
   | { readonly type: 'cut' }
   /** Changes of the managed keys. The first message, sent before the start, contains all of them. */
   | { readonly type: 'keys'; readonly keys: WireKeys }
-  /** Confirm when the keys sent so far are in force. */
-  | { readonly type: 'confirm-keys'; readonly number: number }
+  /** Confirm that everything sent before has been read, and that the keys sent before are in force. */
+  | { readonly type: 'confirm'; readonly number: number }
   /** Report the metrics. */
   | { readonly type: 'collect'; readonly id: number }
   /** Report the state that operators inspect. */
@@ -67,8 +66,11 @@ export type WorkerReport =
   /** Heartbeat of the event loop, sent every `heartbeatMs` while the worker serves. */
   | { readonly type: 'alive' }
   | { readonly type: 'reloaded'; readonly number: number; readonly problem: string | null }
-  /** The worker has read a part of a config, and all before it. */
-  | { readonly type: 'part-read'; readonly number: number }
+  /**
+   * The worker has read everything that it was sent before `confirm`. The keys of it are in force: no call that they
+   * refuse begins any more.
+   */
+  | { readonly type: 'confirmed'; readonly number: number }
   /** The worker drains on its own, because it received a signal itself. */
   | { readonly type: 'draining' }
   /** The worker cannot start, and exits. */
@@ -76,7 +78,7 @@ export type WorkerReport =
   | WorkerNews;
 
 /** Messages of a worker that do not concern its lifecycle. */
-export type WorkerNews = Collected | Inspected | KeysConfirmed | HolderMessage;
+export type WorkerNews = Collected | Inspected | HolderMessage;
 
 /** Metrics of a worker. */
 export interface Collected {
@@ -90,15 +92,6 @@ export interface Inspected {
   readonly type: 'inspected';
   readonly id: number;
   readonly inspection: Inspection;
-}
-
-/**
- * Sent when the keys that the worker received before `confirm-keys` are in force: no call that they refuse begins any
- * more.
- */
-interface KeysConfirmed {
-  readonly type: 'keys-confirmed';
-  readonly number: number;
 }
 
 /** Message from the simulator to the primary. */

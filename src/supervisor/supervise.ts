@@ -147,6 +147,7 @@ class Supervisor {
     this.#leases = createLeases({
       config,
       store: this.#store,
+      confirm: (mostMs, except) => this.#pool.confirm(mostMs, except),
       log: this.#logger,
       onFault: (where, fault) => this.#resign('limits', where, fault),
     });
@@ -160,7 +161,8 @@ class Supervisor {
     this.#keys = createManagedKeys({
       store: this.#store,
       config: () => this.#reloader.running,
-      tellAll: (order) => this.#pool.tellAll(order),
+      tellAll: (order) => void this.#pool.tellAll(order),
+      confirm: (mostMs) => this.#pool.confirm(mostMs),
       onChange: (change) => this.#leases.applyKeys(change),
       log: this.#logger,
     });
@@ -190,7 +192,6 @@ class Supervisor {
       },
       onGone: (child, isPlanned) => {
         this.#leases.onGone(child);
-        this.#keys.onGone(child);
         this.#operations.onGone(child, isPlanned);
       },
       onNews: guard(
@@ -198,7 +199,6 @@ class Supervisor {
         { onFault: (where, fault) => this.#operations.reportFault(where, fault) },
         (child, news) => {
           if (news.type === 'lease-news') this.#leases.onMessage(child, news);
-          else if (news.type === 'keys-confirmed') this.#keys.onConfirmed(child, news.number);
           else if (news.type === 'inspected') this.#operations.onInspected(child, news);
           else this.#operations.onCollected(child, news);
         },

@@ -99,8 +99,7 @@ export class WorkerPool {
   /** The answer is why a worker did not apply a config, or null. */
   readonly #reloads = new Rounds<ChildProcess, string | null>();
   readonly #stops = new Rounds<ChildProcess, null>();
-  /** Parts of a config that a worker is to confirm. */
-  readonly #parts = new Rounds<ChildProcess, null>();
+  readonly #confirmations = new Rounds<ChildProcess, null>();
   #graceMs: number = graceMs.replaced;
   // A hanging worker keeps its share of new connections as long as it holds its port, and answers none of them.
   readonly #heartbeats = watchHeartbeats<ChildProcess>(
@@ -162,9 +161,22 @@ export class WorkerPool {
    * @returns the workers it was sent to
    */
   tellAll(order: WorkerOrder): readonly ChildProcess[] {
-    const heard = [...this.#started, ...this.#leaving].filter((child) => child.connected);
-    for (const child of heard) sendMessage(child, order);
-    return heard;
+    return tellEach(this.#heard(), order);
+  }
+
+  /**
+   * Waits until every worker that serves or drains has read what it was sent, and has put the keys of it in force.
+   * @param mostMs longest wait. A worker that hangs must not delay the others for longer.
+   * @param except workers that are not waited for
+   * @returns the workers that have not confirmed it in that time
+   */
+  async confirm(
+    mostMs: number,
+    except: ReadonlySet<ChildProcess> = new Set(),
+  ): Promise<readonly ChildProcess[]> {
+    const children = this.#heard().filter((child) => !except.has(child));
+    const { missing } = await this.#confirm(children, mostMs);
+    return missing;
   }
 
   /**
@@ -258,8 +270,8 @@ export class WorkerPool {
       case 'alive':
         this.#heartbeats.beat(child);
         break;
-      case 'part-read':
-        this.#parts.onAnswer(child, report.number, null);
+      case 'confirmed':
+        this.#confirmations.onAnswer(child, report.number, null);
         break;
       case 'reloaded':
         if (report.problem !== null)
@@ -293,7 +305,7 @@ export class WorkerPool {
   #onExit(child: ChildProcess): void {
     this.#heartbeats.forget(child);
     this.#stops.onGone(child);
-    this.#parts.onGone(child);
+    this.#confirmations.onGone(child);
     this.#forget(child);
     this.#options.onGone(child, this.#leaving.delete(child) || this.#isDraining);
     this.#conditions.changed();
@@ -483,19 +495,26 @@ export class WorkerPool {
     for (const part of configParts(change)) {
       await nextSlice();
       if (!child.connected) return;
-      const message = (number: number | null): WorkerOrder => ({ type: 'config-part', part, number });
-      if (--left > 0) {
-        sendMessage(child, message(null));
-        continue;
-      }
+      sendMessage(child, { type: 'config-part', part } satisfies WorkerOrder);
+      if (--left > 0) continue;
       left = partsAhead[order.type];
-      await this.#parts.begin((number) => {
-        sendMessage(child, message(number));
-        return [child];
-      });
+      await this.#confirm([child], null);
     }
     sendMessage(child, order);
   }
+
+  #heard(): readonly ChildProcess[] {
+    return [...this.#started, ...this.#leaving].filter((child) => child.connected);
+  }
+
+  #confirm(children: readonly ChildProcess[], mostMs: number | null) {
+    return this.#confirmations.begin((number) => tellEach(children, { type: 'confirm', number }), mostMs);
+  }
+}
+
+function tellEach(children: readonly ChildProcess[], order: WorkerOrder): readonly ChildProcess[] {
+  for (const child of children) sendMessage(child, order);
+  return children;
 }
 
 function changeFrom(before: ResolvedConfig | null, next: ResolvedConfig): Promise<ConfigChange> {

@@ -53,16 +53,22 @@ export function nextSlice(): Promise<void> {
 /**
  * Does the work in slices of a millisecond, between which other work of the process runs. What the work reads must not
  * change until its end.
+ * @param onEndOfSlice awaited when a step has ended its slice
  * @returns its result; rejects with whatever a step throws
  */
-export async function inSlices<Result>(steps: Steps<Result>): Promise<Result> {
+export async function inSlices<Result>(
+  steps: Steps<Result>,
+  onEndOfSlice: (() => Promise<void>) | null = null,
+): Promise<Result> {
   for (;;) {
     await nextSlice();
     const end = performance.now() + sliceMs;
     do {
       const step = steps.next();
       if (step.done === true) return step.value;
-      if (step.value === 'end of slice') break;
+      if (step.value !== 'end of slice') continue;
+      await onEndOfSlice?.();
+      break;
     } while (performance.now() < end);
   }
 }

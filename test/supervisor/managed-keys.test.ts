@@ -6,20 +6,18 @@ import { demoConfig } from '../../src/config/demo.js';
 import { createManagedKeySet, type ManagedKeySet } from '../../src/keys/key-set.js';
 import { fromWire } from '../../src/keys/key-wire.js';
 import { hashKey } from '../../src/keys/secret.js';
-import { createManagedKeys, type ManagedKeys } from '../../src/supervisor/managed-keys.js';
+import { createManagedKeys } from '../../src/supervisor/managed-keys.js';
 import type { WorkerOrder } from '../../src/supervisor/messages.js';
 import { type FakeCall, fakeData, fakeStore, lost, refused } from '../keys/fake-store.js';
 import { plainInput } from '../keys/samples.js';
 import { eventually } from '../support/eventually.js';
 
-/** A worker that takes its orders at once and answers them, unless it is stuck. */
+/** A worker that takes its orders at once, unless it is stuck. */
 class FakeWorker extends EventEmitter {
   readonly connected = true;
   readonly pid = 1;
   readonly set: ManagedKeySet = createManagedKeySet();
   isStuck = false;
-  keys: ManagedKeys | null = null;
-
   orders = 0;
 
   send(order: WorkerOrder, onSent?: () => void): boolean {
@@ -27,8 +25,6 @@ class FakeWorker extends EventEmitter {
     this.orders++;
     if (onSent !== undefined) setImmediate(onSent);
     if (order.type === 'keys') this.set.apply(fromWire(order.keys));
-    if (order.type === 'confirm-keys')
-      setImmediate(() => this.keys?.onConfirmed(this as unknown as ChildProcess, order.number));
     return true;
   }
 }
@@ -49,7 +45,10 @@ function make(t: Test, data = fakeData(), before: (call: FakeCall) => void = () 
     config: () => config,
     tellAll(order) {
       for (const worker of workers) worker.send(order);
-      return workers as unknown as readonly ChildProcess[];
+    },
+    async confirm() {
+      await new Promise((resolve) => setImmediate(resolve));
+      return workers.filter(({ isStuck }) => isStuck) as unknown as readonly ChildProcess[];
     },
     onChange(change) {
       for (const { id, hash } of change.put)
@@ -57,7 +56,6 @@ function make(t: Test, data = fakeData(), before: (call: FakeCall) => void = () 
     },
     log: pino({ base: null }, { write: (text: string) => void lines.push(JSON.parse(text)) }),
   });
-  for (const worker of workers) worker.keys = keys;
   t.teardown(() => keys.stop());
   return { keys, workers, lines, data, knows, early };
 }
@@ -109,7 +107,6 @@ test('a worker that starts is told all keys', async (t) => {
   await keys.looked();
   const { outcome } = await keys.desk.create(plainInput);
   const late = new FakeWorker();
-  late.keys = keys;
   await keys.greet(late as unknown as ChildProcess);
   t.ok(late.set.find(sha256(outcome.key)));
   t.equal(late.set.isComplete, true);
@@ -120,7 +117,6 @@ test('a worker that starts is told many keys part by part, and of none that was 
   await keys.looked();
   const made = await Promise.all(Array.from({ length: 300 }, () => keys.desk.create(plainInput)));
   const late = new FakeWorker();
-  late.keys = keys;
   workers.push(late);
   let isTold = false;
   const greeted = keys.greet(late as unknown as ChildProcess).then(() => {
@@ -144,7 +140,6 @@ test('a worker that is stuck is told of to the operator', async (t) => {
   t.equal((await keys.desk.create({ ...plainInput, id: 'a' })).inForce, false);
   t.match(lines.at(-1), { level: 40, workers: [1], seen: true });
   workers.shift();
-  keys.onGone(first as unknown as ChildProcess);
   t.equal((await keys.desk.revoke('a')).inForce, true);
 });
 
