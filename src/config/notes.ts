@@ -29,7 +29,49 @@ export function notesOf(config: ResolvedConfig): readonly string[] {
 export function warningsOf(config: ResolvedConfig): readonly string[] {
   const { upstreams } = config;
   const loops = upstreams.flatMap((each) => loopNotes(config, each));
-  return [...certificateNotes(config), ...loops, ...upstreams.flatMap(variableNotes)];
+  return [...certificateNotes(config), ...loops, ...upstreams.flatMap(variableNotes), ...effortNotes(config)];
+}
+
+/** Preset whose models do not know the effort `none`. */
+const olderPreset = 'openai-reasoning';
+/** The version in the name of a model of OpenAI. */
+const version = /(?:^|[^a-z])gpt-(\d)(?:\.(\d{1,2}))?(?![\d.])/i;
+/** Most targets that are named, in one note each. */
+const mostOlder = 10;
+
+/**
+ * Notes targets whose preset is that of older models, by the name of their model: it turns the effort `none` into `low`, so that a
+ * model thinks, and is paid for that, though its clients want no reasoning.
+ */
+function effortNotes({ models, upstreams }: ResolvedConfig): readonly string[] {
+  const byName = new Map(upstreams.map((upstream) => [upstream.name, upstream]));
+  const notes: string[] = [];
+  let more = 0;
+  for (const { name, targets } of models)
+    for (const [index, target] of targets.entries()) {
+      const upstream = byName.get(target.upstream);
+      if ((target.preset ?? upstream?.preset) !== olderPreset) continue;
+      const preset = newerPreset(target.model, upstream?.baseUrl ?? null);
+      if (preset === null) continue;
+      if (notes.length === mostOlder) more++;
+      else
+        notes.push(
+          `models.${name}.targets[${index}] has the preset ${olderPreset}, which turns the effort none into low: ${target.model} has the preset ${preset}`,
+        );
+    }
+  return more === 0
+    ? notes
+    : [...notes, `${more} more targets have the preset ${olderPreset} of older models`];
+}
+
+/** Returns the preset for a model of OpenAI that knows the effort `none`, by its name. Null for any other. */
+function newerPreset(model: string, baseUrl: string | null): string | null {
+  const [, major, minor = '0'] = version.exec(model) ?? [];
+  const number = 100 * Number(major) + Number(minor);
+  // Models for Codex do not know it.
+  if (major === undefined || number < 501 || /codex/i.test(model)) return null;
+  const isOwn = baseUrl !== null && isOfHost(baseUrl, 'openai.com');
+  return number >= 506 && isOwn ? 'openai-5.6' : 'openai-5.1';
 }
 
 /** Variable names in the syntax of a shell or of another gateway. They are sent to the upstream unchanged. */
@@ -202,6 +244,10 @@ function searchNotes(
 }
 
 function isOfSearchingHost(baseUrl: string): boolean {
+  return searchingHosts.some((host) => isOfHost(baseUrl, host));
+}
+
+function isOfHost(baseUrl: string, host: string): boolean {
   const { hostname } = new URL(baseUrl);
-  return searchingHosts.some((host) => hostname === host || hostname.endsWith(`.${host}`));
+  return hostname === host || hostname.endsWith(`.${host}`);
 }

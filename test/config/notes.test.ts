@@ -168,3 +168,31 @@ test('a key that is the name of a variable is noted', async (t) => {
     t.match(noted(apiKey), [/^upstreams\.u0\.apiKeys\[1\] is the name of a variable: .*\$\{NAME\}$/]);
   t.strictSame(noted('sk-$x'), []);
 });
+
+test('a model that knows the effort none is noted where its preset is that of older ones', async (t) => {
+  const older = { preset: 'openai-reasoning' };
+  const own = { ...chat, baseUrl: 'https://api.openai.com/v1' };
+  const noted = (preset: string) => [
+    new RegExp(`^models\\.m\\.targets\\[0\\] .*openai-reasoning.* none .* the preset ${preset}$`),
+  ];
+  for (const model of ['gpt-5.1', 'openai/gpt-5.4-mini', 'GPT-5.1-2025-11-13', 'gpt-6', 'gpt-5.10'])
+    t.match(notes(chat, { ...older, model }, ['chat']), noted('openai-5\\.1'), model);
+  t.match(notes({ ...chat, ...older }, { model: 'gpt-5.2' }, ['chat']), noted('openai-5\\.1'));
+  t.match(notes(own, { ...older, model: 'gpt-5.2' }, ['chat']), noted('openai-5\\.1'));
+  for (const model of ['gpt-5.6', 'gpt-6-mini'])
+    t.match(notes(own, { ...older, model }, ['chat']), noted('openai-5\\.6'), model);
+  for (const model of [
+    'gpt-5',
+    'gpt-5-2025-08-07',
+    'gpt-4.1',
+    'o3',
+    'gpt-5.1-codex',
+    'gpt-oss-120b',
+    'x-gpt-50',
+  ])
+    t.strictSame(notes(chat, { ...older, model }, ['chat']), [], model);
+  t.strictSame(notes(chat, { preset: 'openai-5.1', model: 'gpt-5.1' }, ['chat']), []);
+  t.strictSame(notes({ ...chat, ...older }, { preset: 'openai-5.1', model: 'gpt-5.1' }, ['chat']), []);
+  const file = testConfig({ upstreams: ['https://else.example/v1'], target: { ...older, model: 'gpt-5.1' } });
+  t.match(warningsOf(parseConfig(JSON.stringify(file), source)), noted('openai-5\\.1'), 'also at start');
+});
