@@ -388,10 +388,11 @@ const embeddingsMixedBody: MixedBody = {
   foreign: [bodies.completions, bodies.rerank, bodies.generateContent],
 };
 
-const hasInput = (body: unknown) => isObject(body) && ('input' in body || isConversation(body));
+/** What a conversation is, and how often it is there, only an upstream judges that embeds some. */
+const hasInput = (body: unknown) => isObject(body) && ('input' in body || 'messages' in body);
 
 /** Members that may occur only once, and only in this spelling. */
-const guarded = { reads: [...Object.keys(embeddingsRequestType.properties), 'messages'] };
+const guarded = { reads: Object.keys(embeddingsRequestType.properties) };
 
 /** Checks a body of `POST /v1/embeddings`, which is passed on unchanged. */
 export const embeddingsRequest = requiring(
