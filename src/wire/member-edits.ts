@@ -10,6 +10,7 @@ import {
   QUOTE,
   ZERO,
 } from './bytes.js';
+import { parseJson, textOrNull } from './json.js';
 import { invalidJson } from './json-fault.js';
 import { afterColon, endOfString, endOfValue, mostDepth, skipSpace } from './json-skip.js';
 
@@ -35,7 +36,7 @@ export interface MemberEdit {
   within: ObjectEdits | null;
   /** Edits for the members of each object in the value, if it is a list. */
   each: ObjectEdits | null;
-  /** Added to the value, if it is a list. */
+  /** Added to the value, if it is a list and nothing else changes it. */
   lead: Lead | null;
 }
 
@@ -46,6 +47,10 @@ export interface Lead {
   readonly beside: string;
   /** Only if none has one of these. */
   readonly unless: readonly string[];
+  /** Only if a member beside the list has this word. */
+  readonly where: { readonly name: string; readonly word: string };
+  /** Whether nothing is added to any list of a body. */
+  readonly isOff: (body: Buffer) => boolean;
 }
 
 /** How the members of an object are changed. Created once, used for many bodies. */
@@ -161,6 +166,8 @@ class Walk {
   readonly #onLost: OnLost | null;
   /** Replacements, which do not overlap. Those within an object are added before those around it. */
   readonly #replacements: Replacement[] = [];
+  /** Whether leads are added to lists of this body; null until one may be. */
+  #hasLeads: boolean | null = null;
 
   constructor(body: Buffer, onLost: OnLost | null) {
     this.#body = body;
@@ -199,6 +206,7 @@ class Walk {
     for (const [index, member] of found.entries()) {
       const fate = fates[index] ?? null;
       if (fate === null) this.#onLost?.(within + member.name);
+      if (fate === unchanged) this.#lead(member, found);
       if (fate !== null) this.#write(member, fate, edits, within);
       // A member is removed with the comma after it, or with the one before it if no member follows.
       else if (index < last) this.#replace(member.start, found[index + 1]?.start ?? member.end, '');
@@ -235,10 +243,9 @@ class Walk {
   }
 
   /** Edits the members within a value of any kind. @returns the offset after the value */
-  #inside(value: number, { each, lead }: MemberEdit, within: ObjectEdits | null, path: string): number {
+  #inside(value: number, { each }: MemberEdit, within: ObjectEdits | null, path: string): number {
     const first = this.#body[value];
     if (within !== null && first === OPEN_BRACE) return this.object(value, within, path);
-    if (first === OPEN_BRACKET && lead !== null) this.#lead(value, lead);
     if (first === OPEN_BRACKET && each !== null) return this.#list(value, each);
     const end = this.#end(value);
     const made = within !== null && first === LOWER_N ? madeObject(within) : null;
@@ -258,17 +265,22 @@ class Walk {
     }
   }
 
-  /** Adds an element before the first of a list. */
-  #lead(open: number, { json, beside, unless }: Lead): void {
-    const types = new Set<string>();
+  /** Adds an element before the first of a list. @param beside members of its object */
+  #lead({ edit, value }: Found, beside: readonly Found[]): void {
+    const lead = edit?.lead ?? null;
+    if (lead === null || this.#body[value] !== OPEN_BRACKET) return;
+    const judging = beside.find(({ name }) => name === lead.where.name);
+    if (judging === undefined || wordIn(this.#text(judging)) !== lead.where.word) return;
+    const types = new Set<string | null>();
     const read = createEdits();
     editAt(read, ['type'], (name) => name).change = (type) => {
-      types.add(type);
+      types.add(wordIn(type));
       return type;
     };
-    this.#list(open, read);
-    if (types.has(JSON.stringify(beside)) && !unless.some((type) => types.has(JSON.stringify(type))))
-      this.#replace(open + 1, open + 1, `${json},`);
+    this.#list(value, read);
+    if (!types.has(lead.beside) || lead.unless.some((type) => types.has(type))) return;
+    this.#hasLeads ??= !lead.isOff(this.#body);
+    if (this.#hasLeads) this.#replace(value + 1, value + 1, `${lead.json},`);
   }
 
   #name(start: number, end: number): string {
@@ -323,6 +335,12 @@ class Walk {
   #replace(start: number, end: number, text: string): void {
     this.#replacements.push({ start, end, text });
   }
+}
+
+/** Returns the text of a JSON string, however it is written; null for anything else. */
+function wordIn(json: string | null): string | null {
+  if (json === null || !json.startsWith('"')) return null;
+  return json.includes('\\') ? textOrNull(parseJson(json)) : json.slice(1, -1);
 }
 
 /** The names of an object's members. The set is built only when a name may collide. */

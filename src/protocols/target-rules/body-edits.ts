@@ -1,6 +1,8 @@
 import type { Protocol, TargetRules } from '../../config/types.js';
 import type { TextProtocolName } from '../../conversation/request.js';
 import { parseJson, parseObject, textOrNull } from '../../wire/json.js';
+import { findValues } from '../../wire/json-scan.js';
+import { skipSpace } from '../../wire/json-skip.js';
 import {
   addRule,
   clash,
@@ -25,8 +27,8 @@ interface Places {
   readonly sampling: readonly MemberPath[];
   /** Whether each name may also be in snake case. */
   readonly takesSnakeCase: boolean;
-  /** Adds what the rule `fillReasoning` changes; null if it changes nothing. */
-  readonly fillReasoning: ((edits: ObjectEdits) => void) | null;
+  /** Adds what the rule `fillReasoning` changes, beside the other rules; null if it changes nothing. */
+  readonly fillReasoning: ((edits: ObjectEdits, rules: TargetRules) => void) | null;
   /** Adds what each form of the rule `thinking` changes. Other forms change nothing. */
   readonly thinking: Readonly<Partial<Record<ThinkingRule, (edits: ObjectEdits) => void>>>;
   /** A member that some clients repeat under another name. If it is edited, the repetition is removed. */
@@ -78,7 +80,7 @@ const placesOf: Readonly<Record<TextProtocolName | 'completions', Places>> = {
     efforts: [['output_config', 'effort']],
     turns: 'messages',
     sampling: drawing,
-    fillReasoning: (edits) => fillThinking(editAt(edits, ['messages'], sameName)),
+    fillReasoning: (edits, { thinking }) => fillThinking(editAt(edits, ['messages'], sameName), thinking),
     thinking: {
       adaptive: (edits) => changeThinking(edits, adaptiveThinking),
       never_off: (edits) =>
@@ -139,7 +141,7 @@ export function bodyEdits(rules: TargetRules, body: RuledBody): ObjectEdits {
     list.each ??= createEdits();
     mapWords(editAt(list.each, ['role'], spelling), rules.roles, false);
   }
-  if (rules.fillsReasoning) places.fillReasoning?.(edits);
+  if (rules.fillsReasoning && !body.isCount) places.fillReasoning?.(edits, rules);
   if (rules.thinking !== null) places.thinking[rules.thinking]?.(edits);
   const { echo } = places;
   if (echo !== null && edits.members.has(echo.of)) editAt(edits, [echo.name], sameName).isDropped = true;
@@ -219,13 +221,25 @@ function fillReasoning(list: MemberEdit): void {
  * The same by a block of thinking. DeepSeek refuses a message with calls and without one
  * (https://github.com/QwenLM/qwen-code/pull/3788).
  */
-function fillThinking(list: MemberEdit): void {
+function fillThinking(list: MemberEdit, rule: ThinkingRule | null): void {
   list.each ??= createEdits();
+  // These rules remove what would turn thinking off.
+  const isAlwaysOn = rule === 'adaptive' || rule === 'never_off';
   editAt(list.each, ['content'], sameName).lead = {
     json: `{"type":"thinking","thinking":${filler},"signature":""}`,
     beside: 'tool_use',
     unless: ['thinking', 'redacted_thinking'],
+    where: { name: 'role', word: 'assistant' },
+    isOff: (body) => !isAlwaysOn && thinksNot(body),
   };
+}
+
+/** Whether a messages body turns thinking off. */
+function thinksNot(body: Buffer): boolean {
+  const [thinking = null] = findValues(body, skipSpace(body, 0), ['thinking']);
+  return (
+    thinking !== null && parseObject(body.toString('utf8', thinking.start, thinking.end))?.type === 'disabled'
+  );
 }
 
 /** https://api-docs.deepseek.com/guides/thinking_mode, https://docs.z.ai/api-reference/llm/chat-completion */

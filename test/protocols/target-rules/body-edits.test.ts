@@ -134,6 +134,29 @@ test('a message with calls that has lost its thinking gets a block of it', async
     }
 });
 
+test('a block of thinking is filled in where it is one: for the assistant, thinking, and however words are written', async (t) => {
+  const call = { type: 'tool_use', id: 'c', name: 'f', input: {} };
+  const filled = { type: 'thinking', thinking: '.', signature: '' };
+  const of = (body: object, rules: object = {}, more = {}) =>
+    ruled(body, { fillReasoning: true, ...rules }, 'messages', more);
+  const lacking = { messages: [{ content: [call], role: 'assistant' }] };
+  const full = { messages: [{ content: [filled, call], role: 'assistant' }] };
+  t.strictSame(of(lacking), full, 'the role may stand behind');
+  const user = { messages: [{ role: 'user', content: [call] }, { content: [call] }] };
+  t.strictSame(of(user), user);
+  t.strictSame(of(lacking, {}, { isCount: true }), lacking, 'a request for a count');
+  const off = { thinking: { type: 'disabled' } };
+  t.strictSame(of({ ...off, ...lacking }), { ...off, ...lacking });
+  t.strictSame(of({ ...lacking, ...off }), { ...lacking, ...off });
+  t.strictSame(of({ ...off, ...lacking }, { thinking: 'never_off' }), full, 'a rule has it on');
+  const on = { thinking: { type: 'enabled', budget_tokens: 1024 } };
+  t.strictSame(of({ ...on, ...lacking }), { ...on, ...full });
+  const escaped = JSON.stringify(lacking)
+    .replace('tool_use', 'tool\\u005fuse')
+    .replace('assistant', '\\u0061ssistant');
+  t.strictSame(ruled(escaped, { fillReasoning: true }, 'messages'), full);
+});
+
 test('settings of sampling are left out of text, unless a rule speaks of one', async (t) => {
   const flat = { temperature: 1, top_p: 1, top_k: 1, presence_penalty: 1, frequency_penalty: 1, x: 1 };
   for (const protocol of ['chat', 'completions', 'responses'] as const)
