@@ -204,6 +204,7 @@ export function isOfVendor(token: string | null): boolean {
 /**
  * Returns the name of a model with a hash of its upstream's name, which clients do not learn. What a vendor has encrypted for one
  * account is refused by another, and two upstreams may be two accounts (https://github.com/openai/codex/issues/8100).
+ * The hash has no secret, so that a token outlives a restart: who guesses the name can see that it is the right one.
  */
 export function accountOf({
   model,
