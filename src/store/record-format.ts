@@ -80,13 +80,14 @@ export function writeRecord(record: HeldRecord): Buffer {
   return bytes;
 }
 
-export function readRecord(bytes: Buffer): HeldRecord {
+/** @param end of the record, if it is in a larger memory whose own length a method of the buffer might use */
+export function readRecord(bytes: Buffer, end: number = bytes.length): HeldRecord {
   const valueAt = idAt + bytes.readUInt32BE(idLengthAt);
   return {
     expiresAt: bytes.readDoubleBE(0),
     revision: bytes.readDoubleBE(8),
     id: bytes.toString('utf8', idAt, valueAt),
-    value: bytes.toString('utf8', valueAt),
+    value: bytes.toString('utf8', valueAt, end),
   };
 }
 

@@ -25,8 +25,9 @@ export interface Records {
 /** The functions below that change records must be called within a write transaction. */
 
 function find({ records }: Records, key: Buffer): HeldRecord | null {
-  const bytes = records.get(key);
-  return bytes === undefined ? null : readRecord(bytes);
+  // In memory that the next read overwrites. A copy would take a tenth of the time of changing a sum.
+  const bytes = records.getBinaryFast(key);
+  return bytes === undefined ? null : readRecord(bytes, bytes.length);
 }
 
 function findLive(base: Records, key: Buffer, now: number): HeldRecord | null {
