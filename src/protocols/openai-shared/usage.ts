@@ -127,7 +127,7 @@ function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind, sear
     7: read = -1,
     8: count = -1,
     9: created = -1,
-    10: heard = -1,
+    [ofHeard]: heard = -1,
   } = numbers;
   const isInTotal = input === -1 && output === -1;
   // What is said of a recording may be its seconds and the total alone.
@@ -141,12 +141,13 @@ function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind, sear
   };
   const usage = withTotal(parts, total, heard > 0);
   // Most answers are texts without further details.
-  return outputKind === 'text' && searches === 0 && !hasCharges(numbers)
+  return outputKind === 'text' && searches === 0 && heard <= 0 && !hasCharges(numbers)
     ? usage
     : withNumbers(usage, numbers, outputKind, searches);
 }
 
-/** Index of the first number with a price of its own. */
+/** Index of the seconds of sound, and that of the first number with a price of its own. */
+const ofHeard = 10;
 const firstCharge = 11;
 
 function hasCharges(numbers: readonly number[]): boolean {
@@ -165,10 +166,15 @@ function withNumbers(
   const [longWritten = -1, ...ofKinds] = numbers.slice(firstCharge + searchNames.length);
   const [audioOut = -1, imageOut = -1] = ofKinds.slice(kinds.length);
   const isTold = audioOut !== -1 || imageOut !== -1;
+  const parts = inputParts(ofKinds, ofKinds.slice(2 * kinds.length));
+  const { 0: input = -1, [ofHeard]: heard = -1 } = numbers;
+  // The input that the total alone shows.
+  const sound = heard > 0 ? usage.input - Math.max(0, input) : 0;
   return withCharges(usage, {
     searches: counted,
     parts: {
-      ...inputParts(ofKinds, ofKinds.slice(2 * kinds.length)),
+      ...parts,
+      audioInput: Math.max(parts.audioInput, sound),
       cacheWrittenHour: Math.max(0, longWritten),
       audioOutput: outputKind === 'audio' && !isTold ? usage.output : Math.max(0, audioOut),
       imageOutput: outputKind === 'image' && !isTold ? usage.output : Math.max(0, imageOut),

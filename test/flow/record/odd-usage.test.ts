@@ -486,14 +486,14 @@ const cases: readonly Case[] = [
       text: 'hello there',
       usage: { prompt_audio_seconds: 203, prompt_tokens: 4, total_tokens: 3264, completion_tokens: 635 },
     }),
-    record: { tokensKnown: 'exact', inputTokens: 2629, outputTokens: 635 },
+    record: { tokensKnown: 'exact', inputTokens: 2629, audioInputTokens: 2625, outputTokens: 635 },
   },
   {
     name: 'a total and seconds of a recording, and nothing else',
     kind: 'words',
     asks: [transcriptOf('words')],
     answer: whole({ text: 'hello there', usage: { prompt_audio_seconds: 203, total_tokens: 3264 } }),
-    record: { tokensKnown: 'exact', inputTokens: 3264, outputTokens: 0 },
+    record: { tokensKnown: 'exact', inputTokens: 3264, audioInputTokens: 3264, outputTokens: 0 },
   },
   {
     name: 'seconds of a recording, and nothing else, where tokens are the whole price',
