@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Attempt } from '../../attempts/attempts.js';
 import { masked } from '../../attempts/secrets.js';
-import type { Key, Upstream } from '../../config/types.js';
+import type { Key, Price, Upstream } from '../../config/types.js';
 import { addUsage, isPlausible, type Usage } from '../../conversation/usage.js';
 import { type AttemptFailure, asGatewayError, type FaultPlace, GatewayError, guard } from '../../errors.js';
 import {
@@ -269,29 +269,24 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
     const estimated = this.#openUsage.note(event, usage, isUnreported);
     if (estimated !== null) this.#isEstimated = true;
     const used = usage ?? estimated;
-    const seconds = reported === null ? told : 0;
-    if (used === null && seconds === 0) return;
-    const other = this.#otherModel(event, used, seconds);
+    const counted = reported === null ? told : 0;
+    if (used === null && counted === 0) return;
+    const other = this.#otherModel(event, used, counted);
+    const price = other === null ? (call.model.price ?? call.target.cost) : other.price;
+    const seconds = secondsAt(price, event, used, counted);
     if (other !== null) noteOtherModel(call, other.model, { target: other.target, usage: used, seconds });
     else {
       if (used !== null) call.usage = addUsage(call.usage, used);
-      call.mediaSeconds += seconds > 0 || !this.#isPaidByTheSecond ? seconds : expectedSeconds(event, used);
+      call.mediaSeconds += seconds;
     }
     this.#funds?.pay();
-  }
-
-  /** Whether a transcript that counts no seconds would cost nothing. */
-  get #isPaidByTheSecond(): boolean {
-    const { model, target } = this.#call;
-    const price = model.price ?? target.cost;
-    return price !== null && price.rates.perSecond > 0 && !hasTokenRate(price.rates);
   }
 
   /**
    * Returns the model with a price for what is counted that has made the transcript in an event; null for any other event.
    * Where the session's model costs nothing, no budget was asked for it, and its transcripts cost nothing.
    */
-  #otherModel(event: Buffer, usage: Usage | null, seconds: number): ReturnType<typeof pricedModel> {
+  #otherModel(event: Buffer, usage: Usage | null, counted: number): ReturnType<typeof pricedModel> {
     const { key, model, target, running } = this.#call;
     const name = this.#transcribers.of(event);
     // Another model of the config may have the same name at the upstream.
@@ -299,6 +294,7 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
     if (model.price === null || costsNothing(model.price)) return null;
     const other = pricedModel(name, { snapshot: running.snapshot, key, upstream: target.upstream });
     if (other === null || costsNothing(other.price)) return other;
+    const seconds = secondsAt(other.price, event, usage, counted);
     return costOf(other.price, { usage, seconds, calls: 1 }) > 0 ? other : null;
   }
 
@@ -435,6 +431,16 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
       account(services, this.#call, outcome);
     }
   }
+}
+
+/**
+ * Returns the seconds of what an event reports: those that it counts, or an estimate where a transcript that counts none would
+ * cost nothing.
+ */
+function secondsAt(price: Price | null, event: Buffer, usage: Usage | null, counted: number): number {
+  if (counted > 0 || price === null || price.rates.perSecond === 0 || hasTokenRate(price.rates))
+    return counted;
+  return expectedSeconds(event, usage);
 }
 
 // Created once, so that a flood of them costs no stack traces.

@@ -22,7 +22,7 @@ const olderUpdated = (model: unknown) => ({
   type: 'transcription_session.updated',
   session: { input_audio_transcription: { model } },
 });
-const transcribed = (id: string, usage: object) => ({
+const transcribed = (id: string, usage: object | null) => ({
   type: 'conversation.item.input_audio_transcription.completed',
   item_id: id,
   content_index: 0,
@@ -107,8 +107,20 @@ test('a transcript by a model without a price or a place in the config costs as 
     const { cost } = await run(t, [updated(model), committed('a'), transcribed('a', tokens(5, 2))]);
     t.equal(cost, 7 * 1e5, `${model}`);
   }
-  const ofTokens = [updated('timed-there'), committed('a'), transcribed('a', tokens(5, 2))];
-  t.equal((await run(t, ofTokens)).cost, 7 * 1e5, 'a price by the second alone, and no seconds');
+});
+
+test('a transcript without seconds has the price by the second of its model, whatever the session’s price', async (t) => {
+  // Two seconds of sound, or as much as two bytes of text last.
+  const heard = { ...tokens(20, 2), input_token_details: { audio_tokens: 20 } };
+  const sessions = [{ price: { perSecond: 0.01 } }, { price: { input: 100, output: 100 } }];
+  for (const session of sessions) {
+    const timed = [updated('timed-there'), committed('a'), transcribed('a', heard)];
+    t.equal((await run(t, timed, session)).cost, 2 * 5e8);
+    for (const usage of [null, { type: 'duration', seconds: 0 }, { type: 'duration', seconds: 1e9 }]) {
+      const unnamed = [updated('timed-there'), committed('a'), transcribed('a', usage)];
+      t.equal((await run(t, unnamed, session)).cost, 0.133 * 5e8, JSON.stringify(usage));
+    }
+  }
 });
 
 test('a session’s own model has made what another model of the same name at its upstream could have', async (t) => {
