@@ -4,7 +4,7 @@ import { type Answer, wordsOf } from './answer.js';
 import { type ClassifiedString, classifyString } from './media-string.js';
 import type { ConversationRequest, UserPart } from './request.js';
 import type { Metering } from './stream-rules.js';
-import { noParts, type Usage, withCharges } from './usage.js';
+import { addMarkedUsage, noParts, type Usage, withCharges } from './usage.js';
 
 export const weightOfToken = 4;
 /** Tokens of a media file, regardless of its size: the real number depends on the model. */
@@ -61,6 +61,12 @@ export function withSound(usage: Usage, kind: 'transcript' | 'sound', seconds: n
 /** Returns a usage whose output is images. */
 export function ofImages(usage: Usage): Usage {
   return withCharges(usage, { parts: { ...noParts, imageOutput: usage.output } });
+}
+
+/** Adds an estimate for images to the usage of others. @param brokenBy null for a whole answer */
+export function withMedia(reported: Usage, images: number, brokenBy: BrokenBy): Usage {
+  const { estimated: _, ...made } = ofImages(estimatedUsage(0, images * mediumTokens));
+  return addMarkedUsage(reported, { ...made, [brokenBy === null ? 'estimated' : 'partial']: true });
 }
 
 /** Number of samples of a body, and the bytes of each. */

@@ -130,6 +130,11 @@ export interface UnitCounter {
   readonly units: number | null;
   /** Sum of the usages in a stream's events, each of one medium. Null if there are none. */
   readonly usage: Usage | null;
+  /** Number of media in a stream that are complete, and of those that have begun to show. */
+  readonly completed: number;
+  readonly begun: number;
+  /** Number of complete media in a stream that `usage` is of. */
+  readonly reported: number;
 }
 
 /** What a relay needs to know of a protocol to pass its streams through unchanged. Each protocol supplies one. */

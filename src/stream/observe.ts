@@ -7,6 +7,7 @@ import {
   ofImages,
   tokensOf,
   withEstimatedInput,
+  withMedia,
   withUncounted,
 } from '../conversation/estimate-usage.js';
 import type { Keep } from '../conversation/kept-turns.js';
@@ -336,6 +337,8 @@ export class ObservedTransform implements AnswerTransform {
     if (tail !== null && watchEnd != null && this.#hasWholeEnd(brokenBy)) watchEnd(tail);
     const isBegun = this.#opening.heldBytes > 0 || (grows && this.#started);
     const isWhole = brokenBy === null || !isBegun || (this.#started && this.#judgeEnd().state === 'complete');
+    const missing = reported === null ? 0 : this.#unreportedMedia(brokenBy);
+    if (reported !== null && missing > 0) return withMedia(reported, missing, brokenBy);
     if (reported !== null && isWhole) return brokenBy === null ? this.#allCounted(reported) : reported;
     const unreported = this.#unreportedOutput(brokenBy);
     const usage = inexactUsage({
@@ -381,15 +384,35 @@ export class ObservedTransform implements AnswerTransform {
       return isWhole && estimated !== 'all' ? null : unreported;
     }
     // A client that leaves before the answer has had its request sent, which is charged.
+    if (brokenBy === 'client' && this.passed === 0 && this.units === null) return unreported;
     return (brokenBy !== 'upstream' || this.passed > 0) && estimated === 'all' ? unreported : null;
   }
 
   #outputOf(unreported: Metering['unreported'], brokenBy: BrokenBy, tail: Buffer | null): number {
     if (unreported === null || unreported === 'transcript') return this.#written(tail);
     if (unreported === 'sound' && brokenBy !== null && this.passed === 0) return 0;
+    if (this.#started && brokenBy !== null) return mediumTokens * Math.max(1, this.#chargedMedia(brokenBy));
     const { requested = 1 } = this.#observed;
     const units = this.#counter?.units ?? (brokenBy === 'client' ? requested : 1);
     return mediumTokens * (brokenBy === null ? units : Math.max(1, units));
+  }
+
+  /**
+   * Returns the number of media of a stream that are charged. An upstream whose client leaves makes all that it was asked for:
+   * those of which nothing has arrived yet cost as much as if their client had left before.
+   */
+  #chargedMedia(brokenBy: BrokenBy): number {
+    const { completed = 0, begun = 0 } = this.#counter ?? {};
+    if (brokenBy === null) return completed;
+    const most = Math.max(completed, this.#observed.requested ?? 1);
+    return brokenBy === 'client' ? most : Math.min(begun, most);
+  }
+
+  /** Returns the number of those among them that the reported usage of a stream is not of. */
+  #unreportedMedia(brokenBy: BrokenBy): number {
+    const counter = this.#started ? this.#counter : null;
+    if (counter === null || counter.reported === 0) return 0;
+    return Math.max(0, this.#chargedMedia(brokenBy) - counter.reported);
   }
 
   whole(body: Buffer): Buffer {

@@ -23,7 +23,11 @@ const observing = (endpoint: Endpoint) => ({
 });
 const observed = (
   endpoint: Endpoint,
-  more: { readonly estimated?: 'none' | 'broken'; readonly alternatives?: Alternatives } = {},
+  more: {
+    readonly estimated?: 'none' | 'broken';
+    readonly requested?: number;
+    readonly alternatives?: Alternatives;
+  } = {},
 ): ObservedTransform => new ObservedTransform({ ...more, ...observing(endpoint) });
 
 const sse = (...events: readonly unknown[]): Buffer =>
@@ -276,4 +280,52 @@ test('a stream of sound, images or a transcript whose client leaves before its l
   const done = observed(transcriptions, { estimated: 'broken' });
   done.pass(sse({ type: 'transcript.text.delta', delta: 'a' }, { type: 'transcript.text.done', text: 'a' }));
   t.equal(done.usageAtEnd('client'), null, 'so has one that the client has left behind its last event');
+});
+
+const shown = { type: 'image_generation.partial_image', b64_json: 'QUJD', partial_image_index: 0 };
+const drawn = { type: 'image_generation.completed', b64_json: 'QUJD' };
+const billed = { ...drawn, usage: { input_tokens: 10, output_tokens: 100, total_tokens: 110 } };
+
+test('images of a stream that report no usage are estimated beside those that do', async (t) => {
+  const each = observed(imageGenerations, { requested: 3 });
+  each.pass(named(shown, billed, drawn, drawn));
+  each.end();
+  const parts = { imageOutput: 3100 };
+  t.match(each.usageAtEnd(null), { input: 10, output: 3100, parts, estimated: true });
+  const reported = observed(imageGenerations, { requested: 3 });
+  reported.pass(named(billed, shown, billed));
+  reported.end();
+  const sum = reported.usageAtEnd(null);
+  t.match(sum, { input: 20, output: 200 }, 'it has made two of three');
+  t.equal(sum?.estimated ?? sum?.partial, undefined);
+});
+
+test('a stream of images that is cut has what was reported, and an estimate of the other images', async (t) => {
+  const cases = [
+    // Those that it has asked for, as if it had left before the first.
+    ['client', [shown], { output: 4500, partial: true }],
+    ['client', [shown, billed], { input: 10, output: 3100, partial: true }],
+    ['client', [billed, billed, shown], { input: 20, output: 1700, partial: true }],
+    ['client', [billed, billed, billed], { input: 30, output: 300 }],
+    // Those that have begun.
+    ['upstream', [shown], { output: 1500, partial: true }],
+    ['upstream', [billed, billed, shown], { input: 20, output: 1700, partial: true }],
+    ['upstream', [shown, shown, billed], { input: 10, output: 1600, partial: true }],
+    ['upstream', [shown, shown, shown, shown, billed], { input: 10, output: 3100, partial: true }],
+  ] as const;
+  for (const [brokenBy, events, usage] of cases) {
+    const each = observed(imageGenerations, { estimated: 'broken', requested: 3 });
+    each.pass(named(...events));
+    const used = each.usageAtEnd(brokenBy);
+    t.match(used, usage, `${brokenBy} ${events.map(({ type }) => type)}`);
+    t.equal(used?.partial, 'partial' in usage ? true : undefined);
+  }
+});
+
+test('blank lines between the events of a stream of images end none', async (t) => {
+  const each = observed(imageGenerations);
+  const blank = Buffer.from('\n\r\n'.repeat(500));
+  each.pass(Buffer.concat([named(billed), blank, named(billed), blank]));
+  each.end();
+  t.match(each.usageAtEnd(null), { input: 20, output: 200 });
 });

@@ -8,15 +8,25 @@ const tailBytes = 1536;
 /** The type of an image that is complete, as the name of an event or in its data. A string cannot contain the quotes. */
 const completedType =
   /^event: ?image_(?:generation|edit)\.completed\r?$|"image_(?:generation|edit)\.completed"/m;
+/** A partial image, and the first one of an image. */
+const partialType =
+  /^event: ?image_(?:generation|edit)\.partial_image\r?$|"image_(?:generation|edit)\.partial_image"/m;
+const firstPartial = /"partial_image_index"\s*:\s*0\b/;
 const nothing = Buffer.alloc(0);
 
 /**
  * Adds up the usages of the images of a stream, each of which is in the event of its complete image
- * (https://platform.openai.com/docs/api-reference/images-streaming). Partial images are part of it. Reads bytes that arrive in
- * arbitrary pieces.
+ * (https://platform.openai.com/docs/api-reference/images-streaming). Partial images are part of it, and show that it has begun.
+ * Reads bytes that arrive in arbitrary pieces.
  */
 export class EventUsages {
   #sum: Usage | null = null;
+  /** Numbers of images: complete ones, those with a usage, and those whose first partial image has arrived. */
+  #completed = 0;
+  #reported = 0;
+  #firsts = 0;
+  /** A partial image has followed the last complete one. */
+  #isWithin = false;
   /** Of the event whose end has not arrived. */
   #head = nothing;
   #tail = nothing;
@@ -31,8 +41,13 @@ export class EventUsages {
       this.#isInLine = false;
       line = end + 1;
       if (!isBlank) continue;
+      // A blank line behind another ends nothing.
+      if (this.#head.length === 0 && line - start <= 2) {
+        start = line;
+        continue;
+      }
       this.#extend(run.subarray(start, line));
-      this.#sum = this.#withEvent();
+      this.#endEvent();
       this.#head = nothing;
       this.#tail = nothing;
       start = line;
@@ -43,7 +58,19 @@ export class EventUsages {
 
   /** The sum so far. Null if no complete image has reported any. */
   get usage(): Usage | null {
-    return this.#withEvent();
+    const usage = this.#usageOfEvent();
+    return usage === null ? this.#sum : withCalls(this.#sum, usage);
+  }
+
+  /** Number of complete images that have reported a usage. */
+  get reported(): number {
+    return this.#usageOfEvent() === null ? this.#reported : this.#reported + 1;
+  }
+
+  /** Number of images that are complete, or of which a partial image has arrived. */
+  get begun(): number {
+    const isPartial = !this.#isCompleted() && this.#isOfType(partialType);
+    return Math.max(this.#firsts, this.#completed + (this.#isWithin || isPartial ? 1 : 0));
   }
 
   #extend(part: Buffer): void {
@@ -52,13 +79,30 @@ export class EventUsages {
     this.#tail = Buffer.concat([this.#tail, part.subarray(-tailBytes)]).subarray(-tailBytes);
   }
 
-  /** Returns the sum with the event whose last bytes have arrived. */
-  #withEvent(): Usage | null {
-    const [head, tail] = [this.#head, this.#tail];
-    if (!completedType.test(head.toString('latin1')) && !completedType.test(tail.toString('latin1')))
-      return this.#sum;
-    const usage = imagesUsage(tail) ?? imagesUsage(head);
-    return usage === null ? this.#sum : withCalls(this.#sum, usage);
+  #endEvent(): void {
+    if (this.#isCompleted()) {
+      this.#sum = this.usage;
+      this.#reported = this.reported;
+      this.#completed++;
+      this.#isWithin = false;
+    } else if (this.#isOfType(partialType)) {
+      if (this.#isOfType(firstPartial)) this.#firsts++;
+      this.#isWithin = true;
+    }
+  }
+
+  #isCompleted(): boolean {
+    return this.#isOfType(completedType);
+  }
+
+  /** Returns the usage of the event whose last bytes have arrived; null if it is no complete image. */
+  #usageOfEvent(): Usage | null {
+    return this.#isCompleted() ? (imagesUsage(this.#tail) ?? imagesUsage(this.#head)) : null;
+  }
+
+  /** Whether the bytes of the current event that are kept match. */
+  #isOfType(pattern: RegExp): boolean {
+    return pattern.test(this.#head.toString('latin1')) || pattern.test(this.#tail.toString('latin1'));
   }
 }
 

@@ -182,7 +182,20 @@ export class MadeImages implements UnitCounter {
     return this.#usages.usage;
   }
 
+  get completed(): number {
+    return Math.max(this.#completed.count, this.#succeeded.count);
+  }
+
+  get begun(): number {
+    return Math.max(this.completed, this.#usages.begun);
+  }
+
+  get reported(): number {
+    // The usage behind events of single images is that of all.
+    return this.usage !== null && this.#succeeded.count > 0 ? this.completed : this.#usages.reported;
+  }
+
   get units(): number | null {
-    return this.#data.made ?? (Math.max(this.#completed.count, this.#succeeded.count) || null);
+    return this.#data.made ?? (this.completed || null);
   }
 }
