@@ -40,8 +40,8 @@ const { lastUsage: speechUsage } = createUsageReader(tokenNames, 'audio');
  * Streams of transcriptions and of speech. The type of an event is in its data, and from some upstreams in its name.
  */
 
-/** Types of the last event of a stream. */
-const doneTypes: readonly string[] = ['transcript.text.done', 'speech.audio.done'];
+/** Types of the last event of a stream: OpenAI's, and that of Mistral's transcripts. */
+const doneTypes: readonly string[] = ['transcript.text.done', 'speech.audio.done', 'transcription.done'];
 /** An event that may be the last contains one of these. A string cannot contain the quotes. */
 const lastTypes = [...doneTypes, 'error'];
 const lastWords = lastTypes.map((type) => Buffer.from(`"${type}"`));
@@ -51,7 +51,7 @@ const headBytes = 128;
 const lineStart = /^\ufeff?(data|event|id|retry)?:/;
 
 /** See `StreamRules.marks`. Includes that of a whole transcript. */
-const marks = marksOf('"transcript.', '"speech.', '"text"');
+const marks = marksOf('"transcript.', '"transcription.', '"speech.', '"text"');
 
 /** Judges the first events of a stream; see `StreamRules.judgeStart`. */
 const judgeStart = judgingEvents((event, data) => errorOf(event, data) ?? 'meaningful');

@@ -51,6 +51,13 @@ test('a stream is complete with its last event, whatever says nothing behind it'
     t.same(judgeEnd(run(text), nothing), { state: 'complete', usage, error: null }, text);
     t.equal(marksEnd?.(run(text)), true, text);
   }
+  const language = event({ type: 'transcription.language', audio_language: 'en' });
+  const piece = event({ type: 'transcription.text.delta', text: 'hi' }, 'transcription.text.delta');
+  const last = { type: 'transcription.done', model: 'm', text: 'hi', language: 'en', segments: [] };
+  const told = { prompt_audio_seconds: 2, prompt_tokens: 4, completion_tokens: 1, total_tokens: 30 };
+  const mistral = language + piece + event({ ...last, usage: told }, 'transcription.done');
+  t.match(judgeEnd(run(mistral), nothing), { state: 'complete', usage: { input: 29, output: 1 }, error: null });
+  t.equal(marksEnd?.(run(mistral)), true);
   const named = 'event: transcript.text.done\ndata: {"text":"x"}\n\n';
   t.same(judgeEnd(run(named), nothing), { state: 'complete', usage: null, error: null });
   t.equal(marksEnd?.(run(named)), true);
