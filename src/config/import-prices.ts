@@ -186,7 +186,8 @@ const laterMembers = [...imageMembers, ...characterMembers];
 /** Reads the price of a character. A vendor that counts tokens charges those, and its characters are an estimate. */
 function readCharacters(draft: Draft, entry: JsonObject, isByToken: boolean): void {
   const told = characterMembers.filter((member) => (numberOrNull(entry[member]) ?? 0) > 0);
-  if (isByToken) draft.unused.push(...told);
+  // Only speech counts characters: any other call would be free.
+  if (isByToken || textOf(entry.mode) !== 'audio_speech') draft.unused.push(...told);
   else if (told.length > 0)
     draft.rates.characters = Math.max(...told.map((member) => perMillion(numberOrNull(entry[member]) ?? 0)));
 }

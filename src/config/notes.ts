@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { textProtocols } from '../conversation/request.js';
+import { costsNothing } from '../usage/cost.js';
 import { isLoopback } from './demo.js';
 import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
 import type { ImagePrice } from './types.js';
@@ -17,6 +18,7 @@ export function notesOf(config: ResolvedConfig): readonly string[] {
   const notes = config.models.flatMap((model) => searchNotes(model, config.upstreams));
   notes.push(...idleNotes(config), ...priceNotes(config));
   notes.push(...config.models.flatMap(sizeNotes), ...config.models.flatMap(soundNotes));
+  notes.push(...config.models.flatMap(characterNotes));
   notes.push(...config.models.flatMap(unitNotes), ...config.upstreams.flatMap(versionNotes));
   notes.push(...warningsOf(config), ...expiryNotes(config));
   return notes;
@@ -218,6 +220,14 @@ function soundNotes({ name, protocols, price }: ResolvedModel): string[] {
   return [
     `models.${name} has prices of tokens and neither perSecond nor perCall: sounds and transcripts whose tokens their upstream does not count are charged by an estimate`,
   ];
+}
+
+/** Notes a model that is priced by the characters of speech alone, and has other calls. */
+function characterNotes({ name, protocols, price }: ResolvedModel): string[] {
+  if (price === null || price.rates.characters === 0) return [];
+  const isSpeechAlone = protocols.every((protocol) => protocol === 'audio');
+  if (isSpeechAlone || !costsNothing({ ...price, rates: { ...price.rates, characters: 0 } })) return [];
+  return [`models.${name}.price has characters alone: only speech has any, and its other calls cost nothing`];
 }
 
 function isOfSome({ size, quality }: ImagePrice): boolean {

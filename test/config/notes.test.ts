@@ -78,19 +78,33 @@ test('models without a price are noted, with what becomes of their calls', async
 });
 
 test('prices for one token in place of a million are noted', async (t) => {
-  const noted = (price: object) => {
+  const noted = (price: object, protocol = 'chat') => {
     const file = testConfig({ upstreams: ['https://else.example/v1'] });
-    const models = { m: { protocols: ['chat'], targets: [{ upstream: 'u0' }], price } };
+    const models = { m: { protocols: [protocol], targets: [{ upstream: 'u0' }], price } };
     return notesOf(parseConfig(JSON.stringify({ ...file, models }), source));
   };
   t.strictSame(noted({ input: 0.00000125, output: 0.00001 }), [
     'models.m.price has less than 0.0001 USD for a million tokens: prices are for a million, not for one',
   ]);
   t.strictSame(noted({ input: 0, output: 0.001 }), []);
-  t.strictSame(noted({ characters: 0.000015 }), [
+  t.strictSame(noted({ characters: 0.000015 }, 'audio'), [
     'models.m.price has less than 0.01 USD for a million characters: prices are for a million, not for one',
   ]);
-  t.strictSame(noted({ characters: 15 }), []);
+  t.strictSame(noted({ characters: 15 }, 'audio'), []);
+});
+
+test('a model with a price of characters alone is noted if it has calls other than speech', async (t) => {
+  const noted = (price: object, protocols: readonly string[]) => {
+    const file = testConfig({ upstreams: ['https://else.example/v1'] });
+    const models = { m: { protocols, targets: [{ upstream: 'u0' }], price } };
+    return notesOf(parseConfig(JSON.stringify({ ...file, models }), source));
+  };
+  const free = [/^models\.m\.price has characters alone: only speech has any/];
+  t.match(noted({ characters: 15 }, ['chat']), free);
+  t.match(noted({ characters: 15 }, ['audio', 'chat']), free);
+  t.strictSame(noted({ characters: 15 }, ['audio']), []);
+  t.strictSame(noted({ characters: 15, input: 1 }, ['audio', 'chat']), []);
+  t.strictSame(noted({ input: 1 }, ['chat']), []);
 });
 
 test('a key that has expired, and a chat upstream without a path, are noted', async (t) => {

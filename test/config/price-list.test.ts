@@ -182,6 +182,11 @@ test('characters have the price of the list, unless it has one of tokens', async
     { price: { input: 1 }, unused: ['input_cost_per_character', 'output_cost_per_character'] },
     'a vendor that counts tokens charges them',
   );
+  t.strictSame(
+    read({ mode: 'chat', input_cost_per_character: 2.5e-7, output_cost_per_character: 5e-7 }),
+    { price: {}, unused: ['input_cost_per_character', 'output_cost_per_character'] },
+    'only speech counts characters',
+  );
 });
 
 test('what is no entry, or no amount, is no price', async (t) => {
