@@ -405,6 +405,7 @@ export function backoffMs(attempt: number, draw: number): number {
 /** A wait in place of an attempt: a back-off, or fetching files that the attempt needs. */
 export class Wait implements UpstreamExchange {
   readonly sentAt = 0;
+  readonly isWritten = false;
   readonly bodyReleased = false;
   cancel: () => void;
 

@@ -99,6 +99,10 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     return this.exchange?.sentAt ?? 0;
   }
 
+  get isWritten(): boolean {
+    return this.exchange?.isWritten ?? false;
+  }
+
   get bodyReleased(): boolean {
     return this.exchange?.bodyReleased ?? false;
   }

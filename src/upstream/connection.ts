@@ -366,6 +366,12 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     return this.#exchange === exchange;
   }
 
+  /** See `UpstreamExchange.isWritten`. */
+  get isWritten(): boolean {
+    const isHandedOver = this.#body?.isHandedOver ?? (!this.#connecting && !this.#unwritten);
+    return isHandedOver && this.socket.writableLength === 0;
+  }
+
   /** True while a part of the request's body remains to be written. */
   get #sending(): boolean {
     return this.#body !== null && !this.#body.isWritten;

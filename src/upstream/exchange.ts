@@ -38,7 +38,7 @@ export class ConnectionExchange extends Timed implements UpstreamExchange {
   /** When the whole request, including its body, was first handed to a socket (performance.now), or 0. */
   wholeSentAt = 0;
   /** The connection that serves the request. Null while the request waits, and after its end on the wire. */
-  connection: { resume(): void; destroy(): void } | null = null;
+  connection: { readonly isWritten: boolean; resume(): void; destroy(): void } | null = null;
   /** Decodes a compressed body between the connection and the handler. */
   decoder: ContentDecoder | null = null;
   bytesSent = false;
@@ -50,6 +50,8 @@ export class ConnectionExchange extends Timed implements UpstreamExchange {
   retried = false;
   /** True after `onEnd`, `onFailure` or `cancel`: no further callback follows. */
   over = false;
+  /** See `isWritten`, of a connection that the request no longer has. */
+  #wasWritten = false;
   /** True while the request is in the pool's queue. */
   waiting = false;
   waitPrevious: ConnectionExchange | null = null;
@@ -69,6 +71,10 @@ export class ConnectionExchange extends Timed implements UpstreamExchange {
     this.deadlines = deadlines;
     this.handler = handler;
     this.totalAt = now + deadlines.totalMs;
+  }
+
+  get isWritten(): boolean {
+    return this.connection?.isWritten ?? this.#wasWritten;
   }
 
   /** Resumes a paused body. May call the handler before it returns. */
@@ -92,6 +98,7 @@ export class ConnectionExchange extends Timed implements UpstreamExchange {
 
   /** Called when the answer has been read to its end. */
   finish(): void {
+    this.#wasWritten = this.isWritten;
     this.connection = null;
     if (this.decoder !== null) {
       this.pool.wheel.set(this, this.totalAt);
@@ -165,6 +172,7 @@ export class ConnectionExchange extends Timed implements UpstreamExchange {
     this.decoder?.destroy();
     this.decoder = null;
     const connection = this.connection;
+    this.#wasWritten = this.isWritten;
     this.connection = null;
     connection?.destroy();
   }

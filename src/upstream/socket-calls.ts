@@ -85,7 +85,7 @@ export class SocketCalls implements SocketListener {
     this.#exchange?.end();
     this.#exchange = null;
     // A close frame would wait behind bytes of a dropped call that the upstream has not accepted.
-    if ((this.#socket?.waitingBytes ?? 0) > 0) this.#socket?.terminate();
+    if (this.waitingBytes > 0) this.#socket?.terminate();
     else this.#socket?.close(closeCode.normal, '');
     this.#gone();
   }
@@ -100,6 +100,11 @@ export class SocketCalls implements SocketListener {
   /** Does the same if the answer in flight still belongs to this exchange. */
   abandonIf(exchange: SocketExchange): void {
     if (this.#exchange === exchange) this.abandon();
+  }
+
+  /** Bytes that the system has not taken. */
+  get waitingBytes(): number {
+    return this.#socket?.waitingBytes ?? 0;
   }
 
   pause(): void {
@@ -234,6 +239,7 @@ class SocketExchange extends Timed implements UpstreamExchange {
   readonly #handler: UpstreamHandler;
   readonly #onNoSocket: () => void;
   #over = false;
+  #wasWritten = false;
   #paused = false;
   /** Events of the current read. */
   #gathered: Buffer[] = [];
@@ -257,6 +263,10 @@ class SocketExchange extends Timed implements UpstreamExchange {
     this.#onNoSocket = guard('upstream', this, onNoSocket);
     this.#totalAt = performance.now() + deadlines.totalMs;
     wheel.set(this, this.#totalAt);
+  }
+
+  get isWritten(): boolean {
+    return this.#over ? this.#wasWritten : this.sentAt > 0 && this.#owner.waitingBytes === 0;
   }
 
   sent(): void {
@@ -346,6 +356,7 @@ class SocketExchange extends Timed implements UpstreamExchange {
 
   cancel(): void {
     const isUnderWay = !this.#ending;
+    this.#wasWritten = this.isWritten;
     if (this.end() && isUnderWay) this.#owner.abandon();
   }
 

@@ -144,6 +144,11 @@ export interface UpstreamExchange {
    * request.
    */
   readonly sentAt: number;
+  /**
+   * The system has taken the whole request for the connection. Of a request that has ended, whether it had by then. Not told
+   * of one that was answered.
+   */
+  readonly isWritten: boolean;
   /** True once the head of the answer has arrived and the request's buffers will not be read again. */
   readonly bodyReleased: boolean;
 }

@@ -222,7 +222,8 @@ class DetachedAnswer implements UpstreamHandler, Detached {
     this.#isOver = true;
     this.#services.detached.remove(this);
     try {
-      if (!this.#attempt.isErrorComing)
+      const isSent = this.#head !== null || this.#attempt.isWritten;
+      if (isSent && !this.#attempt.isErrorComing)
         noteUsage(this.#call, this.#transform, this.#head, 'client_gone', isBroken);
     } finally {
       account(this.#services, this.#call, 'client_gone');

@@ -84,7 +84,8 @@ export abstract class AnswerEnds extends SweepMember {
     this.stopTimers();
     releaseBody(services, call, awaited, transform);
     const isErrorComing = this.attempt?.isErrorComing ?? false;
-    if (awaited?.sentAt && !isErrorComing) noteUsage(call, transform, this.head, outcome, isBroken);
+    const isSent = awaited?.sentAt && (this.head !== null || awaited.isWritten);
+    if (isSent && !isErrorComing) noteUsage(call, transform, this.head, outcome, isBroken);
     this.awaited = null;
     this.transform = null;
     account(services, call, outcome);

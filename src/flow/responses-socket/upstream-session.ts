@@ -103,6 +103,10 @@ class SessionExchange implements UpstreamExchange {
     return this.current?.sentAt ?? 0;
   }
 
+  get isWritten(): boolean {
+    return this.current?.isWritten ?? false;
+  }
+
   get bodyReleased(): boolean {
     return this.current?.bodyReleased ?? false;
   }

@@ -39,7 +39,7 @@ export interface CollectedRequest extends OneOffRequest {
   readonly attempt: Attempt | null;
   /** Larger answers are refused. */
   readonly maxBytes: number;
-  /** Called before the request is cancelled, if all of it was sent and no error has been answered. */
+  /** Called before the request is cancelled, if its upstream has got all of it and has answered no error or redirect. */
   readonly onLeft?: () => void;
   /** Each repetition of the request makes something again. */
   readonly hasEffects: boolean;
@@ -98,7 +98,7 @@ export function collectAnswer(
       exchange.cancel();
     };
     waiter.cancel = () => {
-      if (exchange.sentAt > 0 && !collector.isRefused) request.onLeft?.();
+      if (exchange.isWritten && !collector.isRefused) request.onLeft?.();
       collector.cancel();
     };
   });
@@ -162,7 +162,7 @@ class Collector implements UpstreamHandler {
   }
 
   get isRefused(): boolean {
-    return this.#head !== null && this.#head.status >= 400;
+    return this.#head !== null && this.#head.status >= 300;
   }
 
   onHead(head: ResponseHead): void {

@@ -73,7 +73,8 @@ export class Forwarding implements AttemptAdapter, AttemptOwner, ForwardedCall {
   }
 
   get transform(): AnswerTransform | null {
-    return this.#attempt?.sentAt ? this.#attempt.transform : null;
+    const attempt = this.#attempt;
+    return attempt !== null && (attempt.isAnswered || attempt.isWritten) ? attempt.transform : null;
   }
 
   get mayMoveOn(): boolean {

@@ -68,6 +68,10 @@ export class Hedge implements UpstreamExchange {
     return this.#first.sentAt;
   }
 
+  get isWritten(): boolean {
+    return this.#first.isWritten;
+  }
+
   get bodyReleased(): boolean {
     return this.#first.bodyReleased;
   }
