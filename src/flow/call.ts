@@ -50,7 +50,7 @@ export interface RequestSender extends MemoryHolder, Guarded {
 
 /** Requests the answer of a call from upstreams. */
 export interface ForwardedCall extends Alternatives {
-  /** The transform of the current attempt, once that was sent. */
+  /** The transform of the current attempt, once its upstream has got the whole request or has answered. */
   readonly transform: AnswerTransform | null;
   /** Ends the call with an error on the client's side: the rest of its body will not arrive. */
   fail(error: GatewayError): void;
@@ -68,8 +68,6 @@ export interface UploadBody {
   readonly contentType: string;
   /** No part of the form has been released yet, so it can be sent to another target. */
   readonly canReplay: boolean;
-  /** All of the form has arrived. */
-  readonly isComplete: boolean;
   /** @param model replaces the model's name in the form; null leaves it */
   open(model: string | null): OpenedForm;
 }

@@ -171,10 +171,6 @@ export class Upload
     this.#decoder = new MultipartDecoder(boundary, formLimits(call.running.snapshot), this);
   }
 
-  get isComplete(): boolean {
-    return this.#complete;
-  }
-
   get canReplay(): boolean {
     return !this.#isSpent;
   }

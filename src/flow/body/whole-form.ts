@@ -9,7 +9,6 @@ import type { Call, OpenedForm, UploadBody } from '../call.js';
 export class WholeForm implements UploadBody {
   readonly contentType: string;
   readonly canReplay = true;
-  readonly isComplete = true;
   readonly parts: readonly FormPart[];
   readonly #boundary: string;
   readonly #body: Buffer;

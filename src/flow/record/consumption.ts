@@ -1,5 +1,10 @@
 import type { Key, Model, Price, Target } from '../../config/types.js';
-import { estimatedUsage, tokensOf, withSound } from '../../conversation/estimate-usage.js';
+import {
+  bytesOfSpokenSecond,
+  estimatedUsage,
+  tokensOf,
+  withSound,
+} from '../../conversation/estimate-usage.js';
 import { addMarkedUsage, type MadeMedia, plausibleSeconds, type Usage } from '../../conversation/usage.js';
 import type { Exchange } from '../../http/exchange.js';
 import { type CallOutcome, type OtherAttempt, unknownCost } from '../../metrics/call-record.js';
@@ -7,7 +12,7 @@ import { targetName } from '../../metrics/recorder.js';
 import type { Route } from '../../routes.js';
 import type { AnswerTransform } from '../../stream/answer-transform.js';
 import type { ResponseHead, UpstreamExchange } from '../../upstream/types.js';
-import { costOf, hasTokenRate, isOfTokensOnly } from '../../usage/cost.js';
+import { costOf, hasTokenRate, isOfTokensOnly, needsTokens } from '../../usage/cost.js';
 import { leastRate } from '../../wire/recording.js';
 import type { Running } from '../running.js';
 
@@ -65,11 +70,6 @@ interface ReportedCall {
 
 interface AnsweredCall extends Consumption, ReportedCall {
   readonly route: Route | null;
-  readonly upload: Upload | null;
-}
-
-interface Upload {
-  readonly isComplete: boolean;
 }
 
 /** What an upstream has reported and no call can have had. */
@@ -94,7 +94,7 @@ export function noteImplausible(call: ReportedCall, usage: Usage | null, told: n
 }
 
 /**
- * Records the usage of a call whose request was sent to an upstream, when nothing more of its answer is passed on. An error
+ * Records the usage of a call whose request an upstream has got, when nothing more of its answer is passed on. An error
  * answer has used nothing. An answer that broke off, or whose client has disconnected, has used what was passed on of it. A
  * call whose client disconnected before any answer has used what is charged of its request: its input, the call itself, and the
  * images that it asks for. An upstream begins with these once it has got the whole request, and bills them.
@@ -109,7 +109,6 @@ export function noteUsage(
   isBroken: boolean,
 ): void {
   if (transform === null || (head !== null && head.status >= 400)) return;
-  if (head === null && !isTaken(call)) return;
   const usage = transform.usageAtEnd(isBroken ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
   const isSetByClient = head !== null && isSetBySpeaker(call, transform, head);
   if (!isSetByClient) call.usage ??= usage;
@@ -128,13 +127,9 @@ export function noteUsage(
   call.isServed = isLeft || (head !== null && (!isBroken || hasServed(call, transform)));
   if (!isReported && (usage !== null || call.isServed)) {
     const written = transform.usage === null ? usage : null;
-    call.usage = withSoundEstimate(call, written ?? estimatedUsage(0, tokensOf(call.exchange.bytesOut)));
+    const estimate = written ?? estimatedUsage(0, tokensOf(call.exchange.bytesOut));
+    call.usage = withSoundEstimate(call, estimate, transform);
   }
-}
-
-/** Whether an upstream has got a whole request: it charges nothing for a part of a recording. */
-function isTaken({ upload }: { readonly upload: Upload | null }): boolean {
-  return upload === null || upload.isComplete;
 }
 
 /** Whether an answer that broke off has brought what is charged: images, or a part of what is charged by the second. */
@@ -162,13 +157,17 @@ function countsTokens({ model, target }: Pick<Consumption, 'model' | 'target'>):
 
 /** Estimates the tokens of a sound or transcript by its seconds, if nothing else of it has a price. */
 function withSoundEstimate(
-  { route, model, mediaSeconds, usage }: AnsweredCall,
+  { route, model, target, mediaSeconds, characters, usage }: AnsweredCall,
   estimate: Usage,
+  { passed = 0 }: AnswerTransform,
 ): Usage | null {
   const kind = route?.endpoint?.metering.unreported ?? null;
-  const isOfSound = kind !== null && kind !== 'image' && mediaSeconds > 0;
-  if (!isOfSound || model?.price == null || !isOfTokensOnly(model.price)) return usage;
-  return withSound(estimate, kind, mediaSeconds);
+  // Where seconds have no price, none are expected.
+  const spoken = kind === 'sound' ? Math.min(characters / bytesOfSpokenSecond, passed / leastRate) : 0;
+  const seconds = mediaSeconds > 0 ? mediaSeconds : spoken;
+  const isOfSound = kind !== null && kind !== 'image' && seconds > 0;
+  if (!isOfSound || !needsTokens(model?.price ?? null, target?.cost ?? null)) return usage;
+  return withSound(estimate, kind, seconds);
 }
 
 /**
@@ -211,7 +210,6 @@ interface ConsumingCall extends Consumption {
   readonly answeredAt: number;
   readonly exchange: Pick<Exchange, 'bytesIn'>;
   readonly route: Route | null;
-  readonly upload: Upload | null;
   readonly forwarding: { readonly transform: AnswerTransform | null } | null;
 }
 
@@ -220,8 +218,7 @@ export function consumedSoFar(call: ConsumingCall): Consumption {
   const { key, model, target, otherModels, isServed, answeredAt, units, route } = call;
   const { made, secondsBesideTokens, characters, lostInAnswer } = call;
   const transform = call.forwarding?.transform ?? null;
-  const isPassed = answeredAt > 0 || isTaken(call);
-  const usage = call.usage ?? (isPassed ? transform?.usageAtEnd('client') : null) ?? null;
+  const usage = call.usage ?? transform?.usageAtEnd('client') ?? null;
   // After `usage` was read.
   const seconds = plausibleSeconds(transform?.mediaSeconds ?? 0, call.exchange.bytesIn);
   const mediaSeconds = seconds > 0 ? seconds : call.mediaSeconds;
@@ -307,7 +304,10 @@ function noteAttempt(
 }
 
 function paidForAttempt({ cost }: Target, usage: Usage | null, characters: number): number {
-  if (cost === null || (usage === null && characters === 0)) return unknownCost;
+  if (cost === null) return unknownCost;
+  const { rates } = cost;
+  const isKnown = characters > 0 && rates.characters > 0 && rates.perSecond === 0;
+  if (usage === null && !isKnown) return unknownCost;
   return costOf(cost, {
     usage,
     seconds: 0,
@@ -447,6 +447,12 @@ export function paidForCall(call: Consumption): number | null {
   for (const { target, ...used } of call.otherModels?.values() ?? [])
     paid += costOf(target.cost ?? cost, used);
   return paid;
+}
+
+/** Returns the characters of a call if they have a price for its client or for the operator, and else 0. */
+export function countedCharacters({ isServed, characters, model, target }: Consumption): number {
+  const rate = (model?.price?.rates.characters ?? 0) + (target?.cost?.rates.characters ?? 0);
+  return isServed && rate > 0 ? characters : 0;
 }
 
 /** Returns the characters that are charged: none of a call whose tokens have a price. */

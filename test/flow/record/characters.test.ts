@@ -1,4 +1,7 @@
 import { test } from 'tap';
+import { resolvePrice } from '../../../src/config/resolve.js';
+import { noteGivenUp } from '../../../src/flow/record/consumption.js';
+import { type OtherAttempt, unknownCost } from '../../../src/metrics/call-record.js';
 import type { LedgerRecord } from '../../../src/usage/ledger-record.js';
 import { startGateway, testKey } from '../../support/gateway.js';
 import { openLedger } from '../../support/ledger.js';
@@ -65,10 +68,23 @@ const cases: readonly Case[] = [
     record: { characters: 7, costNanoUsd: 40_000_000, paidNanoUsd: nanos },
   },
   {
+    name: 'what costs the operator tokens, which nobody counts',
+    model: 'tokensPaid',
+    answer: sound,
+    // 20 tokens a second of sound, at most what its four bytes can last.
+    record: { costNanoUsd: nanos, inputTokens: 17, audioOutputTokens: 1, paidNanoUsd: 17_000 + 1000 },
+  },
+  {
+    name: 'what costs the operator tokens, which nobody counts, and the client seconds',
+    model: 'timed',
+    answer: sound,
+    record: { inputTokens: 15, audioOutputTokens: 30, paidNanoUsd: 15_000 + 30_000 },
+  },
+  {
     name: 'what has no price',
     model: 'unpriced',
     answer: sound,
-    record: { characters: 7, costNanoUsd: 0, paidNanoUsd: null },
+    record: { characters: 0, costNanoUsd: 0, paidNanoUsd: null },
   },
   {
     name: 'a sound that breaks off: its vendor has read the whole text',
@@ -100,6 +116,16 @@ test('a text that is spoken is charged by the character', async (t) => {
         },
         both: { protocols, targets, price: { input: 1, output: 2, characters: 15 } },
         paid: { protocols, targets: [{ ...target, cost: { characters: 15 } }], price: { perCall: 0.04 } },
+        tokensPaid: {
+          protocols,
+          targets: [{ ...target, cost: { input: 1, audioOutput: 1 } }],
+          price: { characters: 15 },
+        },
+        timed: {
+          protocols,
+          targets: [{ ...target, cost: { input: 1, audioOutput: 1 } }],
+          price: { perSecond: 0.1 },
+        },
         unpriced: { protocols, targets },
       },
     },
@@ -139,4 +165,29 @@ test('a budget reserves the characters of a text before it is spoken', async (t)
   t.equal((await speak('seven!!')).status, 429, 'six are left');
   t.equal((await speak('sixsix')).status, 200);
   t.equal((await speak('a')).status, 429);
+});
+
+test('what an attempt that was given up has cost is unknown where no characters of it have a price, or seconds have one', async (t) => {
+  const costs = [
+    [{ characters: 12 }, 7 * 12_000],
+    [{ characters: 12, perSecond: 1 }, unknownCost],
+    [{ perSecond: 1 }, unknownCost],
+    [{ input: 1 }, unknownCost],
+  ] as const;
+  for (const [cost, paid] of costs) {
+    const otherAttempts = new Map<object, OtherAttempt>();
+    const attempt = {
+      sentAt: 1,
+      isErrorComing: false,
+      transform: { usageAtEnd: () => null },
+      target: { model: 'm', upstream: { name: 'u' }, cost: resolvePrice(cost) },
+    };
+    const call = { characters: 7, givenUp: null, otherAttempts };
+    noteGivenUp(call, attempt as unknown as Parameters<typeof noteGivenUp>[1]);
+    t.strictSame(
+      [...otherAttempts.values()].map(({ paidNanoUsd }) => paidNanoUsd),
+      [paid],
+      JSON.stringify(cost),
+    );
+  }
 });

@@ -44,6 +44,22 @@ const cases: readonly Case[] = [
     sent: streamHead,
     record: { units: 3, imageOutputTokens: 4500 },
   },
+  {
+    model: 'both',
+    ...draw,
+    record: {
+      units: 3,
+      inputTokens: 9,
+      outputTokens: 4500,
+      tokensKnown: 'partial',
+      costNanoUsd: 129_009_000,
+    },
+  },
+  {
+    model: 'convertedBoth',
+    ...draw,
+    record: { units: 3, outputTokens: 4500, tokensKnown: 'partial', costNanoUsd: 130_500_000 },
+  },
   { model: 'sized', ...draw, more: { ...draw.more, size: '1x1' }, record: { costNanoUsd: 60_000_000 } },
   { model: 'converted', ...draw, record: { units: 3, costNanoUsd: 120_000_000 } },
   { model: 'convertedTokens', ...draw, record: { imageOutputTokens: 4500, tokensKnown: 'partial' } },
@@ -88,6 +104,8 @@ test('a call whose client leaves before any answer is charged what its upstream 
         seconds: model({ perSecond: 1 }),
         converted: converted({ perCall: 0.04 }),
         convertedTokens: converted(tokens),
+        both: model({ perCall: 0.04, input: 1, output: 2 }),
+        convertedBoth: converted({ perCall: 0.04, input: 1, output: 2 }),
         drawn: converted({ perCall: 0.04 }, 'generateContent'),
       },
     },
@@ -104,7 +122,7 @@ test('a call whose client leaves before any answer is charged what its upstream 
   }
 });
 
-test('a call that is left while its answer is an error costs nothing', async (t) => {
+test('a call that is left while its answer is an error, or a redirect of converted images, costs nothing', async (t) => {
   const upstream = await startRawUpstream(t, () => {});
   const refusal = jsonAnswer(400, '{"error":{"message":"no"}}').slice(0, -5);
   const { store, lines } = openLedger(t);
@@ -124,12 +142,67 @@ test('a call that is left while its answer is an error costs nothing', async (t)
       },
     },
   });
-  for (const [index, model] of ['plain', 'converted'].entries()) {
+  const redirect = refusal.replace('400', '302');
+  const cases = [
+    ['plain', refusal],
+    ['converted', refusal],
+    ['converted', redirect],
+  ] as const;
+  for (const [index, [model, answer]] of cases.entries()) {
     const client = await open(gateway.port, postBytes(draw.path, { model, ...draw.more }));
     const { socket } = await upstream.request(index);
-    await arrived(gateway, socket, refusal);
+    await arrived(gateway, socket, answer);
     client.destroy();
     const records = await lines(index + 1);
     t.match(records.at(-1), { outcome: 'client_gone', units: 0, costNanoUsd: 0 }, model);
+  }
+});
+
+test('a call whose upstream has got a part of its request costs nothing when its client leaves', async (t) => {
+  const upstream = await startRawUpstream(t, () => {}, { onHead: ({ socket }) => socket.pause() });
+  const { store, lines } = openLedger(t);
+  const model = (price: object, ofTarget: object = {}) => ({
+    protocols,
+    targets: [{ upstream: 'u', model: 'm', ...ofTarget }],
+    price,
+  });
+  const gateway = await startGateway(t, {
+    config: {
+      store,
+      usage: { ledger: true },
+      upstreams: { u: { kind: 'chat', baseUrl: upstream.url, apiKeys: ['k'], onLeave: 'cancel' } },
+      models: {
+        each: model({ perCall: 0.04 }),
+        tokens: model(tokens),
+        converted: model({ perCall: 0.04 }, { images: 'dashscope' }),
+      },
+    },
+  });
+  // More than the system holds for a connection.
+  const long = 'a'.repeat(14 * 1024 * 1024);
+  const images = [{ image_url: `data:image/png;base64,${long}` }];
+  const edit = (named: string) => ({ model: named, prompt: 'a', images });
+  const form = (named: string) => {
+    const file = 'content-disposition: form-data; name="image"; filename="a.png"\r\n\r\n';
+    const field = (name: string, value: string) =>
+      `--b\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+    const body = `${field('model', named)}${field('prompt', 'a')}--b\r\n${file}${long}\r\n--b--\r\n`;
+    const head = `POST /v1/images/edits HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${testKey}\r\n`;
+    return `${head}content-type: multipart/form-data; boundary=b\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  };
+  const asks: readonly (readonly [string, string | Buffer])[] = [
+    ['each', postBytes('/v1/images/edits', edit('each'))],
+    ['tokens', postBytes(chat.path, { model: 'tokens', messages: [{ role: 'user', content: long }] })],
+    ['converted', postBytes('/v1/images/edits', edit('converted'))],
+    ['each', form('each')],
+  ];
+  for (const [index, [named, bytes]] of asks.entries()) {
+    const client = await open(gateway.port, bytes);
+    await upstream.arrival(index);
+    client.destroy();
+    const records = await lines(index + 1);
+    const line = records.find(({ at }) => at === Math.max(...records.map((each) => each.at)));
+    const free = { outcome: 'client_gone', inputTokens: 0, units: 0, costNanoUsd: 0 };
+    t.match(line, free, `${named} ${index}`);
   }
 });
