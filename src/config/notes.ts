@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { textProtocols } from '../conversation/request.js';
-import { costsNothing } from '../usage/cost.js';
 import { isLoopback } from './demo.js';
 import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
 import type { ImagePrice } from './types.js';
@@ -224,9 +223,11 @@ function soundNotes({ name, protocols, price }: ResolvedModel): string[] {
 
 /** Notes a model that is priced by the characters of speech alone, and has other calls. */
 function characterNotes({ name, protocols, price }: ResolvedModel): string[] {
-  if (price === null || price.rates.characters === 0) return [];
-  const isSpeechAlone = protocols.every((protocol) => protocol === 'audio');
-  if (isSpeechAlone || !costsNothing({ ...price, rates: { ...price.rates, characters: 0 } })) return [];
+  if (price === null || price.rates.characters === 0 || protocols.every((each) => each === 'audio'))
+    return [];
+  const { characters: _, ...others } = price.rates;
+  const hasOthers = Object.values(others).some((rate) => rate > 0);
+  if (hasOthers || price.images.length + price.seconds.length > 0) return [];
   return [`models.${name}.price has characters alone: only speech has any, and its other calls cost nothing`];
 }
 

@@ -81,7 +81,7 @@ test('a record has the names, numbers and times of its call, and keeps them what
     bytesIn: 1,
     bytesOut: 2,
     mediaSeconds: 3,
-    characters: 4,
+    characters: 0,
     leftOut: [],
     lostInAnswer: [],
     retries: 0,

@@ -260,7 +260,7 @@ test('a client that leaves a sound or images pays for what has passed', async (t
     { ask: speech('tokens'), sent: [beginning], record: { outputTokens: 3, audioOutputTokens: 3 } },
     { ask: speech('seconds'), sent: [], record: { mediaSeconds: 0, costNanoUsd: 0 } },
     { ask: speech('tokens'), sent: [], record: { tokensKnown: 'partial', outputTokens: 0 } },
-    { ask: draw, sent: [image, image, image], record: { outputTokens: 4500, imageOutputTokens: 4500 } },
+    { ask: draw, sent: [image, image, image], record: { outputTokens: 6000, imageOutputTokens: 6000 } },
   ];
   for (const [index, { ask, sent, record }] of left.entries()) {
     const [path, body] = ask;

@@ -56,7 +56,11 @@ test('a stream is complete with its last event, whatever says nothing behind it'
   const last = { type: 'transcription.done', model: 'm', text: 'hi', language: 'en', segments: [] };
   const told = { prompt_audio_seconds: 2, prompt_tokens: 4, completion_tokens: 1, total_tokens: 30 };
   const mistral = language + piece + event({ ...last, usage: told }, 'transcription.done');
-  t.match(judgeEnd(run(mistral), nothing), { state: 'complete', usage: { input: 29, output: 1 }, error: null });
+  t.match(judgeEnd(run(mistral), nothing), {
+    state: 'complete',
+    usage: { input: 29, output: 1 },
+    error: null,
+  });
   t.equal(marksEnd?.(run(mistral)), true);
   const named = 'event: transcript.text.done\ndata: {"text":"x"}\n\n';
   t.same(judgeEnd(run(named), nothing), { state: 'complete', usage: null, error: null });
