@@ -313,7 +313,7 @@ export function createLeases(options: LeasesOptions): Leases {
  * Messages to each worker that it has not read yet. A worker that waits for the processor reads everything that has
  * accumulated in the channel in one turn of its event loop.
  */
-const messagesAhead = 4;
+const messagesAhead = 16;
 /** Longest wait for a worker to read them. One that is stuck is sent the others without waiting for it again. */
 const readMs = 500;
 

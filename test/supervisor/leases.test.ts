@@ -7,9 +7,9 @@ import { createLeases } from '../../src/supervisor/leases.js';
 import { eventually } from '../support/eventually.js';
 import { configWith } from './reloading.js';
 
-/** Limits of a thousand keys, the names of which a worker is told when they change. */
+/** Limits of 4,000 keys, the names of which a worker is told when they change. */
 function withLimits(requestsPerMinute: number) {
-  const keys = Array.from({ length: 1000 }, (_, index) => ({
+  const keys = Array.from({ length: 4000 }, (_, index) => ({
     id: `k${index}`,
     hash: `sha256:${index.toString(16).padStart(64, '0')}`,
     groups: ['all'],
@@ -53,13 +53,13 @@ test('a worker is sent few changed limits ahead of what it has read, which it wo
   const applied = leases.apply(withLimits(2000), 2);
   await eventually(() => waits.length > 0);
   for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve));
-  t.strictSame(told, [256, 256]);
+  t.strictSame(told, [1024, 1024]);
   for (let round = 0; round < 3; round++) {
     waits[round]?.confirm([]);
-    await eventually(() => waits.length > round + 1 || told[0] === 1000);
+    await eventually(() => waits.length > round + 1 || told[0] === 4000);
   }
   await applied;
-  t.strictSame(told, [1000, 1000]);
+  t.strictSame(told, [4000, 4000]);
 });
 
 test('a worker that is stuck delays the limits of the others once', async (t) => {
@@ -75,5 +75,5 @@ test('a worker that is stuck delays the limits of the others once', async (t) =>
     waits[round]?.confirm([]);
   }
   await applied;
-  t.strictSame(told, [1000, 1000]);
+  t.strictSame(told, [4000, 4000]);
 });
