@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { test } from 'tap';
 import { UsageWriter, type UsageWriterOptions } from '../../src/usage/writer.js';
 import { sumsById, sumTable } from '../suites/ledger-sums.js';
@@ -142,7 +143,12 @@ test('calls of many keys go in batches of no more than some sums, and each is co
 });
 
 test('the pages of a stored batch are memory for later ones, those of a batch that waits are not', async (t) => {
-  const { ledger, writer } = open({ batchRecords: 2, flushMs: 60_000 });
+  const { ledger, writer } = open({ batchRecords: 300, flushMs: 60_000 });
+  // Such ids make a page of three hundred calls large.
+  const requests = ids(0, 900).map((id) => createHash('sha256').update(id).digest('hex'));
+  const addAll = (all: readonly string[]): void => {
+    for (const requestId of all) addUsage(writer, { requestId });
+  };
   const memory: unknown[] = [];
   const { append } = ledger;
   ledger.append = (name, batch, tries) => {
@@ -150,14 +156,14 @@ test('the pages of a stored batch are memory for later ones, those of a batch th
     return append(name, batch, tries);
   };
   ledger.holds = true;
-  add(writer, 0, 4);
+  addAll(requests.slice(0, 600));
   await eventually(() => ledger.held.length === 1);
   ledger.holds = false;
   ledger.held[0]?.();
   await writer.flush();
-  add(writer, 4, 6);
+  addAll(requests.slice(600));
   await writer.flush();
-  t.same(requestsOf(ledger.taken), ids(0, 6));
+  t.same(requestsOf(ledger.taken), requests);
   t.equal(memory.length, 3);
   t.type(memory[0], ArrayBuffer);
   t.not(memory[1], memory[0]);
