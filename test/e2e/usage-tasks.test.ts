@@ -47,6 +47,8 @@ test('a task that has failed is given back to its budget, and the ledger has a l
     keyId: 'load',
     model: 'm',
   });
+  // The lines of the calls themselves may be written a moment later than that of the task's end.
+  await eventually(async () => (await usage.report('?by=')).total.calls === 2);
   const { total } = await usage.report('?by=');
   t.match(total, { costNanoUsd: 0, mediaSeconds: 0, calls: 2 });
   await eventually(async () => (await usage.post('/v1/videos', film)).status === 200);
