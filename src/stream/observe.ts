@@ -319,8 +319,8 @@ export class ObservedTransform implements AnswerTransform {
 
   usageAtEnd(brokenBy: BrokenBy): Usage | null {
     if (brokenBy === null) this.#endEvent();
-    // When a client disconnects it is unknown how many its upstream has made.
-    if (brokenBy !== 'client') this.units = this.#counter?.units ?? null;
+    // When a client disconnects before the end, it is unknown how many its upstream has made.
+    if (this.#cutBy(brokenBy) !== 'client') this.units = this.#counter?.units ?? null;
     const usage = this.#tokensAtEnd(brokenBy);
     const charges = this.#charges;
     if (usage === null || charges === null) return usage;
@@ -337,7 +337,7 @@ export class ObservedTransform implements AnswerTransform {
     if (tail !== null && watchEnd != null && this.#hasWholeEnd(brokenBy)) watchEnd(tail);
     const isBegun = this.#opening.heldBytes > 0 || (grows && this.#started);
     const isWhole = brokenBy === null || !isBegun || (this.#started && this.#judgeEnd().state === 'complete');
-    const missing = reported === null ? 0 : this.#unreportedMedia(brokenBy);
+    const missing = reported === null ? 0 : this.#unreportedMedia(this.#cutBy(brokenBy));
     if (reported !== null && missing > 0) return withMedia(reported, missing, brokenBy);
     if (reported !== null && isWhole) return brokenBy === null ? this.#allCounted(reported) : reported;
     const unreported = this.#unreportedOutput(brokenBy);
@@ -351,6 +351,11 @@ export class ObservedTransform implements AnswerTransform {
     });
     const isOfImages = unreported === 'image' && reported === null && usage !== null;
     return isOfImages ? ofImages(usage) : usage;
+  }
+
+  /** Returns who ended the answer before its last medium: nobody, if a usage has said of how many it is. */
+  #cutBy(brokenBy: BrokenBy): BrokenBy {
+    return this.#counter?.usage?.calls === undefined ? brokenBy : null;
   }
 
   /** Without the end, text of a model could be mistaken for a member of the answer. */
@@ -391,7 +396,8 @@ export class ObservedTransform implements AnswerTransform {
   #outputOf(unreported: Metering['unreported'], brokenBy: BrokenBy, tail: Buffer | null): number {
     if (unreported === null || unreported === 'transcript') return this.#written(tail);
     if (unreported === 'sound' && brokenBy !== null && this.passed === 0) return 0;
-    if (this.#started && brokenBy !== null) return mediumTokens * Math.max(1, this.#chargedMedia(brokenBy));
+    if (this.#started && brokenBy !== null)
+      return mediumTokens * Math.max(1, this.#chargedMedia(this.#cutBy(brokenBy)));
     const { requested = 1 } = this.#observed;
     const units = this.#counter?.units ?? (brokenBy === 'client' ? requested : 1);
     return mediumTokens * (brokenBy === null ? units : Math.max(1, units));

@@ -3,7 +3,7 @@ import { SumCollector } from './sums.js';
 
 /** The sizes of buffers that are used again are multiples of this. */
 const sizeStep = 16 * 1024;
-/** Pages below this share memory with others or have as much as they need: a process with few calls has many of them. */
+/** Pages below this have as much memory as they need, once: a process with few calls has many of them. */
 const leastBytes = sizeStep / 2;
 /** Most buffers without a page that are kept. */
 const mostFree = 16;
@@ -20,11 +20,11 @@ export class BatchMemory {
   /** Copies a page into a buffer, which is free for other pages after `free`. */
   write(page: string): Buffer {
     const length = Buffer.byteLength(page);
-    if (length < leastBytes) return Buffer.from(page);
-    const size = Math.ceil(length / sizeStep) * sizeStep;
+    const size = length < leastBytes ? length : Math.ceil(length / sizeStep) * sizeStep;
     // A store copies buffers as a whole, so none is much larger than its page.
     const index = this.#free.findIndex((buffer) => buffer.length >= size && buffer.length <= 2 * size);
     const [known] = index === -1 ? [] : this.#free.splice(index, 1);
+    // Not of Node's pool, which others write to.
     const buffer = known ?? Buffer.allocUnsafeSlow(size);
     buffer.write(page);
     return buffer.subarray(0, length);
@@ -32,7 +32,7 @@ export class BatchMemory {
 
   /** @param page a result of `write` that nobody reads any more */
   free(page: Uint8Array): void {
-    if (!isOwn(page)) return;
+    if (page.buffer.byteLength < sizeStep) return;
     this.#free.push(Buffer.from(page.buffer));
     if (this.#free.length > mostFree) this.#free.shift();
   }
@@ -40,10 +40,5 @@ export class BatchMemory {
 
 /** Returns the bytes of memory that a page takes. */
 export function bytesOf(page: Uint8Array): number {
-  return isOwn(page) ? page.buffer.byteLength : page.byteLength;
-}
-
-/** Whether a page has a buffer that can be used again. That of others may be shared. */
-function isOwn({ buffer }: Uint8Array): boolean {
-  return buffer.byteLength >= sizeStep;
+  return page.buffer.byteLength;
 }

@@ -134,17 +134,6 @@ export function isOfTokensOnly({ rates, images, seconds }: Price): boolean {
   return hasTokenRate(rates);
 }
 
-/**
- * Whether a call whose tokens are unknown needs an estimate of them: where nothing else has a price for the client, or for the
- * operator, and what the client is charged does not depend on it.
- * @param price of the model; null for none
- * @param cost of the target; null if unknown
- */
-export function needsTokens(price: Price | null, cost: Price | null): boolean {
-  if (price !== null && isOfTokensOnly(price)) return true;
-  return cost !== null && isOfTokensOnly(cost) && (price === null || !hasTokenRate(price.rates));
-}
-
 /** Whether tokens have a price. */
 export function hasTokenRate({
   input,

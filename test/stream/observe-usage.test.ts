@@ -322,6 +322,16 @@ test('a stream of images that is cut has what was reported, and an estimate of t
   }
 });
 
+test('a stream of images whose usage says of how many it is costs no more if its client leaves behind it', async (t) => {
+  const each = observed(imageGenerations, { estimated: 'broken', requested: 10 });
+  const made = { type: 'image_generation.partial_succeeded', image_index: 0, b64_json: 'aGk=' };
+  const usage = { generated_images: 2, output_tokens: 8000, total_tokens: 8000 };
+  each.pass(named(made, { ...made, image_index: 1 }, { type: 'image_generation.completed', usage }));
+  const used = each.usageAtEnd('client');
+  t.match(used, { output: 8000, calls: 2 });
+  t.equal(used?.partial, undefined);
+});
+
 test('blank lines between the events of a stream of images end none', async (t) => {
   const each = observed(imageGenerations);
   const blank = Buffer.from('\n\r\n'.repeat(500));

@@ -25,7 +25,7 @@ import type { ImageCall, ImageRequest } from '../../protocols/images/request.js'
 import type { Downloaded } from '../../upstream/download.js';
 import type { RemoteOptions } from '../../upstream/remote-url.js';
 import type { UpstreamFailure } from '../../upstream/types.js';
-import { hasTokenRate, needsTokens } from '../../usage/cost.js';
+import { hasTokenRate, isOfTokensOnly } from '../../usage/cost.js';
 import { answerError, isNoImage } from '../answer/content.js';
 import { answerLines, streamLines } from '../answer/lines.js';
 import { deadlinesLeft, type ResolvedCall } from '../call.js';
@@ -299,9 +299,8 @@ export class Conversion implements AttemptAdapter {
     if (call.exchange.alive) return;
     call.isServed = true;
     const { price } = call.model;
-    const isCounted =
-      needsTokens(price, call.target?.cost ?? null) || (price !== null && hasTokenRate(price.rates));
-    if (isCounted) call.usage = { ...estimateOf(call.units), partial: true };
+    if (price !== null && hasTokenRate(price.rates))
+      call.usage = { ...estimateOf(call.units), partial: true };
   }
 
   async #onImages(target: Target, answer: CollectedAnswer, imageAnswer: ImageAnswer): Promise<void> {
@@ -370,7 +369,7 @@ function estimateOf(images: number): Usage {
 /** Returns the reported usage, or an estimate if no call can have had it, or if only its tokens have a price. */
 function plausibleUsage(call: ResolvedCall, target: Target, { usage, images }: ImageAnswer): Usage | null {
   const estimate = estimateOf(images.length);
-  if (usage === null) return needsTokens(call.model.price, target.cost) ? estimate : null;
+  if (usage === null) return call.model.price !== null && isOfTokensOnly(call.model.price) ? estimate : null;
   if (isPlausible(usage, call.model.tokens, mediumTokens)) return usage;
   call.implausible = { target: targetName(target), usage, seconds: 0 };
   return estimate;

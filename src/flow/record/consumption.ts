@@ -1,10 +1,5 @@
 import type { Key, Model, Price, Target } from '../../config/types.js';
-import {
-  bytesOfSpokenSecond,
-  estimatedUsage,
-  tokensOf,
-  withSound,
-} from '../../conversation/estimate-usage.js';
+import { estimatedUsage, tokensOf, withSound } from '../../conversation/estimate-usage.js';
 import { addMarkedUsage, type MadeMedia, plausibleSeconds, type Usage } from '../../conversation/usage.js';
 import type { Exchange } from '../../http/exchange.js';
 import { type CallOutcome, type OtherAttempt, unknownCost } from '../../metrics/call-record.js';
@@ -12,7 +7,7 @@ import { targetName } from '../../metrics/recorder.js';
 import type { Route } from '../../routes.js';
 import type { AnswerTransform } from '../../stream/answer-transform.js';
 import type { ResponseHead, UpstreamExchange } from '../../upstream/types.js';
-import { costOf, hasTokenRate, isOfTokensOnly, needsTokens } from '../../usage/cost.js';
+import { costOf, hasTokenRate, isOfTokensOnly } from '../../usage/cost.js';
 import { leastRate } from '../../wire/recording.js';
 import type { Running } from '../running.js';
 
@@ -128,7 +123,7 @@ export function noteUsage(
   if (!isReported && (usage !== null || call.isServed)) {
     const written = transform.usage === null ? usage : null;
     const estimate = written ?? estimatedUsage(0, tokensOf(call.exchange.bytesOut));
-    call.usage = withSoundEstimate(call, estimate, transform);
+    call.usage = withSoundEstimate(call, estimate);
   }
 }
 
@@ -157,17 +152,13 @@ function countsTokens({ model, target }: Pick<Consumption, 'model' | 'target'>):
 
 /** Estimates the tokens of a sound or transcript by its seconds, if nothing else of it has a price. */
 function withSoundEstimate(
-  { route, model, target, mediaSeconds, characters, usage }: AnsweredCall,
+  { route, model, mediaSeconds, usage }: AnsweredCall,
   estimate: Usage,
-  { passed = 0 }: AnswerTransform,
 ): Usage | null {
   const kind = route?.endpoint?.metering.unreported ?? null;
-  // Where seconds have no price, none are expected.
-  const spoken = kind === 'sound' ? Math.min(characters / bytesOfSpokenSecond, passed / leastRate) : 0;
-  const seconds = mediaSeconds > 0 ? mediaSeconds : spoken;
-  const isOfSound = kind !== null && kind !== 'image' && seconds > 0;
-  if (!isOfSound || !needsTokens(model?.price ?? null, target?.cost ?? null)) return usage;
-  return withSound(estimate, kind, seconds);
+  const isOfSound = kind !== null && kind !== 'image' && mediaSeconds > 0;
+  if (!isOfSound || model?.price == null || !isOfTokensOnly(model.price)) return usage;
+  return withSound(estimate, kind, mediaSeconds);
 }
 
 /**

@@ -18,7 +18,7 @@ import type { AnswerTransform } from '../../stream/answer-transform.js';
 import { ArrayTransform, ObservedTransform } from '../../stream/observe.js';
 import { TranslatedTransform } from '../../stream/translate.js';
 import type { Deadlines, RequestBodySource, UpstreamExchange } from '../../upstream/types.js';
-import { needsTokens } from '../../usage/cost.js';
+import { isOfTokensOnly } from '../../usage/cost.js';
 import { parseObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
 import { contains } from '../../wire/json-skip.js';
@@ -121,7 +121,7 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
     watchAll: kept.watchAll,
     inputEstimate: bodyEstimate(body),
     tokens: tokensOf(call),
-    estimated: estimatedAnswers(call, endpoint, target),
+    estimated: estimatedAnswers(call, endpoint),
     requested: call.units,
     alternatives: mayGiveUp(call, target) && !endpoint.hasEffects(sent) ? call.forwarding : null,
     secrets: target.upstream.secrets,
@@ -242,15 +242,11 @@ function renamedInside(call: Call, { modelInBody }: Endpoint, { model }: Target)
   return Buffer.concat([...pieces, body.subarray(from)]);
 }
 
-/** Returns which answers without a usage are estimated in tokens: those that no other price of the model, or of the target, covers. */
-function estimatedAnswers(
-  { model, mediaSeconds }: Call,
-  { metering }: Endpoint,
-  { cost }: Target,
-): 'none' | 'broken' | 'all' {
+/** Returns which answers without a usage are estimated in tokens: those that no other price of the model covers. */
+function estimatedAnswers({ model, mediaSeconds }: Call, { metering }: Endpoint): 'none' | 'broken' | 'all' {
   if (metering.unreported === null) return 'none';
   const price = model === null ? null : model.price;
-  if (needsTokens(price, cost)) return 'all';
+  if (price !== null && isOfTokensOnly(price)) return 'all';
   return mediaSeconds > 0 || (price !== null && price.rates.characters > 0) ? 'none' : 'broken';
 }
 
@@ -278,7 +274,7 @@ export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint
       // The form holds a recording, or images.
       inputEstimate: mediumTokens,
       tokens: tokensOf(call),
-      estimated: estimatedAnswers(call, endpoint, target),
+      estimated: estimatedAnswers(call, endpoint),
       requested: call.units,
       secrets: target.upstream.secrets,
     }),

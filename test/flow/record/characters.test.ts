@@ -68,19 +68,6 @@ const cases: readonly Case[] = [
     record: { characters: 7, costNanoUsd: 40_000_000, paidNanoUsd: nanos },
   },
   {
-    name: 'what costs the operator tokens, which nobody counts',
-    model: 'tokensPaid',
-    answer: sound,
-    // 20 tokens a second of sound, at most what its four bytes can last.
-    record: { costNanoUsd: nanos, inputTokens: 17, audioOutputTokens: 1, paidNanoUsd: 17_000 + 1000 },
-  },
-  {
-    name: 'what costs the operator tokens, which nobody counts, and the client seconds',
-    model: 'timed',
-    answer: sound,
-    record: { inputTokens: 15, audioOutputTokens: 30, paidNanoUsd: 15_000 + 30_000 },
-  },
-  {
     name: 'what has no price',
     model: 'unpriced',
     answer: sound,
@@ -116,16 +103,6 @@ test('a text that is spoken is charged by the character', async (t) => {
         },
         both: { protocols, targets, price: { input: 1, output: 2, characters: 15 } },
         paid: { protocols, targets: [{ ...target, cost: { characters: 15 } }], price: { perCall: 0.04 } },
-        tokensPaid: {
-          protocols,
-          targets: [{ ...target, cost: { input: 1, audioOutput: 1 } }],
-          price: { characters: 15 },
-        },
-        timed: {
-          protocols,
-          targets: [{ ...target, cost: { input: 1, audioOutput: 1 } }],
-          price: { perSecond: 0.1 },
-        },
         unpriced: { protocols, targets },
       },
     },
