@@ -32,20 +32,9 @@ const mostVain = 64;
 const [plainMark] = tokenMarks;
 const marks: readonly Needle[] = [...tokenMarks, carryingMark];
 
-/** Bodies without their tokens: a call asks several times. */
-const known = new WeakMap<Buffer, Buffer>();
-
 /** Returns a body without the tokens that it carries: the same one if it has none. It may no longer be what its client means. */
 export function withoutCarried(body: Buffer): Buffer {
   if (body.length < leastWithTokens) return body;
-  let rest = known.get(body);
-  if (rest !== undefined) return rest;
-  rest = cut(body);
-  if (rest !== body) known.set(body, rest);
-  return rest;
-}
-
-function cut(body: Buffer): Buffer {
   const next = marks.map((mark) => needleAt(body, mark, 0));
   const kept: Buffer[] = [];
   let from = 0;
