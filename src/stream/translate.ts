@@ -304,7 +304,7 @@ class StreamTranslation {
       }
       const start = at;
       at = this.#decode(run, at);
-      this.#learn(bytes, start, at);
+      this.#learn(run, start, at);
       out += this.#encode();
     }
     return this.#emit(out);
@@ -341,6 +341,8 @@ class StreamTranslation {
       for (let i = 2; i < texts.length; i++) out += frame.between + texts[i];
       out += frame.after;
     }
+    // They refer to the whole run, which would stay in memory until the stream's next one.
+    texts.length = 0;
     return out;
   }
 
@@ -468,7 +470,7 @@ class StreamTranslation {
   }
 
   /** Uses an event with a text and nothing else as the template for the next ones. Any other event ends the use. */
-  #learn(bytes: string, start: number, end: number): void {
+  #learn(run: Buffer, start: number, end: number): void {
     const [step] = this.#steps;
     if (step === undefined) return;
     if (
@@ -478,7 +480,8 @@ class StreamTranslation {
       step.logprobs === undefined &&
       step.text !== ''
     )
-      this.#template.learn(bytes.slice(start, end), step.text);
+      // Not a slice of the run's text, all of which it would keep in memory.
+      this.#template.learn(run.toString('latin1', start, end), step.text);
     else this.#template.forget();
   }
 
