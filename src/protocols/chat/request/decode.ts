@@ -67,7 +67,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     parallelCalls: flagOrNull(body.parallel_tool_calls),
     format: decodeFormat(body.response_format),
     reasoning: decodeReasoning(body),
-    maxTokens: numberOrNull(body.max_completion_tokens) ?? numberOrNull(body.max_tokens),
+    maxTokens: decodeLimit(body.max_completion_tokens) ?? decodeLimit(body.max_tokens),
     temperature: numberOrNull(body.temperature),
     topP: numberOrNull(body.top_p),
     topK: null,
@@ -86,6 +86,11 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     echo: null,
     compaction: null,
   };
+}
+
+/** @returns the most tokens that may be generated; null if there is no limit, which may be written as -1 */
+function decodeLimit(limit: unknown): number | null {
+  return limit === -1 ? null : numberOrNull(limit);
 }
 
 function requireTextOutput(modalities: unknown): void {

@@ -85,14 +85,17 @@ const responseFormat = Type.Union([
   otherType(['json_schema']),
 ]);
 
+// Clients of LM Studio and llama.cpp send -1 for "no limit" (https://lmstudio.ai/docs/app/api/endpoints/openai).
+const tokenLimit = Type.Integer({ minimum: -1 });
+
 /** Body of `POST /v1/chat/completions`. */
 export const chatRequestType = Type.Object({
   model: name,
   messages: Type.Array(message, { minItems: 1 }),
   stream: flag,
   stream_options: nullable(Type.Object({ include_usage: flag, include_obfuscation: flag })),
-  max_completion_tokens: nullable(Type.Integer({ minimum: 1 })),
-  max_tokens: nullable(Type.Integer({ minimum: 1 })),
+  max_completion_tokens: nullable(tokenLimit),
+  max_tokens: nullable(tokenLimit),
   temperature: nullable(Type.Number({ minimum: 0, maximum: 2 })),
   top_p: nullable(Type.Number({ minimum: 0, maximum: 1 })),
   presence_penalty: nullable(Type.Number({ minimum: -2, maximum: 2 })),

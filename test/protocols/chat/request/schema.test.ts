@@ -161,6 +161,7 @@ test('a refusal names the place and the fault', (t) => {
     [body({ temperature: '1' }), 'invalid_request', 'temperature'],
     [body({ n: 0 }), 'invalid_value', 'n'],
     [body({ max_tokens: 1.5 }), 'invalid_request', 'max_tokens'],
+    [body({ max_tokens: -2 }), 'invalid_value', 'max_tokens'],
     [body({ stop: ['a', 5] }), 'invalid_request', 'stop[1]'],
     [body({ logit_bias: { '5': 101 } }), 'invalid_value', 'logit_bias["5"]'],
     [body({ tools: [{ function: { name: 'f' } }] }), 'missing_parameter', 'tools[0].type'],
