@@ -18,7 +18,12 @@ import {
   keyError,
   vendorAccountErrorOfClose,
 } from '../../protocols/error-formats/vendor-account.js';
-import { isPiece, mayAskForResponse, mayHaveUsage } from '../../protocols/realtime/event-type.js';
+import {
+  isPiece,
+  mayAskForResponse,
+  mayHaveUsage,
+  ServerEvent,
+} from '../../protocols/realtime/event-type.js';
 import {
   errorEvent,
   judgeEvent,
@@ -253,12 +258,13 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
     client.gather(data, isBinary);
   }
 
-  #recordUsage(event: Buffer): void {
+  #recordUsage(bytes: Buffer): void {
     const call = this.#call;
-    if (!mayHaveUsage(event)) {
-      this.#openUsage.noteDelta(event);
+    if (!mayHaveUsage(bytes)) {
+      this.#openUsage.noteDelta(bytes);
       return;
     }
+    const event = new ServerEvent(bytes);
     if (this.#openUsage.tellsAgain(event)) return;
     this.#transcribers.note(event);
     const reported = usageOfEvent(event);
@@ -286,7 +292,7 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
    * Returns the model with a price for what is counted that has made the transcript in an event; null for any other event.
    * Where the session's model costs nothing, no budget was asked for it, and its transcripts cost nothing.
    */
-  #otherModel(event: Buffer, usage: Usage | null, counted: number): ReturnType<typeof pricedModel> {
+  #otherModel(event: ServerEvent, usage: Usage | null, counted: number): ReturnType<typeof pricedModel> {
     const { key, model, target, running } = this.#call;
     const name = this.#transcribers.of(event);
     // Another model of the config may have the same name at the upstream.
@@ -437,7 +443,7 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
  * Returns the seconds of what an event reports: those that it counts, or an estimate where a transcript that counts none would
  * cost nothing.
  */
-function secondsAt(price: Price | null, event: Buffer, usage: Usage | null, counted: number): number {
+function secondsAt(price: Price | null, event: ServerEvent, usage: Usage | null, counted: number): number {
   if (counted > 0 || price === null || price.rates.perSecond === 0 || hasTokenRate(price.rates))
     return counted;
   return expectedSeconds(event, usage);

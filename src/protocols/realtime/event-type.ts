@@ -7,16 +7,15 @@ import {
   DOT,
   LOWER_C,
   LOWER_I,
-  LOWER_P,
   LOWER_R,
   LOWER_S,
   LOWER_T,
-  LOWER_V,
   OPEN_BRACE,
   OPEN_BRACKET,
   QUOTE,
   SPACE,
 } from '../../wire/bytes.js';
+import { type JsonObject, parseObject } from '../../wire/json.js';
 import { afterColon, endOfNumber, endOfString, standsAt } from '../../wire/json-skip.js';
 import { isPlainAscii } from '../../wire/plain-text.js';
 
@@ -40,45 +39,45 @@ const typeKey = Buffer.from('"type"');
 const secondWord = 'response.'.length;
 const seconds = [...'dc'].map((letter) => letter.charCodeAt(0));
 
-/**
- * Returns whether the type of a server event may be one of those above, or one that `OpenUsage` looks for. Only checks
- * the letters after the first quotes. False for nearly all events, which are pieces of audio and text.
- */
-export function mayHaveUsage(event: Buffer): boolean {
-  const end = Math.min(event.length, typeWithin);
-  let hasType = false;
-  let isWithin = false;
-  for (let at = 0; at < end; at++) {
-    const byte = event[at];
-    // As far as these bytes show, what follows an inner bracket is not a member of the event.
-    if (byte !== QUOTE) isWithin ||= at > 0 && (byte === OPEN_BRACE || byte === OPEN_BRACKET);
-    else if (mayBeOfUsage(event, at + 1)) return true;
-    else
-      hasType ||=
-        !isWithin &&
-        event[at + 1] === LOWER_T &&
-        event[at + 3] === LOWER_P &&
-        event[at + 5] === QUOTE &&
-        // Otherwise it is an id that a client has named like that.
-        event[at + 6] === COLON;
-  }
-  return !hasType;
-}
-
 /** What the types of other events begin with on which the price of a transcript depends; see `Transcribers`. */
 const ofSession = Buffer.from('session.');
 const ofTranscription = Buffer.from('transcription_session.');
 const ofCommitted = Buffer.from(committed);
 
-/** Checks the same for a type that begins at an offset. */
+/**
+ * Returns whether a type that begins at an offset may be one of those above, or one that `OpenUsage` looks for. False for
+ * nearly all events, which are pieces of audio and text.
+ */
 function mayBeOfUsage(event: Buffer, at: number): boolean {
   const first = event[at];
   if (first === LOWER_S) return standsAt(event, at, ofSession);
   if (first === LOWER_T) return standsAt(event, at, ofTranscription);
   if (first === LOWER_I) return standsAt(event, at, ofCommitted);
-  // `conversation` has a `v` here, `content_index` does not.
-  if (first === LOWER_C) return event[at + 3] === LOWER_V;
-  return first === LOWER_R && seconds.includes(event[at + secondWord] as number);
+  return first === LOWER_C || (first === LOWER_R && seconds.includes(event[at + secondWord] as number));
+}
+
+/** A server event on whose type usage may depend. */
+export class ServerEvent {
+  readonly bytes: Buffer;
+  readonly type: string;
+  #object: JsonObject | null | undefined = undefined;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+    this.type = typeOfEvent(bytes);
+  }
+
+  /** The event's JSON, parsed once; null if it is not an object. */
+  get object(): JsonObject | null {
+    if (this.#object === undefined) this.#object = parseObject(this.bytes.toString('utf8'));
+    return this.#object;
+  }
+}
+
+/** Returns whether usage may depend on a server event: `OpenUsage` and `Transcribers` need only deltas of any other. */
+export function mayHaveUsage(event: Buffer): boolean {
+  const type = typeAt(event, false);
+  return type !== -1 && mayBeOfUsage(event, type);
 }
 
 /**
@@ -86,30 +85,33 @@ function mayBeOfUsage(event: Buffer, at: number): boolean {
  * does not count: clients choose the ids of items, which are repeated in events.
  */
 export function typeOfEvent(event: Buffer): string {
+  const at = typeAt(event, false);
+  const close = at === -1 ? -1 : endOfString(event, at);
+  return close === -1 ? '' : event.toString('latin1', at, close);
+}
+
+/**
+ * Finds the type of an event, which is a string.
+ * @param isFirst whether it counts only if no member before it is an object or a list
+ * @returns the offset of its first letter, or -1
+ */
+function typeAt(event: Buffer, isFirst: boolean): number {
   let depth = 0;
   for (let at = 0; at < event.length; at++) {
     const byte = event[at];
-    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++;
-    else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) depth--;
+    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      depth++;
+      if (isFirst && depth > 1) return -1;
+    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) depth--;
     else if (byte === QUOTE) {
       const close = endOfString(event, at + 1);
-      if (close === -1) return '';
-      const value = depth === 1 && isTypeKey(event, at, close) ? afterColon(event, close) : -1;
-      if (value !== -1) return textAt(event, value);
+      if (close === -1) return -1;
+      const value = depth === 1 && standsAt(event, at, typeKey) ? afterColon(event, close) : -1;
+      if (value !== -1) return event[value] === QUOTE ? value + 1 : -1;
       at = close;
     }
   }
-  return '';
-}
-
-/** @returns the string that begins at an offset, or an empty string if there is none or its end is missing */
-function textAt(bytes: Buffer, at: number): string {
-  const close = bytes[at] === QUOTE ? endOfString(bytes, at + 1) : -1;
-  return close === -1 ? '' : bytes.toString('latin1', at + 1, close);
-}
-
-function isTypeKey(event: Buffer, at: number, close: number): boolean {
-  return close - at === typeKey.length - 1 && event.compare(typeKey, 0, typeKey.length, at, close + 1) === 0;
+  return -1;
 }
 
 /**
@@ -196,6 +198,15 @@ function behind(event: Buffer, at: number): number {
 export function isPiece(event: Buffer): boolean {
   const type = plainTypeAt(event);
   return type !== -1 && type < typeWithin && !mayBeOfUsage(event, type) && isOwnType(event, type);
+}
+
+/**
+ * Returns whether a message is an event of one of the protocol's own types that is not that of an error. Such a type is
+ * within the first bytes.
+ */
+export function hasOwnType(message: Buffer): boolean {
+  const type = typeAt(message, true);
+  return type !== -1 && type < typeWithin && isOwnType(message, type);
 }
 
 /** Returns whether a type is one of the protocol's own, all of which contain a dot, and not that of an error. */

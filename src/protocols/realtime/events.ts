@@ -9,7 +9,7 @@ import { looksLikeText } from '../../wire/plain-text.js';
 import type { SteeringMember } from '../../wire/routed-members.js';
 import { openaiError } from '../error-formats/formats.js';
 import { encodedKeyError, keyError, vendorAccountErrorOf } from '../error-formats/vendor-account.js';
-import { isPlainEvent } from './event-type.js';
+import { hasOwnType, isPlainEvent } from './event-type.js';
 
 /*
  * Events of clients are passed on unchanged, except for the model that they name and for members that could redirect
@@ -207,12 +207,8 @@ export function errorEvent(error: GatewayError, id: string): string {
   return `{"type":"error","event_id":"event_${id}","error":${members},"event_id":null}}`;
 }
 
-/** The type is within the first bytes of every event of the protocol. */
-const typeWithin = 256;
-const typeKey = Buffer.from('"type"');
 /** Every event of the protocol with an error contains one of these: the word itself, or its escaped form. */
 const errorMarks = [Buffer.from('error'), Buffer.from('\\u')];
-const errorType = /error|fail/i;
 /** Events with an error are shorter than this. */
 const longest = 1024 * 1024;
 
@@ -229,42 +225,9 @@ export function vendorAccountErrorOfMessage(
   const ofKey = isBinary ? encodedKeyError(message, secrets) : keyError(message, secrets);
   if (ofKey !== null || message.length > longest || (isBinary && !looksLikeText(message))) return ofKey;
   const start = textStart(message);
-  const type = ownType(message, start);
-  const isOwn = type !== null && !errorType.test(type);
+  const isOwn = hasOwnType(message);
   // The type decides nothing else: for duplicate members, what counts depends on the parser.
   if (isOwn && !errorMarks.some((mark) => message.includes(mark))) return null;
   const standing = isOwn ? 'own' : message[start] === OPEN_BRACE ? 'strange' : 'error';
   return vendorAccountErrorOf(message.toString('utf8', start), standing, secrets);
-}
-
-/** Returns the type of an event of the protocol, all of which contain a dot. Null for any other. */
-function ownType(message: Buffer, start: number): string | null {
-  const at = typeKeyAt(message, start);
-  if (at === -1) return null;
-  const begin = message.indexOf(QUOTE, at + typeKey.length);
-  if (begin === -1) return null;
-  let end = begin + 1;
-  while (end <= begin + typeWithin && message[end] !== QUOTE) end++;
-  if (message[end] !== QUOTE) return null;
-  const type = message.toString('latin1', begin + 1, end);
-  return type.includes('.') && !type.includes('\\') ? type : null;
-}
-
-/**
- * Returns the offset of the name `type`, or -1. One that is nested deeper does not count. A loop is faster than the
- * native search, whose call costs more than these few bytes.
- */
-function typeKeyAt(message: Buffer, start: number): number {
-  const last = Math.min(message.length, typeWithin) - typeKey.length;
-  for (let at = start; at <= last; at++) {
-    const byte = message[at];
-    if (byte === QUOTE && isTypeKey(message, at)) return at;
-    if (at > start && (byte === OPEN_BRACE || byte === OPEN_BRACKET)) return -1;
-  }
-  return -1;
-}
-
-function isTypeKey(message: Buffer, at: number): boolean {
-  for (let i = 1; i < typeKey.length; i++) if (message[at + i] !== typeKey[i]) return false;
-  return true;
 }

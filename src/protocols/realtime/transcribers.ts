@@ -1,5 +1,5 @@
-import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
-import { committed, transcribed, typeOfEvent } from './event-type.js';
+import { isObject, textOrNull } from '../../wire/json.js';
+import { committed, type ServerEvent, transcribed } from './event-type.js';
 
 /** Most transcripts of a session that are expected at the same time. */
 const mostItems = 256;
@@ -23,13 +23,12 @@ export class Transcribers {
   readonly #ofItems = new Map<string, string | null>();
 
   /** Records a server event. Called in the order of the events. */
-  note(event: Buffer): void {
-    const type = typeOfEvent(event);
-    if (type === committed) {
-      const id = shortOrNull(parsed(event)?.item_id);
+  note(event: ServerEvent): void {
+    if (event.type === committed) {
+      const id = shortOrNull(event.object?.item_id);
       if (id !== null) this.#await(id);
-    } else if (sessionEvents.includes(type)) {
-      const transcription = transcriptionIn(parsed(event)?.session);
+    } else if (sessionEvents.includes(event.type)) {
+      const transcription = transcriptionIn(event.object?.session);
       // Some servers repeat only what has changed.
       if (transcription !== undefined)
         this.#name = isObject(transcription) ? shortOrNull(transcription.model) : null;
@@ -41,9 +40,9 @@ export class Transcribers {
    * @returns the upstream's name of the model that has made the transcript in it; null for any other event, and if it is
    * unknown
    */
-  of(event: Buffer): string | null {
-    if (typeOfEvent(event) !== transcribed) return null;
-    const id = shortOrNull(parsed(event)?.item_id);
+  of(event: ServerEvent): string | null {
+    if (event.type !== transcribed) return null;
+    const id = shortOrNull(event.object?.item_id);
     const known = id === null ? undefined : this.#ofItems.get(id);
     return known === undefined ? this.#name : known;
   }
@@ -62,10 +61,6 @@ function transcriptionIn(session: unknown): unknown {
   const { audio, input_audio_transcription: older } = session;
   const input = isObject(audio) ? audio.input : null;
   return isObject(input) && input.transcription !== undefined ? input.transcription : older;
-}
-
-function parsed(event: Buffer): JsonObject | null {
-  return parseObject(event.toString('utf8'));
 }
 
 function shortOrNull(value: unknown): string | null {

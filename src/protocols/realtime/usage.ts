@@ -1,11 +1,11 @@
 import { estimatedUsage, heardSeconds, tokensOf, weightOfToken } from '../../conversation/estimate-usage.js';
 import { noParts, type Usage, withCharges } from '../../conversation/usage.js';
 import { QUOTE } from '../../wire/bytes.js';
-import { isObject, type JsonObject, listOf, numberOrNull, parseObject, textOf } from '../../wire/json.js';
+import { isObject, type JsonObject, listOf, numberOrNull, textOf } from '../../wire/json.js';
 import { afterColon, endOfString } from '../../wire/json-skip.js';
 import { rawTextWeight, textWeight } from '../../wire/text-weight.js';
 import { createUsageReader, secondsOfUsage, tokenNames } from '../openai-shared/usage.js';
-import { responseDone, transcribed, typeBytes, typeOfEvent } from './event-type.js';
+import { responseDone, type ServerEvent, transcribed, typeBytes, typeOfEvent } from './event-type.js';
 
 const reader = createUsageReader(tokenNames);
 /** The usage is a member of a member of the event. Metadata, which may contain anything, is nested deeper. */
@@ -15,20 +15,18 @@ const levels = 2;
  * @returns the usage that a server event reports for a response, or for a transcript of the client's speech; null for
  * every other event, and if it is counted in seconds
  */
-export function usageOfEvent(event: Buffer): Usage | null {
-  const type = typeOfEvent(event);
-  return type === responseDone || type === transcribed ? reader.lastUsageWithin(event, levels) : null;
+export function usageOfEvent({ type, bytes }: ServerEvent): Usage | null {
+  return type === responseDone || type === transcribed ? reader.lastUsageWithin(bytes, levels) : null;
 }
 
 /** @returns the seconds of audio that a server event reports to have been transcribed, or 0 */
-export function secondsOfEvent(event: Buffer): number {
-  if (typeOfEvent(event) !== transcribed) return 0;
-  return secondsOfUsage(parseObject(event.toString('utf8'))?.usage);
+export function secondsOfEvent(event: ServerEvent): number {
+  return event.type === transcribed ? secondsOfUsage(event.object?.usage) : 0;
 }
 
 /** Estimates the seconds of audio of a transcript that reports none; 0 for any other event. */
-export function expectedSeconds(event: Buffer, usage: Usage | null): number {
-  if (typeOfEvent(event) !== transcribed) return 0;
+export function expectedSeconds(event: ServerEvent, usage: Usage | null): number {
+  if (event.type !== transcribed) return 0;
   return heardSeconds(usage?.parts?.audioInput ?? 0, textOf(objectOf(event)?.transcript));
 }
 
@@ -36,7 +34,7 @@ export function expectedSeconds(event: Buffer, usage: Usage | null): number {
  * Estimates the output of a response or transcript by the words in the event that ends it. Audio counts as its transcript.
  * @returns null for none
  */
-function writtenUsage(event: Buffer): Usage | null {
+function writtenUsage(event: ServerEvent): Usage | null {
   const ended = objectOf(event);
   let weight = textWeight(textOf(ended?.transcript));
   for (const item of listOf(memberOf(ended, 'response')?.output)) {
@@ -117,8 +115,8 @@ export class OpenUsage {
    * Returns whether a server event reports a response or transcript again that has already ended. If its response or
    * item has begun anew since then, it does not: servers that use the same id for all of them report when each begins.
    */
-  tellsAgain(event: Buffer): boolean {
-    switch (typeOfEvent(event)) {
+  tellsAgain(event: ServerEvent): boolean {
+    switch (event.type) {
       case responseDone:
         return this.#endsAgain(responseId(responseOf(event)));
       case transcribed:
@@ -153,9 +151,8 @@ export class OpenUsage {
    * @returns the estimate for a response or transcript that ended without a usage, or null. While other responses are in
    * flight, what was shown of it is left to the last of them
    */
-  note(event: Buffer, reported: Usage | null, isUnreported: boolean): Usage | null {
-    const type = typeOfEvent(event);
-    switch (type) {
+  note(event: ServerEvent, reported: Usage | null, isUnreported: boolean): Usage | null {
+    switch (event.type) {
       case begun:
         this.#begin(responseOf(event));
         break;
@@ -171,8 +168,8 @@ export class OpenUsage {
         this.#isTranscribing = false;
         return isUnreported ? writtenUsage(event) : null;
       default:
-        if (itemsBegun.includes(type)) this.#beginItem(event);
-        this.noteDelta(event);
+        if (itemsBegun.includes(event.type)) this.#beginItem(event);
+        this.noteDelta(event.bytes);
     }
     return null;
   }
@@ -196,7 +193,7 @@ export class OpenUsage {
     if (id !== '' && this.#begun.size < mostEnded) this.#begun.add(id);
   }
 
-  #beginItem(event: Buffer): void {
+  #beginItem(event: ServerEvent): void {
     if (this.#transcribed.size === 0) return;
     const id = idOf(memberOf(objectOf(event), 'item')?.id);
     for (const transcript of this.#transcribed)
@@ -241,13 +238,13 @@ const longestRead = 64 * 1024;
 /** Bytes per second of audio in an unknown format. */
 const usualBytesPerSecond = bytesOfSample * usualRate;
 
-/** Parses an event. Returns null if it is too long or not an object. */
-function objectOf(event: Buffer): JsonObject | null {
-  return event.length > longestOfResponse ? null : parseObject(event.toString('utf8'));
+/** Returns an event's JSON. Null if it is too long or not an object. */
+function objectOf(event: ServerEvent): JsonObject | null {
+  return event.bytes.length > longestOfResponse ? null : event.object;
 }
 
 /** Returns the response in an event. Null if the event is too long or has none. */
-function responseOf(event: Buffer): JsonObject | null {
+function responseOf(event: ServerEvent): JsonObject | null {
   return memberOf(objectOf(event), 'response');
 }
 

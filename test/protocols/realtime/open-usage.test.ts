@@ -1,8 +1,10 @@
 import { test } from 'tap';
 import { noParts, type Usage } from '../../../src/conversation/usage.js';
+import { ServerEvent } from '../../../src/protocols/realtime/event-type.js';
 import { OpenUsage } from '../../../src/protocols/realtime/usage.js';
 
 const bytes = (event: object): Buffer => Buffer.from(JSON.stringify(event));
+const eventOf = (value: object) => new ServerEvent(bytes(value));
 const pcm = { audio: { output: { format: { type: 'audio/pcm', rate: 24_000 } } } };
 const sound = (length: number) =>
   bytes({ type: 'response.output_audio.delta', delta: Buffer.alloc(length).toString('base64') });
@@ -20,7 +22,7 @@ const outputOf = (output: number, audioOutput = 0): Usage => ({
 /** A response that has begun. */
 function begin(response: unknown = pcm): OpenUsage {
   const open = new OpenUsage();
-  open.note(bytes({ type: 'response.created', response }), null, false);
+  open.note(eventOf({ type: 'response.created', response }), null, false);
   return open;
 }
 
@@ -43,7 +45,7 @@ test('of a response, text counts by its script and sound by its seconds', (t) =>
 test('what was shown is nothing more once a response is done, and nothing counts outside of one', (t) => {
   const open = begin();
   open.noteDelta(text('abcd'));
-  t.equal(open.note(bytes({ type: 'response.done' }), outputOf(3), false), null);
+  t.equal(open.note(eventOf({ type: 'response.done' }), outputOf(3), false), null);
   open.noteDelta(text('abcd'));
   t.equal(open.shown, null);
   t.notOk(open.isOpen);
@@ -54,27 +56,27 @@ test('a response that ends without telling what it has used leaves what was show
   const open = begin();
   open.noteDelta(text('abcd'));
   open.noteDelta(sound(48_000));
-  t.strictSame(open.note(bytes({ type: 'response.done' }), null, false), outputOf(21, 20));
+  t.strictSame(open.note(eventOf({ type: 'response.done' }), null, false), outputOf(21, 20));
   t.equal(open.shown, null);
-  t.equal(open.note(bytes({ type: 'response.done' }), null, false), null);
+  t.equal(open.note(eventOf({ type: 'response.done' }), null, false), null);
   t.end();
 });
 
 test('of two responses at once, what one of them tells is not counted again', (t) => {
   const open = begin();
-  open.note(bytes({ type: 'response.created', response: pcm }), null, false);
+  open.note(eventOf({ type: 'response.created', response: pcm }), null, false);
   open.noteDelta(text('abcd'.repeat(30)));
   open.noteDelta(sound(96_000));
-  open.note(bytes({ type: 'response.done' }), outputOf(40, 20), false);
+  open.note(eventOf({ type: 'response.done' }), outputOf(40, 20), false);
   t.strictSame(open.shown, outputOf(30, 20));
-  open.note(bytes({ type: 'response.done' }), outputOf(1000, 500), false);
+  open.note(eventOf({ type: 'response.done' }), outputOf(1000, 500), false);
   t.equal(open.shown, null);
   t.end();
 });
 
 test('a response that is told to have ended twice is known, and one that begins by the same id is another', (t) => {
   const open = new OpenUsage();
-  const event = (type: string, id: unknown) => bytes({ type, response: { id, status: 'completed' } });
+  const event = (type: string, id: unknown) => eventOf({ type, response: { id, status: 'completed' } });
   const done = (id: unknown) => open.tellsAgain(event('response.done', id));
   for (const id of ['resp_1', 'resp_2']) open.note(event('response.created', id), null, false);
   t.strictSame(['resp_1', 'resp_1', 'resp_2', 'resp_1'].map(done), [false, true, false, true]);
@@ -88,11 +90,11 @@ test('a transcript that is told twice is known, and another part of its item, or
   const open = new OpenUsage();
   const type = 'conversation.item.input_audio_transcription.completed';
   const tells = (item_id: unknown, content_index?: number) =>
-    open.tellsAgain(bytes({ type, item_id, content_index, transcript: 'Yes.' }));
+    open.tellsAgain(eventOf({ type, item_id, content_index, transcript: 'Yes.' }));
   t.strictSame([tells('item_1', 0), tells('item_1', 0), tells('item_1', 1)], [false, true, false]);
   t.strictSame([tells('item_1'), tells('item_2'), tells('item_2')], [true, false, true]);
   for (const begun of ['conversation.item.created', 'conversation.item.added']) {
-    open.note(bytes({ type: begun, item: { id: 'item_1', type: 'message' } }), null, false);
+    open.note(eventOf({ type: begun, item: { id: 'item_1', type: 'message' } }), null, false);
     t.strictSame([tells('item_1', 0), tells('item_1', 1), tells('item_1', 0)], [false, false, true]);
     t.ok(tells('item_2'));
   }
@@ -105,8 +107,8 @@ test('a transcript that is told twice is known, and another part of its item, or
 test('a transcript that is told again is no longer under way', (t) => {
   const open = new OpenUsage();
   const type = 'conversation.item.input_audio_transcription';
-  const delta = bytes({ type: `${type}.delta`, item_id: 'item_1', delta: 'Yes' });
-  const completed = bytes({ type: `${type}.completed`, item_id: 'item_1', transcript: 'Yes.' });
+  const delta = eventOf({ type: `${type}.delta`, item_id: 'item_1', delta: 'Yes' });
+  const completed = eventOf({ type: `${type}.completed`, item_id: 'item_1', transcript: 'Yes.' });
   open.note(delta, null, false);
   t.notOk(open.tellsAgain(completed));
   open.note(completed, null, false);
@@ -118,7 +120,7 @@ test('a transcript that is told again is no longer under way', (t) => {
 
 test('no response is taken for another that has no id, or was not heard to begin, or ended long ago', (t) => {
   const open = new OpenUsage();
-  const event = (type: string, id: unknown) => bytes({ type, response: { id } });
+  const event = (type: string, id: unknown) => eventOf({ type, response: { id } });
   const done = (id: unknown) => open.tellsAgain(event('response.done', id));
   for (const id of ['', null, undefined, 7, 'x'.repeat(300)]) {
     open.note(event('response.created', id), null, false);
@@ -143,13 +145,13 @@ test('an item whose id its client has called like an event is none', (t) => {
       { text: `"type":"${id}"` },
     ]) {
       const type = 'conversation.item.created';
-      open.note(bytes({ type, ...members }), null, false);
-      open.note(bytes({ ...members, type }), null, false);
+      open.note(eventOf({ type, ...members }), null, false);
+      open.note(eventOf({ ...members, type }), null, false);
     }
   t.strictSame(open.shown, outputOf(1));
-  open.note(bytes({ item: { id: 'x', type: 'y', content: ['"}'] }, type: 'response.done' }), null, false);
+  open.note(eventOf({ item: { id: 'x', type: 'y', content: ['"}'] }, type: 'response.done' }), null, false);
   t.notOk(open.isOpen);
-  open.note(Buffer.from('{ "type" : "response.created" }'), null, false);
+  open.note(new ServerEvent(Buffer.from('{ "type" : "response.created" }')), null, false);
   t.ok(open.isOpen);
   t.end();
 });

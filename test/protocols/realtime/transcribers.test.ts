@@ -1,8 +1,8 @@
 import { test } from 'tap';
-import { isPiece, mayHaveUsage } from '../../../src/protocols/realtime/event-type.js';
+import { isPiece, mayHaveUsage, ServerEvent } from '../../../src/protocols/realtime/event-type.js';
 import { Transcribers } from '../../../src/protocols/realtime/transcribers.js';
 
-const event = (value: object) => Buffer.from(JSON.stringify(value));
+const event = (value: object) => new ServerEvent(Buffer.from(JSON.stringify(value)));
 const update = (model: unknown) =>
   event({ type: 'session.updated', session: { input_audio_transcription: { model } } });
 const committed = (id: unknown) => event({ type: 'input_audio_buffer.committed', item_id: id });
@@ -54,9 +54,9 @@ test('events that name or begin a transcription are looked at, and pieces of sou
     update('one'),
     event({ type: 'transcription_session.created', session: {} }),
   ];
-  for (const each of events) t.ok(mayHaveUsage(each) && !isPiece(each), `${each}`);
+  for (const { bytes } of events) t.ok(mayHaveUsage(bytes) && !isPiece(bytes), `${bytes}`);
   for (const type of ['response.output_audio.delta', 'input_audio_buffer.speech_started']) {
-    const piece = event({ type, event_id: 'e', item_id: 'i' });
+    const { bytes: piece } = event({ type, event_id: 'e', item_id: 'i' });
     t.ok(isPiece(piece), type);
     t.notOk(mayHaveUsage(piece), type);
   }

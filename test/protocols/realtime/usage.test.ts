@@ -1,8 +1,9 @@
 import { test } from 'tap';
 import { addUsage, noParts } from '../../../src/conversation/usage.js';
+import { ServerEvent } from '../../../src/protocols/realtime/event-type.js';
 import { secondsOfEvent, usageOfEvent } from '../../../src/protocols/realtime/usage.js';
 
-const bytes = (event: object): Buffer => Buffer.from(JSON.stringify(event));
+const eventOf = (value: object) => new ServerEvent(Buffer.from(JSON.stringify(value)));
 const done = {
   type: 'response.done',
   event_id: 'event_1',
@@ -44,15 +45,15 @@ const transcribed = (usage: object) => ({
 });
 
 test('a response tells its tokens by their kind, cached ones too', async (t) => {
-  t.same(usageOfEvent(bytes(done)), used);
-  t.equal(usageOfEvent(bytes({ type: 'response.created', response: done.response })), null);
+  t.same(usageOfEvent(eventOf(done)), used);
+  t.equal(usageOfEvent(eventOf({ type: 'response.created', response: done.response })), null);
 });
 
 test('a server may sort the members of its events', async (t) => {
   const { type, response } = done;
   const long = { ...response, id: 'x'.repeat(300), metadata: { type: 'else' } };
-  t.same(usageOfEvent(bytes({ response: long, type })), used);
-  t.equal(usageOfEvent(bytes({ response: { ...long, type } })), null, 'a type that stands deeper');
+  t.same(usageOfEvent(eventOf({ response: long, type })), used);
+  t.equal(usageOfEvent(eventOf({ response: { ...long, type } })), null, 'a type that stands deeper');
 });
 
 test('the transcript of what was said tells tokens or seconds', async (t) => {
@@ -63,13 +64,13 @@ test('the transcript of what was said tells tokens or seconds', async (t) => {
     input_token_details: { text_tokens: 0, audio_tokens: 13 },
     output_tokens: 9,
   });
-  t.match(usageOfEvent(bytes(tokens)), { input: 13, output: 9, parts: { audioInput: 13 } });
-  t.equal(secondsOfEvent(bytes(tokens)), 0);
+  t.match(usageOfEvent(eventOf(tokens)), { input: 13, output: 9, parts: { audioInput: 13 } });
+  t.equal(secondsOfEvent(eventOf(tokens)), 0);
   const seconds = transcribed({ type: 'duration', seconds: 4.5 });
-  t.equal(usageOfEvent(bytes(seconds)), null);
-  t.equal(secondsOfEvent(bytes(seconds)), 4.5);
-  for (const odd of [-1, '3', null]) t.equal(secondsOfEvent(bytes(transcribed({ seconds: odd }))), 0);
-  t.equal(secondsOfEvent(bytes({ type: 'else', usage: { seconds: 4 } })), 0);
+  t.equal(usageOfEvent(eventOf(seconds)), null);
+  t.equal(secondsOfEvent(eventOf(seconds)), 4.5);
+  for (const odd of [-1, '3', null]) t.equal(secondsOfEvent(eventOf(transcribed({ seconds: odd }))), 0);
+  t.equal(secondsOfEvent(eventOf({ type: 'else', usage: { seconds: 4 } })), 0);
 });
 
 test('what the responses of a session have used adds up, kind by kind', async (t) => {
@@ -88,6 +89,6 @@ test('what the responses of a session have used adds up, kind by kind', async (t
 
 test('what a client has had repeated in an event is no usage', (t) => {
   const metadata = { usage: { input_tokens: 0, output_tokens: 0 }, service_tier: 'flex' };
-  t.strictSame(usageOfEvent(bytes({ ...done, response: { ...done.response, metadata } })), used);
+  t.strictSame(usageOfEvent(eventOf({ ...done, response: { ...done.response, metadata } })), used);
   t.end();
 });
