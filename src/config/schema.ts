@@ -354,7 +354,10 @@ const fetch = closedObject({
 });
 
 const translation = closedObject({
-  maxTokens: optional('Output limit for a messages upstream if the client sets none.', positive),
+  maxTokens: optional(
+    'Output limit for a messages upstream if the client sets none. It is raised where thinking needs more.',
+    positive,
+  ),
   maxTokensField: optional(
     '`max_tokens` for chat upstreams that know no other.',
     Type.Enum(['max_completion_tokens', 'max_tokens']),

@@ -9,6 +9,7 @@ import type {
   ConversationRequest,
   Effort,
   MediaPart,
+  Reasoning,
   TextProtocolName,
   Tool,
   ToolCallPart,
@@ -141,15 +142,10 @@ function encodeThinking(
   target: TargetOptions,
   possible: boolean,
 ): EncodedThinking {
+  if (target.thinking === 'adaptive') return encodeAdaptive(reasoning, maxTokens, target, possible);
   const without = { thinking: undefined, effort: undefined, maxTokens: maxTokens ?? target.maxTokens };
   if (reasoning === null) return without;
   const { effort, show } = reasoning;
-  if (target.thinking === 'adaptive') {
-    if (effort === 'none') return { ...without, effort: 'low' };
-    const thinking = { type: 'adaptive', display: show ? 'summarized' : 'omitted' };
-    const word = effort === 'minimal' ? 'low' : (effort ?? undefined);
-    return { ...without, thinking: possible ? thinking : undefined, effort: word };
-  }
   const known = knownEffort(effort);
   const wanted = reasoning.budget ?? (known === null || known === 'none' ? null : budgets[known]);
   if (wanted === null || wanted <= 0) return without;
@@ -160,6 +156,28 @@ function encodeThinking(
   // Reasoning that is not shown is not sent back either: its signature replaces it.
   const display = show ? undefined : 'omitted';
   return { ...without, thinking: { type: 'enabled', budget_tokens: budget, display }, maxTokens: limit };
+}
+
+/**
+ * The same for a model that adapts. The default limit of tokens has room for the thinking of the effort. Most of these
+ * models think unasked, and without an effort as with a high one.
+ */
+function encodeAdaptive(
+  reasoning: Reasoning | null,
+  maxTokens: number | null,
+  target: TargetOptions,
+  possible: boolean,
+): EncodedThinking {
+  const { effort, show } = reasoning ?? { effort: null, show: false };
+  const word = effort === 'none' || effort === 'minimal' ? 'low' : (effort ?? undefined);
+  const known = knownEffort(word ?? 'high');
+  const budget = known === null || known === 'none' ? budgets.high : budgets[known];
+  const thinks = possible && reasoning !== null && effort !== 'none';
+  return {
+    thinking: thinks ? { type: 'adaptive', display: show ? 'summarized' : 'omitted' } : undefined,
+    effort: word,
+    maxTokens: fit(budget, maxTokens, target.maxTokens).limit,
+  };
 }
 
 /**

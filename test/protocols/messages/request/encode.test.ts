@@ -204,6 +204,22 @@ test('a model that adapts gets the effort itself', async (t) => {
   t.notOk(encode({}, adaptive).thinking);
 });
 
+test('a model that adapts has room for its thinking where the client sets no limit', async (t) => {
+  const limit = (changes: Partial<ConversationRequest>, maxTokens = 4096) =>
+    encode(changes, { thinking: 'adaptive', maxTokens }).max_tokens;
+  t.equal(limit(reasoning('max')), 33_024);
+  t.equal(limit(reasoning('medium')), 9216);
+  t.equal(limit(reasoning('none')), 4096, 'which is a low effort');
+  t.equal(limit({}), 17_408, 'it may think unasked');
+  t.equal(
+    limit({ reasoning: { ...reasoning(null).reasoning, effort: 'ultra' } }),
+    17_408,
+    "a vendor's own word",
+  );
+  t.equal(limit(reasoning('max'), 50_000), 50_000);
+  t.equal(limit({ ...reasoning('max'), maxTokens: 500 }), 500, "the client's own limit stays");
+});
+
 test('a model that adapts is never told that its thinking is disabled', async (t) => {
   const adaptive = { thinking: 'adaptive' } as const;
   const high = reasoning('high');
