@@ -13,7 +13,7 @@ export type FinishReason =
   | 'toolCalls'
   /** The upstream refused or filtered the answer. */
   | 'filtered'
-  /** A tool that the upstream runs has not finished. */
+  /** The upstream has interrupted the turn, such as after too many calls of a tool that it runs itself. */
   | 'paused'
   /** A reason of an upstream that is not listed here. */
   | 'other';

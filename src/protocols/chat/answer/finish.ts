@@ -12,13 +12,13 @@ export function decodeFinish(reason: unknown, hasCalls: boolean): FinishReason {
   return reason === 'stop' || reason === 'tool_calls' || reason === 'function_call' ? 'stop' : 'other';
 }
 
-/** Writes a `finish_reason`. */
+/** Writes a `finish_reason`. A paused turn is a cut one: as a natural end it would be taken for a finished answer. */
 export function encodeFinish(
   reason: FinishReason,
   hasCalls: boolean,
   { functionForm }: Pick<AnswerContext, 'functionForm'>,
 ): string {
-  if (reason === 'length') return 'length';
+  if (reason === 'length' || reason === 'paused') return 'length';
   if (reason === 'filtered') return 'content_filter';
   if (!hasCalls) return 'stop';
   return functionForm === true ? 'function_call' : 'tool_calls';

@@ -65,10 +65,14 @@ export function decodeFinish(reason: unknown, hasCalls: boolean): FinishReason {
   return reason === 'STOP' ? 'stop' : 'other';
 }
 
-/** Writes a `finishReason`. One without an equivalent in the protocol is written as a natural end. */
+/**
+ * Writes a `finishReason`. One without an equivalent in the protocol is written as a natural end, except that of a
+ * paused turn: it would be taken for a finished answer.
+ */
 export function encodeFinish(reason: FinishReason): string {
   switch (reason) {
     case 'length':
+    case 'paused':
       return 'MAX_TOKENS';
     case 'filtered':
       return 'SAFETY';

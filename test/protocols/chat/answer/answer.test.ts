@@ -95,7 +95,7 @@ test('reasons to finish', async (t) => {
         JSON.parse(write({ choices: [{ parts: [], finish, stopSequence: null }], usage: null })).choices[0]
           .finish_reason,
     ),
-    ['stop', 'stop', 'length', 'content_filter', 'stop', 'stop'],
+    ['stop', 'stop', 'length', 'content_filter', 'length', 'stop'],
   );
   const finish = (reason: unknown, message: JsonObject = {}) =>
     readMessage(message, { finish_reason: reason })?.finish;

@@ -92,7 +92,7 @@ test('why answers ended', async (t) => {
   };
   t.same(
     (['stop', 'stopSequence', 'length', 'toolCalls', 'filtered', 'paused', 'other'] as const).map(reasonOf),
-    ['STOP', 'STOP', 'MAX_TOKENS', 'STOP', 'SAFETY', 'STOP', 'STOP'],
+    ['STOP', 'STOP', 'MAX_TOKENS', 'STOP', 'SAFETY', 'MAX_TOKENS', 'STOP'],
   );
 });
 

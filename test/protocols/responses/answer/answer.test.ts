@@ -70,6 +70,9 @@ test('why an answer ended', async (t) => {
   const incomplete = (reason: string) => ({ status: 'incomplete', incomplete_details: { reason } });
   t.equal(decodeFinish(incomplete('max_output_tokens')), 'length');
   t.equal(decodeFinish(incomplete('content_filter')), 'filtered');
+  t.equal(decodeFinish(incomplete('steered')), 'paused', 'not finished');
+  const output = [{ type: 'function_call', call_id: 'c1', name: 'f', arguments: '{}' }];
+  t.equal(decodeFinish({ ...incomplete('steered'), output }), 'toolCalls');
   t.equal(decodeAnswer({ output: [] }).usage, null);
 });
 

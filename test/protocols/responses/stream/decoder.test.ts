@@ -222,7 +222,8 @@ test('why an answer ended', async (t) => {
   const reasonOf = (...events: Event[]) => decodeAll(events).find(({ kind }) => kind === 'finish');
   t.match(reasonOf(incomplete('max_output_tokens')), { reason: 'length' });
   t.match(reasonOf(incomplete('content_filter')), { reason: 'filtered' });
-  t.match(reasonOf(incomplete(5)), { reason: 'other' });
+  for (const other of [5, 'max_messages', 'steered'])
+    t.match(reasonOf(incomplete(other)), { reason: 'paused' }, 'not finished');
   t.match(reasonOf(completed), { reason: 'stop' });
   t.match(decodeAll([added(called(0, '')), incomplete('max_output_tokens')]).slice(1), [
     { kind: 'callStart' },

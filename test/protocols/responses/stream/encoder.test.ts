@@ -341,8 +341,9 @@ test('how an answer ended', async (t) => {
     ['stop', 'completed', null],
     ['stopSequence', 'completed', null],
     ['toolCalls', 'completed', null],
-    ['paused', 'completed', null],
     ['other', 'completed', null],
+    // As `completed`, a turn that the upstream has interrupted was taken for a finished answer.
+    ['paused', 'incomplete', 'max_output_tokens'],
     ['length', 'incomplete', 'max_output_tokens'],
     ['filtered', 'incomplete', 'content_filter'],
   ];
