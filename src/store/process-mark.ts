@@ -1,5 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs';
-import { hostname } from 'node:os';
+import { hostname, uptime } from 'node:os';
 import { errorCode } from '../errors.js';
 
 /** Identifies the process that has written a record which outlives it. */
@@ -17,15 +17,36 @@ export function thisProcess(): ProcessMark {
   return { host: processHost(), boot: bootId(), started: startOf(process.pid) ?? '', process: process.pid };
 }
 
-/** @returns whether a process has ended; null if that cannot be determined from here */
-export function hasEnded({ host, boot, started, process: pid }: ProcessMark): boolean | null {
+/** Most that the clocks of hosts may differ. */
+export const maxSkewMs = 60_000;
+
+/**
+ * Returns whether a process has ended; null if that cannot be determined from here. Machines may share a name, such as
+ * copies of one image, so another boot is an earlier one of this machine only if it has written nothing since this one.
+ * @param at Unix milliseconds: when the process last wrote its record
+ */
+export function hasEnded({ host, boot, started, process: pid }: ProcessMark, at: number): boolean | null {
   if (host !== processHost()) return null;
-  if (boot !== bootId() || !isAlive(pid)) return true;
+  if (boot !== bootId()) return at < bootedAt() - maxSkewMs ? true : null;
+  if (!isAlive(pid)) return true;
   return started !== '' && startOf(pid) !== started;
 }
 
-/** Identifies the space of process ids. Containers may share the name of their host, but not its processes. */
-export function processHost(): string {
+/** Identifies a space of process ids among those of all machines. It changes with each boot. */
+export function processSpace(): string {
+  return `${processHost()} ${bootId()}`;
+}
+
+/** Unix milliseconds of the start of this machine. */
+function bootedAt(): number {
+  return Date.now() - uptime() * 1000;
+}
+
+/**
+ * Names the space of process ids: containers may share the name of their host, but not its processes. Machines of the
+ * same name are not told apart.
+ */
+function processHost(): string {
   try {
     return `${hostname()} ${readlinkSync('/proc/self/ns/pid')}`;
   } catch {
@@ -33,7 +54,7 @@ export function processHost(): string {
   }
 }
 
-export function isAlive(pid: number): boolean {
+function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return !isZombie(pid);

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Usage } from '../conversation/usage.js';
 import { type CallRecord, isCall, none, unknownCost } from '../metrics/call-record.js';
 import type { Recorder } from '../metrics/recorder.js';
-import type { ProcessMark } from '../store/process-mark.js';
+import { maxSkewMs, type ProcessMark } from '../store/process-mark.js';
 import type { Ledger, Store } from '../store/store.js';
 import { isObject, parseObject } from '../wire/json.js';
 import { readRow } from './call-rows.js';
@@ -29,13 +29,14 @@ const maxRecords = 10_000;
 /** A process that has claimed an ended process's calls appends their lines within this time, or has ended itself. */
 const claimMs = 60_000;
 const defaultLastWritesMs = 1000;
-/** Most that the clocks of processes may differ. */
-const maxSkewMs = 60_000;
 
 interface InterruptedOptions {
   readonly store: Store & Ledger;
-  /** @returns whether a process has ended, or null if this host cannot tell */
-  hasEnded(writer: ProcessMark): boolean | null;
+  /**
+   * @param at Unix milliseconds: when the process last wrote its record
+   * @returns whether a process has ended, or null if this host cannot tell
+   */
+  hasEnded(writer: ProcessMark, at: number): boolean | null;
   /** For null of `hasEnded`: a process counts as ended if it has renewed no record for this many milliseconds. */
   readonly silentMs: number;
   /** How long after a process's end its last writes may still reach a database; default one second. */
@@ -152,7 +153,7 @@ export class InterruptedSearch {
   }
 
   #hasEnded({ writer, at }: OpenCallsValue): boolean {
-    return this.#options.hasEnded(writer) ?? Date.now() - at >= this.#options.silentMs;
+    return this.#options.hasEnded(writer, at) ?? Date.now() - at >= this.#options.silentMs;
   }
 
   /** Appends the missing lines of one process's calls. @returns the number of calls appended */

@@ -1,8 +1,7 @@
-import { performance } from 'node:perf_hooks';
 import type { KeptVideos } from '../config/types.js';
 import { GatewayError } from '../errors.js';
 import { compileSchema } from '../schema/compile.js';
-import { isAlive, processHost } from '../store/process-mark.js';
+import { hasEnded as hasProcessEnded, type ProcessMark, thisProcess } from '../store/process-mark.js';
 import type { Store } from '../store/store.js';
 import { parseObject } from '../wire/json.js';
 import { failedTask, hasEnded } from './advance.js';
@@ -32,12 +31,12 @@ export interface BookedTask {
   readonly revision: number;
 }
 
-/** Recorded while a task is being submitted, so that a crash in between is detected. */
-export interface Submission {
+/**
+ * Recorded while a task is being submitted, so that a crash in between is detected. The mark is that of the submitting
+ * process; records of earlier releases have only its host and process.
+ */
+export interface Submission extends ProcessMark {
   readonly taskId: string;
-  /** Host and id of the submitting process. */
-  readonly host: string;
-  readonly process: number;
   /** Unix milliseconds: its start, and the time by which it has ended in any case. */
   readonly at: number;
   readonly until: number;
@@ -383,7 +382,7 @@ interface Interrupted {
  */
 export function submissionHere(taskId: string, longestMs: number): Submission {
   const at = Date.now();
-  return { taskId, host: processHost(), process: process.pid, at, until: at + longestMs };
+  return { taskId, ...thisProcess(), at, until: at + longestMs };
 }
 
 /**
@@ -420,9 +419,6 @@ const interruption = {
     'Check there before you submit it again.',
 };
 
-function wasInterrupted({ host, process: pid, at, until }: Submission): boolean {
-  if (Date.now() > until) return true;
-  if (host !== processHost()) return false;
-  // A restarted container reuses the process ids of the previous run.
-  return pid === process.pid ? at < Math.floor(performance.timeOrigin) : !isAlive(pid);
+function wasInterrupted(submission: Submission): boolean {
+  return Date.now() > submission.until || hasProcessEnded(submission, submission.at) === true;
 }

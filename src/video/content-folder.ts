@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { KeptVideos } from '../config/types.js';
 import { errorCode } from '../errors.js';
 import { makeFolder } from '../store/folder.js';
-import { processHost } from '../store/process-mark.js';
+import { processSpace } from '../store/process-mark.js';
 import type { Store } from '../store/store.js';
 
 const types = { mp4: 'video/mp4', webm: 'video/webm', mov: 'video/quicktime' } as const;
@@ -184,7 +184,7 @@ export async function sweepKept({ folder, days, bytes }: KeptVideos): Promise<vo
  */
 export async function sweepInTurn(store: Pick<Store, 'claim'>, kept: KeptVideos): Promise<void> {
   if (!existsSync(kept.folder)) return;
-  if (await store.claim(`sweep:${processHost()}:${kept.folder}`, turnMs)) await sweepKept(kept);
+  if (await store.claim(`sweep:${processSpace()}:${kept.folder}`, turnMs)) await sweepKept(kept);
 }
 
 async function namesIn(folder: string): Promise<readonly string[]> {

@@ -176,8 +176,12 @@ for (const [kind, open] of Object.entries(openStores)) {
     const zombie = Number(line.toString());
     await eventually(() => /\) Z /.test(readFileSync(`/proc/${zombie}/stat`, 'latin1')));
     const book = new TaskBook(store);
-    await book.open(task('a'), { ...submissionHere('a', longMs), process: zombie }, null);
-    await book.open(task('b'), { ...submissionHere('b', longMs), process: parent.pid ?? 0 }, null);
+    await book.open(task('a'), { ...submissionHere('a', longMs), started: '', process: zombie }, null);
+    await book.open(
+      task('b'),
+      { ...submissionHere('b', longMs), started: '', process: parent.pid ?? 0 },
+      null,
+    );
     const found = await endInterrupted(book);
     t.strictSame(
       found.map(({ submission }) => submission.taskId),
@@ -191,8 +195,9 @@ for (const [kind, open] of Object.entries(openStores)) {
       dead: dead('dead'),
       'this one': submissionHere('this one', longMs),
       // Of a process that had this one's number before.
-      before: { ...submissionHere('before', longMs), at: Math.floor(performance.timeOrigin) - 1 },
+      before: { ...submissionHere('before', longMs), started: 'before' },
       elsewhere: { ...dead('elsewhere'), host: `not ${hostname()}` },
+      'of the same name': { ...dead('of the same name'), boot: 'of another machine' },
       'long ago': { ...dead('long ago'), host: `not ${hostname()}`, until: Date.now() - 1 },
       'no task': dead('no task'),
       settled: dead('settled'),
@@ -218,7 +223,7 @@ for (const [kind, open] of Object.entries(openStores)) {
         .sort(),
       ['before', 'dead', 'long ago'].map((id) => `${id} failed submission_interrupted`),
     );
-    t.strictSame((await idsIn(store)).submissions?.sort(), ['elsewhere', 'this one']);
+    t.strictSame((await idsIn(store)).submissions?.sort(), ['elsewhere', 'of the same name', 'this one']);
     t.equal((await book.find('settled'))?.task.state, 'queued');
   });
 

@@ -2,7 +2,7 @@ import { type Test, test } from 'tap';
 import { GatewayError } from '../../src/errors.js';
 import type { CallRecord } from '../../src/metrics/call-record.js';
 import { createStore } from '../../src/store/create.js';
-import { type ProcessMark, thisProcess } from '../../src/store/process-mark.js';
+import { hasEnded, type ProcessMark, thisProcess } from '../../src/store/process-mark.js';
 import type { WholeStore } from '../../src/store/store.js';
 import { BatchMemory } from '../../src/usage/batch-memory.js';
 import { InterruptedSearch } from '../../src/usage/interrupted.js';
@@ -120,10 +120,13 @@ function fixture(t: Test, writer = dead): Fixture {
   return made;
 }
 
-function searchOf(store: WholeStore, hasEnded: (writer: ProcessMark) => boolean | null): InterruptedSearch {
+function searchOf(
+  store: WholeStore,
+  ended: (writer: ProcessMark, at: number) => boolean | null,
+): InterruptedSearch {
   return new InterruptedSearch({
     store,
-    hasEnded,
+    hasEnded: ended,
     silentMs: 60_000,
     lastWritesMs: 0,
     retention: () => ({ lineMs: 30 * dayMs, sumMs: 30 * dayMs }),
@@ -298,4 +301,12 @@ test('a process of which nobody can tell is dead once it is silent', async (t) =
   silent.calls.add(new TestCall('b', 0));
   await silent.tick(now - 61_000);
   t.match(await searchOf(silent.store, () => null).round(), [{ calls: 1 }]);
+});
+
+test('calls of a process that runs on another machine of the same name are left to it', async (t) => {
+  const open = fixture(t, { ...thisProcess(), boot: 'of that machine', process: 2 ** 22 + 1 });
+  open.calls.add(new TestCall('a', 0));
+  await open.tick(Date.now() - epoch);
+  t.same(await searchOf(open.store, hasEnded).round(), []);
+  t.equal((await open.records()).length, 1);
 });

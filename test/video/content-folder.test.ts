@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, stat, symlink, utimes, writeFile } from 'node
 import { join } from 'node:path';
 import { type Test, test } from 'tap';
 import { createStore } from '../../src/store/create.js';
+import { bootId } from '../../src/store/process-mark.js';
 import { beginKept, openKept, sweepInTurn, sweepKept } from '../../src/video/content-folder.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 
@@ -164,6 +165,7 @@ test('of the processes of a host one sweeps a folder, and nobody where there is 
   await keep(other, idOf('a'), 10, { ageMs: 3 * dayMs });
   await sweepInTurn(claiming, settings);
   t.strictSame(await readdir(settings.folder), []);
+  t.match(claims[0], bootId(), 'another machine of the same name has a turn of its own');
   await keep(settings, idOf('b'), 10, { ageMs: 3 * dayMs });
   await sweepInTurn(claiming, settings);
   t.strictSame(await readdir(settings.folder), [`${idOf('b')}.mp4`], 'somebody has done it a moment ago');
