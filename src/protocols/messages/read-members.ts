@@ -49,6 +49,12 @@ function markedBlockOf({ type }: JsonObject): Shape | true {
 
 const answered = shapeOf('role', { content: ({ type }) => blockOf(type) });
 const asked = shapeOf('role', { content: markedBlockOf });
+const ordered = shapeOf(asked, 'clear_at', { output_config: shapeOf('effort') });
+
+function messageOf({ role }: JsonObject): Shape {
+  if (role === 'assistant') return answered;
+  return role === 'system' ? ordered : asked;
+}
 
 const search = shapeOf(
   ...['type', 'name', 'max_uses', 'allowed_domains', 'blocked_domains', 'user_location'],
@@ -76,6 +82,6 @@ export const readMembers: Shape = shapeOf(
       if (type === 'custom') return tool;
       return clientFunctionOf(declared) === null ? true : clientTool;
     },
-    messages: ({ role }) => (role === 'assistant' ? answered : asked),
+    messages: messageOf,
   },
 );

@@ -51,6 +51,7 @@ import { readMembers } from '../read-members.js';
 import { decodeSearch, isSearchTool } from '../search-blocks.js';
 import { isServerBlock, serverBlockText } from '../server-blocks.js';
 import { changedTools, type GivenTool, noteToolChange, type ToolChange } from '../tool-changes.js';
+import { effortOfMessages, isCleared } from './system-messages.js';
 
 /**
  * Reads the body of `POST /v1/messages` or of a request that counts its tokens; see `TextCodec.decodeRequest`. Drops
@@ -140,12 +141,13 @@ function decodeFormat({ output_config: config, output_format: older }: JsonObjec
 }
 
 /**
- * Reads `thinking` and `output_config.effort`. Without `thinking` the effort applies, but no reasoning is shown: the
+ * Reads `thinking` and `output_config.effort`, which system messages may change. Without `thinking` the effort applies, but no reasoning is shown: the
  * client did not request it.
  * @throws {GatewayError} of status 400 for an effort or a type of thinking that is not documented
  */
 function decodeReasoning(body: JsonObject): Reasoning | null {
-  const effort = readEffort(objectOf(body.output_config).effort, 'output_config.effort');
+  const top = readEffort(objectOf(body.output_config).effort, 'output_config.effort');
+  const effort = effortOfMessages(objectsOf(body.messages)) ?? top;
   const { thinking } = body;
   if (!isObject(thinking))
     return effort === null ? null : { effort, budget: null, show: false, summary: null };
@@ -316,7 +318,10 @@ const nothingLeft: TextPart = { kind: 'text', text: '(The content of this messag
 function decodeMessages(messages: unknown, instructions: TextPart[], aside: Aside): Turn[] {
   const turns: Turn[] = [];
   const history: History = { leftOut: aside.leftOut, changes: aside.changes, toolNames: new Map() };
-  objectsOf(messages).forEach(({ role, content }, index) => {
+  const list = objectsOf(messages);
+  const lastUser = list.findLastIndex(({ role }) => role === 'user');
+  list.forEach((message, index) => {
+    const { role, content } = message;
     const at = `messages[${index}]`;
     const contentAt = `${at}.content`;
     if (role === 'user') {
@@ -327,6 +332,8 @@ function decodeMessages(messages: unknown, instructions: TextPart[], aside: Asid
       if (parts.length > 0) turns.push({ role, parts });
     } else if (role === 'system') {
       const texts = decodeTexts(content, contentAt, aside);
+      // The changes of tools that it contains stay.
+      if (isCleared(message, index, lastUser)) return;
       if (turns.length === 0) instructions.push(...texts);
       else if (texts.length > 0)
         turns.push(marked<Turn & Cacheable>({ role, text: joinedTexts(texts) }, lastMark(texts)));

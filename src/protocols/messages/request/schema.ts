@@ -67,10 +67,18 @@ const block = Type.Union([
   otherType(blockTypes),
 ]);
 
-const roles = ['user', 'assistant', 'system'];
+const roles = ['user', 'assistant'];
+const content = Type.Union([Type.String(), Type.Array(block)]);
 const message = Type.Union([
-  Type.Object({ role: Type.Enum(roles), content: Type.Union([Type.String(), Type.Array(block)]) }),
-  Type.Object({ role: Type.Unsafe<string>({ type: 'string', not: { enum: roles } }) }),
+  Type.Object({ role: Type.Enum(roles), content }),
+  // It may set only the effort.
+  Type.Object({
+    role: Type.Literal('system'),
+    content: nullable(content),
+    output_config: nullable(Type.Object({ effort: text })),
+    clear_at: text,
+  }),
+  Type.Object({ role: Type.Unsafe<string>({ type: 'string', not: { enum: [...roles, 'system'] } }) }),
 ]);
 
 const tool = Type.Union([

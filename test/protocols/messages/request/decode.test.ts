@@ -81,6 +81,39 @@ test('system prompts are strings, blocks, or messages before all others', async 
   ]);
 });
 
+test('a system message whose text is over does not reach the model, one for the last message does', (t) => {
+  const user = { role: 'user', content: 'hi' };
+  const once = { role: 'system', content: 'b', clear_at: 'next_user_message' };
+  const rolesOf = (...messages: JsonObject[]) => decode({ messages }).turns.map(({ role }) => role);
+  t.same(rolesOf(user, once, { role: 'assistant', content: 'a' }, user), ['user', 'assistant', 'user']);
+  t.same(rolesOf(user, once), ['user', 'system']);
+  t.same(rolesOf(user, { ...once, clear_at: 'never' }, user), ['user', 'system', 'user']);
+  t.same(decode({ messages: [once, user] }).system, []);
+  t.same(decode({ messages: [user, once, user] }).leftOut, [], 'nothing is lost');
+  t.end();
+});
+
+test('a system message changes the effort of the input before or behind it, until the next', (t) => {
+  const user = { role: 'user', content: 'hi' };
+  const answer = { role: 'assistant', content: 'a' };
+  const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c1', content: 'x' }] };
+  const call = { role: 'assistant', content: [{ type: 'tool_use', id: 'c1', name: 'f', input: {} }] };
+  const set = (effort: string) => ({ role: 'system', output_config: { effort } });
+  const effortOf = (...messages: JsonObject[]) =>
+    decode({ messages, output_config: { effort: 'high' } }).reasoning?.effort;
+  t.equal(effortOf(user, answer, set('low'), user), 'low');
+  t.equal(effortOf(user, answer, user, set('low')), 'low');
+  t.equal(effortOf(user, set('low'), answer, user, answer, user), 'low');
+  t.equal(effortOf(user, set('low'), answer, user, set('max')), 'max');
+  t.equal(effortOf(user, call, set('low'), result), 'high', 'results are no new input');
+  t.equal(effortOf(user, call, result, set('low')), 'high');
+  t.equal(effortOf(user, call, result, set('low'), answer, user), 'low');
+  t.equal(effortOf(user, { ...set('low'), output_config: {}, content: 'b' }), 'high');
+  t.same(decode({ messages: [user, answer, set('low'), user] }).leftOut, []);
+  t.match(refusalOf({ messages: [user, set('')] }), { param: 'messages[1].output_config.effort' });
+  t.end();
+});
+
 test("the line for the vendor's accounts is no part of the prompt, in either place", async (t) => {
   const line = 'x-anthropic-billing-header: cc_version=2.1; cch=a1b2c;';
   t.same(decode({ system: `${line}\n\na` }).system, ['a']);

@@ -105,6 +105,14 @@ test('the unknown passes: members, roles, blocks, tools, thinking, efforts', (t)
   t.end();
 });
 
+test('a system message may consist of an effort alone', (t) => {
+  const messages = [user, { role: 'system', output_config: { effort: 'high' } }, user];
+  t.equal(messagesRequest.check(body({ messages })), true);
+  t.equal(countTokensRequest.check({ model: 'm', messages }), true);
+  t.equal(messagesRequest.check(body({ messages: [{ role: 'user' }] })), false);
+  t.end();
+});
+
 test('a refusal names the place and the fault', (t) => {
   const block = 'messages[0].content[0]';
   const cases: [object, string, string][] = [
