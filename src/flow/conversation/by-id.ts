@@ -82,7 +82,13 @@ async function read(
   const most = limits.bodyBytes + conversations.recordBytes;
   const found = await new Promise<FoundValues>((resolve, reject) => {
     finding.add({
-      find: () => owned.find(ownerOf(call.key), ids, most).then((found) => found?.values ?? null),
+      keyId: call.key.id,
+      find: () => {
+        if (!call.accounted)
+          return owned.find(ownerOf(call.key), ids, most).then((found) => found?.values ?? null);
+        resolve([]);
+        return null;
+      },
       found: resolve,
       failed: reject,
     });

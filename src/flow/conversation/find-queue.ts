@@ -5,9 +5,13 @@ export type FoundValues = readonly (string | null)[] | null;
 
 /** A search in the store. Neither `found` nor `failed` may throw. */
 interface Search {
-  readonly find: () => Promise<FoundValues>;
+  /** Id of the key whose call waits for it. */
+  readonly keyId: string;
+  /** Called when the search begins. @returns null if nobody waits for it any more: then nothing else is called */
+  readonly find: () => Promise<FoundValues> | null;
   /** Called with the values; has to take memory for them before it returns. */
   readonly found: (values: FoundValues) => void;
+  /** Called without a `find` if the search cannot begin. */
   readonly failed: (fault: unknown) => void;
 }
 
@@ -17,22 +21,42 @@ const maxWaiting = 1024;
 
 /**
  * Reads the records of conversations, a few searches at a time. This bounds what a worker reads concurrently, however
- * many calls continue large conversations.
+ * many calls continue large conversations. The keys that wait take turns, so that the searches of one key delay those of
+ * another by at most one each.
  */
 export class FindQueue {
   #inFlight = 0;
-  #waiting: Search[] = [];
+  #waiting = 0;
+  /** The key whose turn is next comes first. */
+  #byKey = new Map<string, Search[]>();
 
-  /** Calls `failed` with `overloaded` if too many searches wait already. */
+  /** Calls `failed` with `overloaded` if too many searches wait: the last one of the key that has the most. */
   add(search: Search): void {
-    if (this.#inFlight < maxConcurrent) this.#begin(search);
-    else if (this.#waiting.length < maxWaiting) this.#waiting.push(search);
-    else search.failed(overloaded());
+    if (this.#inFlight < maxConcurrent) {
+      this.#begin(search);
+      return;
+    }
+    const own = this.#byKey.get(search.keyId);
+    if (own === undefined) this.#byKey.set(search.keyId, [search]);
+    else own.push(search);
+    if (this.#waiting < maxWaiting) this.#waiting += 1;
+    else this.#refuseOne();
   }
 
-  #begin(search: Search): void {
+  #refuseOne(): void {
+    let most: Search[] = [];
+    for (const searches of this.#byKey.values()) if (searches.length > most.length) most = searches;
+    const last = most.pop();
+    if (most.length === 0 && last !== undefined) this.#byKey.delete(last.keyId);
+    last?.failed(overloaded());
+  }
+
+  /** @returns false if nobody waits for the search */
+  #begin(search: Search): boolean {
+    const finding = search.find();
+    if (finding === null) return false;
     this.#inFlight += 1;
-    search.find().then(
+    finding.then(
       (values) => {
         search.found(values);
         this.#next();
@@ -40,18 +64,25 @@ export class FindQueue {
       (fault: unknown) => {
         search.failed(fault);
         // Fail all waiting searches, since each would wait for the failing store as long again.
-        const waiting = this.#waiting;
-        this.#waiting = [];
-        for (const each of waiting) each.failed(fault);
+        const waiting = this.#byKey;
+        this.#byKey = new Map();
+        this.#waiting = 0;
+        for (const searches of waiting.values()) for (const each of searches) each.failed(fault);
         this.#next();
       },
     );
+    return true;
   }
 
   #next(): void {
     this.#inFlight -= 1;
-    const next = this.#waiting.shift();
-    if (next !== undefined) this.#begin(next);
+    for (const [keyId, searches] of this.#byKey) {
+      const next = searches.shift();
+      this.#waiting -= 1;
+      this.#byKey.delete(keyId);
+      if (searches.length > 0) this.#byKey.set(keyId, searches);
+      if (next !== undefined && this.#begin(next)) return;
+    }
   }
 }
 

@@ -12,7 +12,14 @@ import { answerId, type Call } from '../call.js';
 import { outcomeOf, refuseStream } from '../refuse.js';
 import type { Services } from '../services.js';
 import { keyMark } from '../upstream/key-mark.js';
-import { keepOwned, noteStoreFault, noteStoreWorks, renewOwned, writeInBackground } from './records.js';
+import {
+  keepOwned,
+  noteStoreFault,
+  noteStoreWorks,
+  renewOwned,
+  unavailable,
+  writeInBackground,
+} from './records.js';
 
 /** Added to ids: call ids are sequential, and users behind one key must not guess what others have kept. */
 const secretDigits = 24;
@@ -225,9 +232,4 @@ export function keepEnd(
       finish(false, fault);
     },
   );
-}
-
-function unavailable(fault: unknown): GatewayError {
-  if (fault instanceof GatewayError) return fault;
-  return new GatewayError('store_unavailable', null, { retryAfter: 1, cause: fault });
 }

@@ -12,7 +12,7 @@ import type { Services } from '../services.js';
 import { WaitingClient } from '../upstream/waiting-client.js';
 import type { FoundValues } from './find-queue.js';
 import { hasSeveralAccounts, keepsTurns, usesUpstreamState } from './keep.js';
-import { noteStoreFault, ownerOf } from './records.js';
+import { noteStoreFault, ownerOf, unavailable } from './records.js';
 
 /** Longer untranslated bodies are not searched for references to earlier turns, since references make bodies short. */
 const longestSearched = 64 * 1024;
@@ -142,7 +142,8 @@ class Recalling {
   }
 
   /**
-   * @param without proceeds if the store fails or does not answer soon; null if that is impossible
+   * @param without proceeds if the store fails or does not answer soon; null if that is impossible. Without a search,
+   * nobody knows whether the ids are another key's: a call whose search cannot begin soon is refused
    * @param find called with the bytes that may be in memory
    */
   #find(
@@ -160,15 +161,12 @@ class Recalling {
       return;
     }
     let isOver = false;
+    let isBegun = false;
     const once = (run: () => void): void => {
       clearTimeout(timer);
       if (isOver || call.accounted) return;
       isOver = true;
-      try {
-        run();
-      } catch (fault) {
-        refuse(services, call, refusalOf(services, call, 'request', fault));
-      }
+      this.#run(run);
     };
     const found = (values: FoundValues): void =>
       once(() => {
@@ -178,19 +176,41 @@ class Recalling {
     const failed = (fault: unknown): void =>
       once(() => {
         if (without === null) throw fault;
+        if (!isBegun) throw unavailable(fault);
         noteStoreFault(services, fault);
         without();
       });
-    const late = guard('timer', call, () => failed(new Error('the store took too long')));
-    // After a blocked event loop, the store's answer may be waiting. It is read before the immediate runs.
-    const timer =
-      without === null ? undefined : setTimeout(() => setImmediate(late), services.storeWait.turnsMs);
+    const late = guard('timer', call, (wasBegun: boolean) => {
+      if (wasBegun === isBegun) failed(new Error('the store took too long'));
+    });
+    const startTimer = (): NodeJS.Timeout | undefined =>
+      // After a blocked event loop, the store's answer may be waiting. It is read before the immediate runs.
+      without === null
+        ? undefined
+        : setTimeout(() => setImmediate(late, isBegun), services.storeWait.turnsMs);
+    let timer = startTimer();
     const most = bodyBytes + this.#parts.settings.recordBytes;
     services.finding.add({
-      find: () => find(most),
+      keyId: call.key.id,
+      find: () => {
+        if (isOver || call.accounted) return null;
+        isBegun = true;
+        clearTimeout(timer);
+        timer = startTimer();
+        return find(most);
+      },
       found: guard('promise', call, found),
       failed: guard('promise', call, failed),
     });
+  }
+
+  /** Runs a step whose errors the client gets. */
+  #run(step: () => void): void {
+    try {
+      step();
+    } catch (fault) {
+      refuse(this.#services, this.#call, refusalOf(this.#services, this.#call, 'request', fault));
+    }
   }
 }
 

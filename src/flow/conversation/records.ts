@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { ConversationSettings, Key } from '../../config/types.js';
 import type { KeptRecord } from '../../conversation/kept-turns.js';
+import { GatewayError } from '../../errors.js';
 import type { OwnedRecords } from '../../store/owned.js';
 import type { Call } from '../call.js';
 import type { Services } from '../services.js';
@@ -69,4 +70,10 @@ export function noteStoreWorks({ keeping, reportKeeping }: Services): void {
   if (!keeping.isFailing) return;
   keeping.isFailing = false;
   reportKeeping(null);
+}
+
+/** Returns the error of a call that cannot proceed without the store. @param fault why it has to */
+export function unavailable(fault: unknown): GatewayError {
+  if (fault instanceof GatewayError) return fault;
+  return new GatewayError('store_unavailable', null, { retryAfter: 1, cause: fault });
 }

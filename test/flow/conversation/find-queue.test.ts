@@ -5,8 +5,13 @@ import { FindQueue, type FoundValues } from '../../../src/flow/conversation/find
 interface Asked {
   readonly heard: unknown[];
   /** Of those that were begun, in their order. */
-  readonly begun: { resolve: (values: FoundValues) => void; reject: (fault: unknown) => void }[];
-  add(count: number): void;
+  readonly begun: {
+    keyId: string;
+    resolve: (values: FoundValues) => void;
+    reject: (fault: unknown) => void;
+  }[];
+  /** @param keyId of the key whose searches they are */
+  add(count: number, keyId?: string): void;
 }
 
 function start(): Asked {
@@ -16,13 +21,16 @@ function start(): Asked {
   return {
     heard,
     begun,
-    add(count) {
+    add(count, keyId = 'a') {
       for (let index = 0; index < count; index += 1)
         queue.add({
+          keyId,
           find: () =>
-            new Promise((resolve, reject) => {
-              begun.push({ resolve, reject });
-            }),
+            keyId === 'gone'
+              ? null
+              : new Promise((resolve, reject) => {
+                  begun.push({ keyId, resolve, reject });
+                }),
           found: (values) => heard.push(values),
           failed: (fault) => heard.push(fault),
         });
@@ -41,6 +49,46 @@ test('a few are read at once, the others in their order', async (t) => {
   await turn();
   t.same(heard, [['b'], null]);
   t.equal(begun.length, 6);
+});
+
+test('a key with many searches delays another by one', async (t) => {
+  const { begun, add } = start();
+  add(60);
+  add(2, 'b');
+  add(1, 'c');
+  const ended = [];
+  for (let turns = 0; turns < 5; turns += 1) {
+    begun[turns]?.resolve([]);
+    await turn();
+    ended.push(begun.at(-1)?.keyId);
+  }
+  t.same(ended, ['a', 'b', 'c', 'a', 'b']);
+});
+
+test('one key cannot fill the queue for the others', async (t) => {
+  const { heard, begun, add } = start();
+  add(4 + 1024);
+  add(1, 'b');
+  t.match(heard, [{ kind: 'overloaded' }], 'its own last search gives way');
+  for (const at of [0, 1]) {
+    begun[at]?.resolve([]);
+    await turn();
+  }
+  t.equal(begun.at(-1)?.keyId, 'b');
+});
+
+test('what nobody waits for any more is not read', async (t) => {
+  const { heard, begun, add } = start();
+  add(4);
+  add(3, 'gone');
+  add(1, 'b');
+  begun[0]?.resolve([]);
+  await turn();
+  t.same(
+    begun.map(({ keyId }) => keyId),
+    ['a', 'a', 'a', 'a', 'b'],
+  );
+  t.same(heard, [[]]);
 });
 
 test('whoever finds too many waiting is told so at once', async (t) => {

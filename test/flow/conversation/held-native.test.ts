@@ -166,3 +166,23 @@ test('a store that does not answer keeps nobody from an upstream that may know t
   holder.kill();
   t.equal((await first).status, 200);
 });
+
+test('an id that nobody has begun to look up reaches no upstream', async (t) => {
+  const gateway = await stage(t, [whole, whole], {}, { endMs: 100, turnsMs: 100 });
+  const holder = await gateway.block();
+  const sent = (): number => gateway.counts().reduce((sum, count) => sum + count, 0);
+  const first = askResponse(gateway.gateway, { input: 'x' });
+  await eventually(() => sent() >= 3);
+  await gateway.turn();
+  const next = { input: 'x', previous_response_id: 'resp_w' };
+  // The searches of these have begun, and the store's thread is too busy to end them.
+  for (let call = 0; call < 4; call += 1) t.equal((await askResponse(gateway.gateway, next)).status, 200);
+  const before = sent();
+  t.match(await askResponse(gateway.gateway, next), {
+    status: 503,
+    body: { error: { code: 'store_unavailable' } },
+  });
+  t.equal(sent(), before);
+  holder.kill();
+  t.equal((await first).status, 200);
+});
