@@ -5,12 +5,10 @@ import { unknownTokens } from '../../src/conversation/usage.js';
 import { lastEvent } from '../../src/flow/answer/phase.js';
 import { textEndpoints } from '../../src/protocols/text.js';
 import { TranslatedTransform } from '../../src/stream/translate.js';
-import { createSealer } from '../../src/wire/seal.js';
 import { EventRuns } from '../../src/wire/sse.js';
+import { plainContext } from '../conversation/plain.js';
 import type { Client } from '../suites/translation/client.js';
 import { clients } from '../suites/translation/session.js';
-
-const sealer = createSealer('a secret for the tests of cut streams');
 
 /** Who reads the translated stream, and in which form. */
 export interface Reader {
@@ -34,23 +32,11 @@ function readerAt(place: number): Reader {
 
 /** The way of one stream from the upstream's protocol to the reader's. */
 export function transformOf(upstream: TextProtocolName, { client, framing }: Reader): TranslatedTransform {
-  const context: AnswerContext = {
-    id: 'abc',
-    requestId: 'req_abc',
-    created: 1,
-    model: 'm',
-    includeUsage: true,
-    showReasoning: true,
-    echo: null,
-    compaction: null,
-    sealer,
-    framing,
-  };
   return new TranslatedTransform({
     upstreamCodec: textEndpoints[upstream].translation.codec,
     source: { model: 'u' },
     clientCodec: textEndpoints[client.protocol].translation.codec,
-    context,
+    context: { ...plainContext, framing },
     restorer: null,
     inputEstimate: 5,
     tokens: unknownTokens,

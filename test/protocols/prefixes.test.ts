@@ -3,32 +3,13 @@ import type { TargetOptions } from '../../src/conversation/codec.js';
 import type { TextProtocolName } from '../../src/conversation/request.js';
 import { textEndpoints } from '../../src/protocols/text.js';
 import type { JsonObject } from '../../src/wire/json.js';
-import { createSealer } from '../../src/wire/seal.js';
+import { plainContext, plainTarget } from '../conversation/plain.js';
 import { clients } from '../suites/translation/session.js';
 import { tools } from '../suites/translation/tool-scenarios.js';
 import { firstText, interruptions, requestBodies, rounds, system } from './growing-conversation.js';
 import { writeRequest } from './write-request.js';
 
-const sealer = createSealer('a secret for the tests of growing conversations');
-
-const plain: TargetOptions = {
-  model: 'u',
-  maxTokens: 4096,
-  maxTokensField: 'max_completion_tokens',
-  streamUsage: true,
-  thinking: 'budget',
-  jsonSchema: true,
-  customTools: false,
-  topK: false,
-  promptCaching: true,
-  cacheBreakpoints: false,
-  threads: true,
-  unsignedThinking: false,
-  encryptedReasoning: false,
-  upstream: '',
-  search: null,
-  hostedTools: 'reject',
-};
+const plain: TargetOptions = { ...plainTarget, model: 'u' };
 const targets: Readonly<Record<string, TargetOptions>> = {
   'a plain target': plain,
   'a target with every setting': {
@@ -82,7 +63,7 @@ for (const client of clients) {
     const ours = textEndpoints[client.protocol].translation.codec;
     const theirs = textEndpoints[upstream].translation.codec;
     const writeMarked = (body: JsonObject, target: TargetOptions): string =>
-      writeRequest(theirs, ours.decodeRequest(body, true, sealer), target);
+      writeRequest(theirs, ours.decodeRequest(body, true, plainContext.sealer), target);
     const translate = (body: JsonObject, target: TargetOptions): string =>
       withoutMarks(writeMarked(body, target));
 
@@ -142,7 +123,7 @@ for (const client of clients) {
     requestBodies(client, 'messages', false).forEach((body, index) => {
       const written = writeRequest(
         textEndpoints.messages.translation.codec,
-        ours.decodeRequest(body, true, sealer),
+        ours.decodeRequest(body, true, plainContext.sealer),
         plain,
       );
       const ends = ['tool-1', 'system-1', 'user-2 block-1', 'user-1 block-1'];

@@ -8,8 +8,8 @@ import { textEndpoints } from '../../src/protocols/text.js';
 import { TextTemplate } from '../../src/stream/text-template.js';
 import { TranslatedTransform } from '../../src/stream/translate.js';
 import { plainText, rawBytes } from '../../src/wire/raw-text.js';
-import { createSealer } from '../../src/wire/seal.js';
 import { parseEvent } from '../../src/wire/sse.js';
+import { plainContext } from '../conversation/plain.js';
 import { fc } from '../support/seed.js';
 
 const event = (text: string, more = ''): string =>
@@ -70,18 +70,7 @@ test('an upstream whose events all differ is not learned from for ever', async (
   t.equal(collect(template, event('x', ',"n":19')), -1);
 });
 
-const context: AnswerContext = {
-  id: 'abc',
-  requestId: 'req_abc',
-  created: 1,
-  model: 'mö',
-  includeUsage: true,
-  showReasoning: true,
-  echo: null,
-  compaction: null,
-  sealer: createSealer('a secret that is long enough for this'),
-  framing: 'sse',
-};
+const context: AnswerContext = { ...plainContext, model: 'mö' };
 const source = { model: 'real' };
 /** Two encodings of a response may be completed in different seconds. */
 const withoutTime = (text: string): string => text.replace(/"completed_at":\d+/g, '"completed_at":1');

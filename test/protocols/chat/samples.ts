@@ -5,7 +5,7 @@ import { GatewayError } from '../../../src/errors.js';
 import { chatCodec } from '../../../src/protocols/chat/index.js';
 import { chatRequest } from '../../../src/protocols/chat/request/schema.js';
 import type { JsonObject } from '../../../src/wire/json.js';
-import { plainRequest } from '../../conversation/plain-request.js';
+import { plainContext, plainRequest, plainTarget } from '../../conversation/plain.js';
 import { writeRequest } from '../write-request.js';
 
 /** Chat has nothing to seal: a call of either is a mistake. */
@@ -18,56 +18,12 @@ const sealer = {
   },
 };
 
-export const target: TargetOptions = {
-  model: 'up',
-  maxTokens: 4096,
-  maxTokensField: 'max_completion_tokens',
-  streamUsage: true,
-  thinking: 'budget',
-  jsonSchema: true,
-  customTools: true,
-  topK: false,
-  promptCaching: true,
-  cacheBreakpoints: false,
-  threads: true,
-  unsignedThinking: false,
-  encryptedReasoning: false,
-  upstream: '',
-  search: null,
-  hostedTools: 'reject',
-};
+export const target: TargetOptions = { ...plainTarget, customTools: true };
 
-export const context: AnswerContext = {
-  id: '1',
-  requestId: 'req_1',
-  created: 1,
-  model: 'm',
-  includeUsage: true,
-  showReasoning: true,
-  echo: null,
-  compaction: null,
-  sealer,
-  framing: 'sse',
-};
+export const context: AnswerContext = { ...plainContext, sealer };
 
 /** A request that asks for nothing but an answer. */
-export const plain: ConversationRequest = {
-  ...plainRequest,
-  from: 'messages',
-  stream: false,
-  leftOut: [],
-  system: [],
-  turns: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
-  tools: [],
-  hostedTools: [],
-  toolChoice: null,
-  format: null,
-  reasoning: null,
-  maxTokens: null,
-  temperature: null,
-  topP: null,
-  includeUsage: false,
-};
+export const plain: ConversationRequest = { ...plainRequest, from: 'messages' };
 
 const question = { role: 'user', content: 'hi' };
 

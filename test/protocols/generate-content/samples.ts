@@ -7,41 +7,14 @@ import { GatewayError } from '../../../src/errors.js';
 import { generateContentCodec } from '../../../src/protocols/generate-content/index.js';
 import { generateContentRequest } from '../../../src/protocols/generate-content/request/schema.js';
 import type { JsonObject } from '../../../src/wire/json.js';
+import { plainContext, plainTarget } from '../../conversation/plain.js';
 import { writeRequest } from '../write-request.js';
 
 export const sealer = { seal: (text: string) => text, open: (text: string) => text };
 
-export const target: TargetOptions = {
-  model: 'g',
-  maxTokens: 4096,
-  maxTokensField: 'max_completion_tokens',
-  streamUsage: true,
-  thinking: 'budget',
-  jsonSchema: true,
-  customTools: false,
-  topK: false,
-  promptCaching: true,
-  cacheBreakpoints: false,
-  threads: true,
-  unsignedThinking: false,
-  encryptedReasoning: false,
-  upstream: '',
-  search: null,
-  hostedTools: 'reject',
-};
+export const target: TargetOptions = { ...plainTarget, model: 'g' };
 
-export const context: AnswerContext = {
-  id: 'r',
-  requestId: 'req_r',
-  created: 1,
-  model: 'g',
-  includeUsage: true,
-  showReasoning: true,
-  echo: null,
-  compaction: null,
-  sealer,
-  framing: 'sse',
-};
+export const context: AnswerContext = { ...plainContext, id: 'r', requestId: 'req_r', model: 'g', sealer };
 
 export const usage: Usage = { input: 1, output: 2, cached: 0, cacheWritten: 0, reasoning: 0 };
 

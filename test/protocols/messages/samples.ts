@@ -5,64 +5,16 @@ import { tagSignature } from '../../../src/conversation/signature.js';
 import { messagesCodec } from '../../../src/protocols/messages/index.js';
 import { countTokensRequest, messagesRequest } from '../../../src/protocols/messages/request/schema.js';
 import type { JsonObject } from '../../../src/wire/json.js';
-import { createSealer } from '../../../src/wire/seal.js';
-import { plainRequest } from '../../conversation/plain-request.js';
+import { plainContext, plainRequest, plainTarget } from '../../conversation/plain.js';
 import { writeRequest } from '../write-request.js';
 
-const sealer = createSealer('a secret of the tests');
+export const target: TargetOptions = { ...plainTarget, promptCaching: false };
 
-export const target: TargetOptions = {
-  model: 'up',
-  maxTokens: 4096,
-  maxTokensField: 'max_completion_tokens',
-  streamUsage: true,
-  thinking: 'budget',
-  jsonSchema: true,
-  customTools: false,
-  topK: false,
-  promptCaching: false,
-  cacheBreakpoints: false,
-  threads: true,
-  unsignedThinking: false,
-  encryptedReasoning: false,
-  upstream: '',
-  search: null,
-  hostedTools: 'reject',
-};
-
-export const context: AnswerContext = {
-  id: '1',
-  requestId: 'req_1',
-  created: 1,
-  model: 'm',
-  includeUsage: true,
-  showReasoning: true,
-  echo: null,
-  compaction: null,
-  sealer,
-  framing: 'sse',
-};
+export const context = plainContext;
 
 export const source = { model: 'up' };
 
-/** A request of a chat client that asks for nothing but an answer to `hi`. */
-export const plain: ConversationRequest = {
-  ...plainRequest,
-  from: 'chat',
-  stream: false,
-  leftOut: [],
-  system: [],
-  turns: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
-  tools: [],
-  hostedTools: [],
-  toolChoice: null,
-  format: null,
-  reasoning: null,
-  maxTokens: null,
-  temperature: null,
-  topP: null,
-  includeUsage: false,
-};
+export const plain = plainRequest;
 
 /** The token of a signature, or of encrypted thinking, that this protocol's upstream made. */
 export function token(value: string, redacted = false): string {
@@ -73,7 +25,7 @@ export function decode(body: JsonObject, stream = false): ConversationRequest {
   const whole = { model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'hi' }], ...body };
   const schema = whole.max_tokens === undefined ? countTokensRequest : messagesRequest;
   if (!schema.check(whole)) throw schema.explain(whole);
-  return messagesCodec.decodeRequest(whole, stream, sealer);
+  return messagesCodec.decodeRequest(whole, stream, context.sealer);
 }
 
 /** The upstream's body for `plain` with some of it changed. */
