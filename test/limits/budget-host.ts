@@ -1,7 +1,7 @@
 import type { Admission, Decision } from '../../src/limits/admission.js';
 import { BudgetSource } from '../../src/limits/budget-source.js';
 import type { Pool } from '../../src/limits/pool.js';
-import { SimulatedHost, type SimulatedWorker } from './host.js';
+import { type SimulatedHost, type SimulatedWorker, startHost } from './host.js';
 import type { SimulatedAccounts } from './simulated-accounts.js';
 import type { SimulatedTime } from './time.js';
 
@@ -11,7 +11,7 @@ interface BudgetHostOptions {
   readonly pools: readonly Pool[];
   readonly workers: number;
   readonly whenGone?: () => 'open' | 'closed';
-  /** False for no look at all pools after each event, which takes long where there are thousands. */
+  /** See the options of a simulated host. */
   readonly looks?: boolean;
 }
 
@@ -24,7 +24,7 @@ export interface BudgetHost {
 }
 
 export function startBudgetHost(options: BudgetHostOptions): BudgetHost {
-  const { time, accounts, pools, whenGone = () => 'closed', looks = true } = options;
+  const { time, accounts, pools, whenGone = () => 'closed', looks } = options;
   const told: boolean[] = [];
   const source = new BudgetSource({
     accounts,
@@ -32,17 +32,7 @@ export function startBudgetHost(options: BudgetHostOptions): BudgetHost {
     whenGone,
     onAvailable: (isAvailable) => told.push(isAvailable),
   });
-  const host: SimulatedHost = new SimulatedHost({
-    pools,
-    time,
-    shares: source,
-    delay: () => 1,
-    afterEach: () => {
-      const fault = looks ? host.fault() : null;
-      if (fault !== null) throw new Error(fault);
-    },
-  });
-  for (let i = 0; i < options.workers; i++) host.start();
+  const { host } = startHost(options.workers, { pools, time, shares: source, looks });
   return { host, source, told };
 }
 

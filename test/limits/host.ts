@@ -1,3 +1,4 @@
+import type { Decision } from '../../src/limits/admission.js';
 import type { HeldUnits } from '../../src/limits/held-pool.js';
 import { LeaseHolder } from '../../src/limits/lease-holder.js';
 import type { HolderMessage, OwnerMessage } from '../../src/limits/lease-messages.js';
@@ -35,8 +36,14 @@ export interface SimulatedWorker {
 
 interface HostOptions {
   readonly pools: readonly Pool[];
-  /** Milliseconds that the next message is on its way. */
-  readonly delay: () => number;
+  /** Milliseconds that the next message is on its way; 1 unless given. */
+  readonly delay?: () => number;
+  /**
+   * False: whether units add up is not looked at after each event. That takes long where there are many pools, and they
+   * do not while workers hear of a limit that has changed.
+   */
+  readonly looks?: boolean;
+  /** What else is looked at after each event. */
   readonly afterEach?: () => void;
   readonly maxWaiting?: number;
   /** What becomes of calls that the primary does not answer in time; `closed` unless given. */
@@ -49,7 +56,37 @@ interface HostOptions {
   readonly sliceDivisor?: number;
 }
 
-/** One primary and its workers in a time of their own: whatever happens, happens in a fixed order. */
+/** Starts a host with that many workers. */
+export function startHost(
+  count: number,
+  options: HostOptions,
+): { readonly host: SimulatedHost; readonly workers: SimulatedWorker[] } {
+  const host = new SimulatedHost(options);
+  return { host, workers: Array.from({ length: count }, () => host.start()) };
+}
+
+/** Offers a worker so many calls. @returns what becomes of them, with what time that takes */
+export function offer(
+  host: SimulatedHost,
+  { holder }: SimulatedWorker,
+  pool: Pool,
+  count: number,
+): Decision[] {
+  const decisions: Decision[] = [];
+  for (let i = 0; i < count; i++) {
+    const result = holder.acquire([{ pool, amount: 1 }], (decision) => decisions.push(decision));
+    if (result.outcome !== 'pending') decisions.push(result);
+  }
+  host.advance(400);
+  return decisions;
+}
+
+/** How many calls were admitted. */
+export function admitted(decisions: readonly Decision[]): number {
+  return decisions.filter(({ outcome }) => outcome === 'admitted').length;
+}
+
+/** One primary and its workers in a time of their own: whatever happens, happens in a fixed order. Units that do not add up throw. */
 export class SimulatedHost {
   readonly pools: Map<string, Pool>;
   readonly owner: PoolOwner;
@@ -60,12 +97,14 @@ export class SimulatedHost {
   /** Of the slices of the next worker: see the options of `PoolOwner`. */
   sliceDivisor: number;
   readonly #options: HostOptions;
+  readonly #delay: () => number;
   readonly #time: SimulatedTime;
   #isStopped = false;
   #ids = 0;
 
   constructor(options: HostOptions) {
     this.#options = options;
+    this.#delay = options.delay ?? (() => 1);
     this.#time = options.time ?? new SimulatedTime();
     this.pools = new Map(options.pools.map((pool) => [pool.name, pool]));
     const { shares, sliceDivisor = 0 } = options;
@@ -115,7 +154,7 @@ export class SimulatedHost {
   kill(worker: SimulatedWorker): void {
     worker.isAlive = false;
     this.workers.splice(this.workers.indexOf(worker), 1);
-    this.at(this.now + this.#options.delay(), () => atOnce(this.owner.goneSteps(worker.id)));
+    this.at(this.now + this.#delay(), () => atOnce(this.owner.goneSteps(worker.id)));
   }
 
   /** Ends the host and all of its workers without a word. */
@@ -136,6 +175,8 @@ export class SimulatedHost {
     this.#time.at(at, () => {
       if (this.#isStopped) return;
       run();
+      const fault = this.#options.looks === false ? null : this.fault();
+      if (fault !== null) throw new Error(fault);
       this.#options.afterEach?.();
     });
   }
@@ -187,7 +228,7 @@ export class SimulatedHost {
     for (const { pool, amount } of units) {
       add(worker.inFlight, pool, amount);
     }
-    worker.arrivesHere = Math.max(worker.arrivesHere, this.now + this.#options.delay());
+    worker.arrivesHere = Math.max(worker.arrivesHere, this.now + this.#delay());
     this.at(worker.arrivesHere, () => {
       for (const { pool, amount } of units) add(worker.inFlight, pool, -amount);
       this.owner.receive(worker.id, structuredClone(message));
@@ -208,11 +249,7 @@ export class SimulatedHost {
       for (const answer of granted) add(worker.inFlight, answer.pool, -answer.granted);
       worker.holder.receive(structuredClone(message));
     };
-    worker.arrivesThere = Math.max(
-      worker.arrivesThere,
-      this.now + this.#options.delay(),
-      worker.stalledUntil,
-    );
+    worker.arrivesThere = Math.max(worker.arrivesThere, this.now + this.#delay(), worker.stalledUntil);
     this.at(worker.arrivesThere, arrive);
   }
 }

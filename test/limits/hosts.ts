@@ -86,7 +86,7 @@ export class SimulatedHosts {
       shares: keeper,
       delay: () => 0.1 + next(10) / 10,
       afterEach: () => {
-        const fault = host.fault() ?? this.#fault(shared);
+        const fault = this.#fault(shared);
         if (fault !== null) throw new Error(`${name}: ${fault}`);
       },
     });

@@ -2,30 +2,15 @@ import { type Test, test } from 'tap';
 import type { Admission, Decision, Denial } from '../../src/limits/admission.js';
 import type { Demand, Pool } from '../../src/limits/pool.js';
 import type { WaitingCall } from '../../src/limits/waiting-line.js';
-import { heldUnits, ownedUnits, SimulatedHost, type SimulatedWorker } from './host.js';
+import { heldUnits, ownedUnits, type SimulatedHost, type SimulatedWorker, startHost } from './host.js';
 
 const requests: Pool = { name: 'key:a:requests', kind: 'requests', limit: 10 };
 const tokens: Pool = { name: 'key:a:tokens', kind: 'tokens', limit: 100 };
 const calls: Pool = { name: 'key:a:concurrent', kind: 'concurrent', limit: 2 };
 const shared: Pool = { name: 'model:m:concurrent', kind: 'concurrent', limit: 3 };
 
-function makeHost(
-  workers: number,
-  maxWaiting?: number,
-  outageRates: 'open' | 'closed' = 'closed',
-): { host: SimulatedHost; workers: SimulatedWorker[] } {
-  const host: SimulatedHost = new SimulatedHost({
-    pools: [requests, tokens, calls, shared],
-    delay: () => 1,
-    maxWaiting,
-    outageRates,
-    afterEach: () => {
-      const fault = host.fault();
-      if (fault !== null) throw new Error(fault);
-    },
-  });
-  return { host, workers: Array.from({ length: workers }, () => host.start()) };
-}
+const makeHost = (workers: number, maxWaiting?: number, outageRates: 'open' | 'closed' = 'closed') =>
+  startHost(workers, { pools: [requests, tokens, calls, shared], maxWaiting, outageRates });
 
 /** Decides a call, with what time that takes. */
 function decide(host: SimulatedHost, { holder }: SimulatedWorker, ...demands: Demand[]): Decision {

@@ -6,40 +6,14 @@ import { PoolOwner } from '../../src/limits/pool-owner.js';
 import { findPool } from '../../src/limits/pools.js';
 import { unsharedSource } from '../../src/limits/share-source.js';
 import { atOnce } from '../../src/wire/steps.js';
-import { heldUnits, ownedUnits, SimulatedHost, type SimulatedWorker } from './host.js';
+import { admitted, heldUnits, offer, ownedUnits, type SimulatedWorker, startHost } from './host.js';
 
 const window: Pool = { name: 'key:a:requests', kind: 'requests', limit: 10 };
 const slots: Pool = { name: 'key:a:concurrent', kind: 'concurrent', limit: 2 };
 const money: Pool = { name: 'key:a:budget:2026-11', kind: 'budget', limit: 1000 };
 
-function makeHost(
-  count: number,
-  outageRates: 'open' | 'closed' = 'closed',
-): { host: SimulatedHost; workers: SimulatedWorker[] } {
-  const host: SimulatedHost = new SimulatedHost({
-    pools: [window, slots, money],
-    outageRates,
-    delay: () => 1,
-    afterEach: () => {
-      const fault = host.fault();
-      if (fault !== null) throw new Error(fault);
-    },
-  });
-  return { host, workers: Array.from({ length: count }, () => host.start()) };
-}
-
-/** @returns how many of so many calls were admitted */
-function offer(host: SimulatedHost, { holder }: SimulatedWorker, pool: Pool, count: number): Decision[] {
-  const decisions: Decision[] = [];
-  for (let i = 0; i < count; i++) {
-    const result = holder.acquire([{ pool, amount: 1 }], (decision) => decisions.push(decision));
-    if (result.outcome !== 'pending') decisions.push(result);
-  }
-  host.advance(400);
-  return decisions;
-}
-
-const admitted = (decisions: Decision[]) => decisions.filter(({ outcome }) => outcome === 'admitted').length;
+const makeHost = (count: number, outageRates: 'open' | 'closed' = 'closed') =>
+  startHost(count, { pools: [window, slots, money], outageRates });
 
 test('the window units of a killed worker count as used when it ended', (t) => {
   const { host, workers } = makeHost(2);

@@ -1,10 +1,17 @@
 import { type Test, test } from 'tap';
-import type { Decision } from '../../src/limits/admission.js';
 import { HeldPool } from '../../src/limits/held-pool.js';
 import { LeaseHolder } from '../../src/limits/lease-holder.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { fc, integersOf } from '../support/seed.js';
-import { heldUnits, ownedUnits, SimulatedHost, type SimulatedWorker } from './host.js';
+import {
+  admitted,
+  heldUnits,
+  offer,
+  ownedUnits,
+  SimulatedHost,
+  type SimulatedWorker,
+  startHost,
+} from './host.js';
 import { type Use, worstMinute } from './ledger.js';
 
 const requests: Pool = { name: 'key:a:requests', kind: 'requests', limit: 160 };
@@ -12,31 +19,10 @@ const calls: Pool = { name: 'key:a:concurrent', kind: 'concurrent', limit: 160 }
 const small: Pool = { name: 'key:b:requests', kind: 'requests', limit: 31 };
 
 /** Two workers, each with a slice of an eighth of every pool. */
-function makeHost(): { host: SimulatedHost; workers: [SimulatedWorker, SimulatedWorker] } {
-  const host: SimulatedHost = new SimulatedHost({
-    pools: [requests, calls, small],
-    delay: () => 1,
-    sliceDivisor: 8,
-    afterEach: () => {
-      const fault = host.fault();
-      if (fault !== null) throw new Error(fault);
-    },
-  });
-  return { host, workers: [host.start(), host.start()] };
+function makeHost() {
+  const { host, workers } = startHost(2, { pools: [requests, calls, small], sliceDivisor: 8 });
+  return { host, workers: workers as [SimulatedWorker, SimulatedWorker] };
 }
-
-/** @returns what became of so many calls, with what time that takes */
-function offer(host: SimulatedHost, { holder }: SimulatedWorker, pool: Pool, count: number): Decision[] {
-  const decisions: Decision[] = [];
-  for (let i = 0; i < count; i++) {
-    const result = holder.acquire([{ pool, amount: 1 }], (decision) => decisions.push(decision));
-    if (result.outcome !== 'pending') decisions.push(result);
-  }
-  host.advance(300);
-  return decisions;
-}
-
-const admitted = (decisions: Decision[]) => decisions.filter(({ outcome }) => outcome === 'admitted').length;
 
 function isForgotten(t: Test, host: SimulatedHost): void {
   t.strictSame(ownedUnits(host.owner), [], 'the primary has forgotten all pools');
@@ -130,9 +116,8 @@ test('a worker that takes the place of a killed one has its slice, as used as th
 });
 
 test('what a killed worker has used of its slice counts when the limit changes within the minute', (t) => {
-  const host = new SimulatedHost({ pools: [requests], delay: () => 1, sliceDivisor: 8 });
-  const killed = host.start();
-  host.start();
+  const { host, workers } = startHost(2, { pools: [requests], sliceDivisor: 8, looks: false });
+  const [killed] = workers as [SimulatedWorker];
   t.equal(admitted(offer(host, killed, requests, 9)), 9);
   t.strictSame(host.sent, [], 'it has asked nobody');
   host.kill(killed);
@@ -224,8 +209,7 @@ test('a pool of which workers use their slices alone is told to who names it, an
 
 test('limits that change one after the other count what workers have of each by the limit that they know of it', (t) => {
   const pools = ['one', 'other'].map((name): Pool => ({ ...requests, name }));
-  const host = new SimulatedHost({ pools, delay: () => 1, sliceDivisor: 8 });
-  const workers = [host.start(), host.start()];
+  const { host, workers } = startHost(2, { pools, sliceDivisor: 8, looks: false });
   const [one, other] = pools as [Pool, Pool];
   const larger = { ...other, limit: 2 * other.limit };
   function* inForce() {
@@ -277,7 +261,12 @@ test('a limit that changes holds once its minute is over, whatever workers had o
   fc.assert(
     fc.property(changes, fc.nat(), (plan, seed) => {
       const next = integersOf(seed);
-      const host = new SimulatedHost({ pools: [requests], delay: () => next(5), sliceDivisor: 8 });
+      const host = new SimulatedHost({
+        pools: [requests],
+        delay: () => next(5),
+        sliceDivisor: 8,
+        looks: false,
+      });
       const uses: Use[] = [];
       /** The largest limit of the last minute bounds what may be used in it. */
       const limits = [{ at: host.now, limit: requests.limit }];

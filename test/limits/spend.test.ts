@@ -2,21 +2,11 @@ import { test } from 'tap';
 import { type Admission, type Denial, denialToReport } from '../../src/limits/admission.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { fc } from '../support/seed.js';
-import { ownedUnits, SimulatedHost, type SimulatedWorker } from './host.js';
+import { ownedUnits, type SimulatedHost, type SimulatedWorker, startHost } from './host.js';
 
 const budget: Pool = { name: 'key:a:budget:2026-11', kind: 'budget', limit: 1000 };
 
-function makeHost(workers: number) {
-  const host: SimulatedHost = new SimulatedHost({
-    pools: [budget],
-    delay: () => 1,
-    afterEach: () => {
-      const fault = host.fault();
-      if (fault !== null) throw new Error(fault);
-    },
-  });
-  return { host, workers: Array.from({ length: workers }, () => host.start()) };
-}
+const makeHost = (workers: number) => startHost(workers, { pools: [budget] });
 
 /** The admission, or null where there was too little. */
 function take(host: SimulatedHost, { holder }: SimulatedWorker, amount: number): Admission | null {

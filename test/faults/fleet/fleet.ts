@@ -51,6 +51,7 @@ export class Fleet {
         time: this.time,
         shares: keeper,
         delay: () => 0.1 + next(10) / 10,
+        looks: false,
       });
       for (let worker = 0; worker < workers; worker++) host.start();
       this.hosts.push(host);
