@@ -1,10 +1,9 @@
 import { type Test, test } from 'tap';
-import { textProtocols } from '../../src/conversation/request.js';
 import { startGateway } from '../support/gateway.js';
 import { clientFormats } from '../support/media/client-formats.js';
 import { ask, mediaConfig } from '../support/media/gateway.js';
 import { openClient, startRealtimeUpstream } from '../support/realtime.js';
-import { temporaryFolder } from '../support/temporary-folder.js';
+import { startTranslated } from '../support/translated.js';
 import {
   chatEvent,
   chunk,
@@ -54,20 +53,7 @@ const goodEvent: Readonly<Record<string, string>> = {
   generateContent: `data: ${JSON.stringify({ candidates: [{ content: { role: 'model', parts: [{ text: 'hi' }] }, index: 0 }] })}\n\n`,
 };
 
-async function stage(t: Test, kind: string, config = {}) {
-  let answer = '';
-  const upstream = await startRawUpstream(t, () => answer);
-  const gateway = await startGateway(t, {
-    upstreams: [upstream.url],
-    upstream: { kind },
-    config: {
-      store: { kind: 'embedded', path: temporaryFolder(t) },
-      models: { m: { protocols: textProtocols, targets: [{ upstream: 'u0', model: 'm' }] } },
-      ...config,
-    },
-  });
-  return { gateway, say: (text: string) => (answer = text) };
-}
+const stage = (t: Test, kind: string) => startTranslated(t, { kind, answer: '' });
 
 const streamFaces = textFaces.map((face) =>
   face.name === 'generateContent'
@@ -77,7 +63,7 @@ const streamFaces = textFaces.map((face) =>
 
 for (const kind of Object.keys(goodEvent)) {
   test(`whatever form a ${kind} upstream has for an error about our account, it is known`, async (t) => {
-    const { gateway, say } = await stage(t, kind);
+    const gateway = await stage(t, kind);
     const events = [
       ...bodies.map(([how, body]) => [how, `data: ${body}\n\n`] as const),
       ['plain text', `event: error\ndata: ${message}\n\n`],
@@ -86,17 +72,17 @@ for (const kind of Object.keys(goodEvent)) {
     ] as const;
     for (const [how, event] of events) {
       for (const face of streamFaces) {
-        say(streamHead + chunk(event) + lastChunk);
+        gateway.upstream.answer = streamHead + chunk(event) + lastChunk;
         const first = await callFace(gateway.port, face);
         t.equal(first.status, 502, `${face.name}: ${how}`);
         t.match(first.body, ours, `${face.name}: ${how}`);
-        say(streamHead + chunk(goodEvent[kind] + event + goodEvent[kind]) + lastChunk);
+        gateway.upstream.answer = streamHead + chunk(goodEvent[kind] + event + goodEvent[kind]) + lastChunk;
         const later = await callFace(gateway.port, face);
         t.notMatch(later.head + later.body, leak, `${face.name}: ${how}, later`);
       }
     }
     for (const [how, body] of bodies) {
-      say(jsonAnswer(200, body));
+      gateway.upstream.answer = jsonAnswer(200, body);
       for (const face of textFaces) {
         const { body: told } = await callFace(gateway.port, face);
         t.notMatch(told, leak, `${face.name}: ${how}`);
@@ -108,7 +94,7 @@ for (const kind of Object.keys(goodEvent)) {
 
 test('what stands beside an empty list of choices and a usage is known where it would pass untouched', async (t) => {
   const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
-  const { gateway, say } = await stage(t, 'chat');
+  const gateway = await stage(t, 'chat');
   const isChat = ({ name }: { readonly name: string }): boolean => name === 'chat';
   for (const event of [
     { choices: [], usage, base_resp: { status_code: 1004, status_msg: organisation } },
@@ -117,15 +103,15 @@ test('what stands beside an empty list of choices and a usage is known where it 
   ]) {
     const body = JSON.stringify(event);
     for (const face of streamFaces.filter(isChat)) {
-      say(streamHead + chunk(`data: ${body}\n\n`) + lastChunk);
+      gateway.upstream.answer = streamHead + chunk(`data: ${body}\n\n`) + lastChunk;
       const first = await callFace(gateway.port, face);
       t.equal(first.status, 502, body);
       t.match(first.body, ours, body);
-      say(streamHead + chunk(`${goodEvent.chat}data: ${body}\n\n`) + lastChunk);
+      gateway.upstream.answer = streamHead + chunk(`${goodEvent.chat}data: ${body}\n\n`) + lastChunk;
       t.notMatch((await callFace(gateway.port, face)).body, leak, body);
     }
     for (const face of textFaces.filter(isChat)) {
-      say(jsonAnswer(200, body));
+      gateway.upstream.answer = jsonAnswer(200, body);
       t.notMatch((await callFace(gateway.port, face)).body, leak, body);
     }
   }
@@ -150,9 +136,9 @@ const statuses: readonly (readonly [number, object])[] = [
 ];
 
 test('a refusal of our key or of our spent account is known by its words', async (t) => {
-  const { gateway, say } = await stage(t, 'chat');
+  const gateway = await stage(t, 'chat');
   for (const [status, body] of statuses) {
-    say(jsonAnswer(status, JSON.stringify(body)));
+    gateway.upstream.answer = jsonAnswer(status, JSON.stringify(body));
     for (const face of textFaces) {
       const answer = await callFace(gateway.port, face);
       t.equal(answer.status, 502, `${face.name}: ${JSON.stringify(body)}`);

@@ -1,26 +1,21 @@
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { startGateway, testKey } from '../support/gateway.js';
+import { type RunningGateway, testKey } from '../support/gateway.js';
 import { chatRequest, open, readAnswer } from '../support/raw-client.js';
+import { goodAnswer, startRouted } from '../support/routed.js';
 import { fileOf, formOf, model, uploadHead } from '../support/upload-form.js';
-import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
 import { heldBytes, heldWhen } from './held-bytes.js';
 
 const mebibyte = 1024 * 1024;
 
 /** A gateway whose worker hears of its limits only after a while. */
-async function start(t: Test, limits: object) {
-  const upstream = await startRawUpstream(t, jsonAnswer(200, completion));
-  return startGateway(t, {
-    upstreams: [upstream.url],
+async function start(t: Test, limits: object): Promise<RunningGateway> {
+  const { gateway } = await startRouted(t, [goodAnswer], {
+    protocols: ['chat', 'audio'],
     leaseDelayMs: 150,
-    config: {
-      models: {
-        m: { protocols: ['chat', 'audio'], targets: [{ upstream: 'u0', model: 'm' }] },
-      },
-      keys: [{ id: 'k', hash: hashKey(testKey), groups: ['default'], limits }],
-    },
+    config: { keys: [{ id: 'k', hash: hashKey(testKey), groups: ['default'], limits }] },
   });
+  return gateway;
 }
 
 const body = (bytes: number) =>

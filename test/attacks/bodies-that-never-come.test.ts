@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { type RunningGateway, startGateway, testKey } from '../support/gateway.js';
+import { type RunningGateway, testKey } from '../support/gateway.js';
 import { exchange, open, readAnswer } from '../support/raw-client.js';
-import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
+import { goodAnswer, startRouted } from '../support/routed.js';
 import { heldBytes, heldWhen } from './held-bytes.js';
 
 const mebibyte = 1024 * 1024;
@@ -34,17 +34,10 @@ const form = 'multipart/form-data; boundary=b';
 
 /** A gateway with small bounds, one group with two keys, and a model of every kind. */
 async function start(t: Test, more: Record<string, unknown> = {}): Promise<RunningGateway> {
-  const upstream = await startRawUpstream(t, jsonAnswer(200, completion));
-  return startGateway(t, {
-    upstreams: [upstream.url],
+  const { gateway } = await startRouted(t, [goodAnswer], {
+    protocols: ['chat', 'responses', 'messages', 'audio', 'images'],
     config: {
       limits: { bodyBytes: 32 * mebibyte, bufferedBytes: 64 * mebibyte },
-      models: {
-        m: {
-          protocols: ['chat', 'responses', 'messages', 'audio', 'images'],
-          targets: [{ upstream: 'u0', model: 'm' }],
-        },
-      },
       keys: [testKey, otherKey].map((key, index) => ({
         id: `k${index}`,
         hash: hashKey(key),
@@ -53,6 +46,7 @@ async function start(t: Test, more: Record<string, unknown> = {}): Promise<Runni
       ...more,
     },
   });
+  return gateway;
 }
 
 /** Opens that many hostile requests, and waits until each has been read. */

@@ -1,5 +1,6 @@
 import { type Test, test } from 'tap';
 import { startGateway } from '../support/gateway.js';
+import { startTranslated } from '../support/translated.js';
 import {
   chatEvent,
   chunk,
@@ -31,16 +32,8 @@ const protocols = [
 /** What the upstream's targets do must not depend on those before. */
 const routing = { failures: 10_000, minimumCalls: 10_000 };
 
-async function stage(t: Test, { kind = 'chat', own = protocols } = {}) {
-  let answer: string = '';
-  const upstream = await startRawUpstream(t, ({ socket }) => void socket.write(answer));
-  const gateway = await startGateway(t, {
-    upstreams: [upstream.url],
-    upstream: { kind, apiKeys: [key] },
-    config: { routing, models: { m: { protocols: own, targets: [{ upstream: 'u0', model: 'm' }] } } },
-  });
-  return { gateway, say: (text: string) => (answer = text) };
-}
+const stage = (t: Test, { kind = 'chat', own = protocols } = {}) =>
+  startTranslated(t, { kind, protocols: own, answer: '', upstream: { apiKeys: [key] }, config: { routing } });
 
 const choice = { index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' };
 const answers: readonly (readonly [string, object])[] = [
@@ -60,7 +53,7 @@ const answers: readonly (readonly [string, object])[] = [
 ];
 
 test('no answer of a good status holds our key or tells of it', async (t) => {
-  const { gateway, say } = await stage(t);
+  const gateway = await stage(t);
   const faces = [
     ...textFaces,
     ...otherFaces.filter(({ name }) => /^(?:embed|moder|images|speech)/.test(name)),
@@ -68,11 +61,9 @@ test('no answer of a good status holds our key or tells of it', async (t) => {
   for (const [how, body] of answers) {
     for (const isSized of [true, false]) {
       const text = JSON.stringify(body);
-      say(
-        isSized
-          ? jsonAnswer(200, text)
-          : `HTTP/1.1 200 X\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n${chunk(text)}${lastChunk}`,
-      );
+      gateway.upstream.answer = isSized
+        ? jsonAnswer(200, text)
+        : `HTTP/1.1 200 X\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n${chunk(text)}${lastChunk}`;
       for (const face of 'choices' in body ? textFaces.slice(0, 1) : faces) {
         const heard = await callFace(gateway.port, face).catch(() => null);
         t.notMatch(`${heard?.head}${heard?.body}`, /Zq81xW|sk-own/, `${face.name}: ${how}`);
@@ -85,23 +76,21 @@ test('no answer of a good status holds our key or tells of it', async (t) => {
 
 test('no translated answer holds our key', async (t) => {
   for (const kind of ['messages', 'generateContent', 'chat']) {
-    const { gateway, say } = await stage(t, { kind, own: protocols.slice(0, 4) });
+    const gateway = await stage(t, { kind, own: protocols.slice(0, 4) });
     const text = `it is ${key}.`;
-    say(
-      jsonAnswer(
-        200,
-        JSON.stringify({
-          ...{
-            id: '1',
-            type: 'message',
-            role: 'assistant',
-            content: [{ type: 'text', text }],
-            stop_reason: 'end_turn',
-          },
-          candidates: [{ content: { role: 'model', parts: [{ text }] }, finishReason: 'STOP' }],
-          choices: [{ ...choice, message: { role: 'assistant', content: text } }],
-        }),
-      ),
+    gateway.upstream.answer = jsonAnswer(
+      200,
+      JSON.stringify({
+        ...{
+          id: '1',
+          type: 'message',
+          role: 'assistant',
+          content: [{ type: 'text', text }],
+          stop_reason: 'end_turn',
+        },
+        candidates: [{ content: { role: 'model', parts: [{ text }] }, finishReason: 'STOP' }],
+        choices: [{ ...choice, message: { role: 'assistant', content: text } }],
+      }),
     );
     for (const face of textFaces) {
       const heard = await callFace(gateway.port, face);
@@ -112,7 +101,7 @@ test('no translated answer holds our key', async (t) => {
 });
 
 test('no stream holds our key, in whatever line it stands', async (t) => {
-  const { gateway, say } = await stage(t);
+  const gateway = await stage(t);
   const good = chatEvent({ content: 'hi' });
   for (const [how, event] of [
     ['a comment', `: debug auth Bearer ${key}\n\n`],
@@ -129,7 +118,7 @@ test('no stream holds our key, in whatever line it stands', async (t) => {
       ['in one piece', [good + good + event + doneEvent]],
       ['behind its end', [good, doneEvent, event]],
     ] as const) {
-      say(streamHead + pieces.map(chunk).join('') + lastChunk);
+      gateway.upstream.answer = streamHead + pieces.map(chunk).join('') + lastChunk;
       const heard = await callFace(gateway.port, streamed);
       t.notMatch(heard.head + heard.body, /Zq81xW|sk-own/, `${how}, ${where}`);
       const messages = { ...(textFaces[2] as CallFace) };
@@ -140,26 +129,27 @@ test('no stream holds our key, in whatever line it stands', async (t) => {
       t.notMatch(other.head + other.body, /Zq81xW|sk-own/, `${how}, ${where}, translated`);
     }
   }
-  say(streamHead + chunk(good) + chunk(`: auth ${key}\n\n`) + chunk(good + doneEvent) + lastChunk);
+  gateway.upstream.answer =
+    streamHead + chunk(good) + chunk(`: auth ${key}\n\n`) + chunk(good + doneEvent) + lastChunk;
   const heard = await callFace(gateway.port, streamed);
   t.match(heard.body, /does not accept the gateway's account/);
 });
 
 test('no header line of an answer holds our key', async (t) => {
-  const { gateway, say } = await stage(t);
+  const gateway = await stage(t);
   const lines = `x-request-id: r-${key}\r\nx-ratelimit-limit-requests: 7\r\nx-ratelimit-account: ${key}\r\nopenai-version: ${key}\r\n`;
-  say(jsonAnswer(200, completion, lines));
+  gateway.upstream.answer = jsonAnswer(200, completion, lines);
   const good = await callFace(gateway.port, chat);
   t.equal(good.status, 200);
   t.notMatch(good.head, /Zq81xW/);
   t.match(good.head, /x-ratelimit-limit-requests: 7/);
-  say(jsonAnswer(200, completion, 'x-request-id: r-1\r\nopenai-version: 2\r\n'));
+  gateway.upstream.answer = jsonAnswer(200, completion, 'x-request-id: r-1\r\nopenai-version: 2\r\n');
   t.match((await callFace(gateway.port, chat)).head, /x-upstream-request-id: r-1[\s\S]*openai-version: 2/);
   const body = '{"error":{"message":"No."}}';
   for (const status of [200, 400]) {
     for (const type of [`application/json; k=${key}`, `application/${key}+json`]) {
       const text = status === 200 ? completion : body;
-      say(`HTTP/1.1 ${status} X\r\ncontent-type: ${type}\r\ncontent-length: ${text.length}\r\n\r\n${text}`);
+      gateway.upstream.answer = `HTTP/1.1 ${status} X\r\ncontent-type: ${type}\r\ncontent-length: ${text.length}\r\n\r\n${text}`;
       const heard = await callFace(gateway.port, chat);
       t.equal(heard.status, status, type);
       t.notMatch(heard.head, /Zq81xW/, `${status} ${type}`);
@@ -168,9 +158,10 @@ test('no header line of an answer holds our key', async (t) => {
 });
 
 test('an image at a URL with our key is no image', async (t) => {
-  const { gateway, say } = await stage(t);
-  say(
-    jsonAnswer(200, JSON.stringify({ created: 1, data: [{ url: `https://example.com/i.png?key=${key}` }] })),
+  const gateway = await stage(t);
+  gateway.upstream.answer = jsonAnswer(
+    200,
+    JSON.stringify({ created: 1, data: [{ url: `https://example.com/i.png?key=${key}` }] }),
   );
   for (const face of otherFaces.filter(({ name }) => name.startsWith('images'))) {
     const heard = await callFace(gateway.port, face);
@@ -180,7 +171,7 @@ test('an image at a URL with our key is no image', async (t) => {
 });
 
 test('an error does not hold our key in base64 or hex', async (t) => {
-  const { gateway, say } = await stage(t);
+  const gateway = await stage(t);
   const forms = [
     Buffer.from(key).toString('base64'),
     Buffer.from(`Bearer ${key}`).toString('base64'),
@@ -191,11 +182,15 @@ test('an error does not hold our key in base64 or hex', async (t) => {
   for (const form of forms) {
     const message = `cannot find it: ${form} is odd`;
     for (const status of [200, 400, 404, 500]) {
-      say(jsonAnswer(status, JSON.stringify({ error: { message, type: 'x', code: 'x' } })));
+      gateway.upstream.answer = jsonAnswer(
+        status,
+        JSON.stringify({ error: { message, type: 'x', code: 'x' } }),
+      );
       const heard = await callFace(gateway.port, chat);
       t.notMatch(heard.body, /is odd/, `${status} ${form}`);
     }
-    say(streamHead + chunk(`data: ${JSON.stringify({ error: { message } })}\n\n`) + lastChunk);
+    gateway.upstream.answer =
+      streamHead + chunk(`data: ${JSON.stringify({ error: { message } })}\n\n`) + lastChunk;
     t.notMatch((await callFace(gateway.port, streamed)).body, /is odd/, form);
   }
   t.notMatch(

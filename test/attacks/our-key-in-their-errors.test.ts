@@ -1,10 +1,9 @@
 import { type Test, test } from 'tap';
-import { textProtocols } from '../../src/conversation/request.js';
 import { startGateway } from '../support/gateway.js';
 import { clientFormats } from '../support/media/client-formats.js';
 import { mediaConfig } from '../support/media/gateway.js';
 import { openClient, startRealtimeUpstream } from '../support/realtime.js';
-import { temporaryFolder } from '../support/temporary-folder.js';
+import { startTranslated } from '../support/translated.js';
 import {
   chatEvent,
   chunk,
@@ -29,7 +28,6 @@ const echoes: readonly (readonly [string, string])[] = [
   ['beside the error', JSON.stringify({ error: { message: 'x' }, request: { key: ownKey } })],
   ['in a form of its own', JSON.stringify({ failure: { text: ownKey } })],
 ];
-const keys = [ownKey, slashed];
 const secret = new RegExp(`Zq8WvN3|${unicode.slice(0, 30).replaceAll('\\', '\\\\')}`);
 
 /** The first good event of each upstream protocol. */
@@ -45,23 +43,12 @@ function streaming(face: CallFace): CallFace {
   return { ...face, body: { ...(face.body as object), stream: true } };
 }
 
-async function stage(t: Test, kind: string) {
-  let answer = '';
-  const upstream = await startRawUpstream(t, () => answer);
-  const gateway = await startGateway(t, {
-    upstreams: [upstream.url],
-    upstream: { kind, apiKeys: keys },
-    config: {
-      store: { kind: 'embedded', path: temporaryFolder(t) },
-      models: { m: { protocols: textProtocols, targets: [{ upstream: 'u0', model: 'm' }] } },
-    },
-  });
-  return { gateway, say: (text: string) => (answer = text) };
-}
+const stage = (t: Test, kind: string) =>
+  startTranslated(t, { kind, answer: '', upstream: { apiKeys: [ownKey, slashed] } });
 
 for (const kind of Object.keys(good)) {
   test(`an error of a ${kind} upstream that repeats our key does not get out`, async (t) => {
-    const { gateway, say } = await stage(t, kind);
+    const gateway = await stage(t, kind);
     for (const [how, body] of echoes) {
       const event = `data: ${body}\n\n`;
       for (const [where, answer] of [
@@ -71,7 +58,7 @@ for (const kind of Object.keys(good)) {
         ['whole', jsonAnswer(200, body)],
         ['with a status', jsonAnswer(400, body, `x-request-id: ${ownKey}\r\nretry-after: 1\r\n`)],
       ] as const) {
-        say(answer);
+        gateway.upstream.answer = answer;
         for (const face of textFaces) {
           const isStream = answer.startsWith(streamHead);
           const { head, body: told } = await callFace(gateway.port, isStream ? streaming(face) : face);
@@ -85,26 +72,24 @@ for (const kind of Object.keys(good)) {
 }
 
 test('an error without our key passes as it came', async (t) => {
-  const { gateway, say } = await stage(t, 'chat');
+  const gateway = await stage(t, 'chat');
   const event = `data: ${JSON.stringify({ error: { message: 'The engine is busy.', code: 'busy' } })}\n\n`;
-  say(streamHead + chunk(good.chat as string) + chunk(event) + lastChunk);
+  gateway.upstream.answer = streamHead + chunk(good.chat as string) + chunk(event) + lastChunk;
   const { body } = await callFace(gateway.port, streaming(textFaces[0] as CallFace));
   t.match(body, event.trim());
-  say(jsonAnswer(400, '{"error":{"message":"No such voice."}}', 'x-request-id: r1\r\n'));
+  gateway.upstream.answer = jsonAnswer(400, '{"error":{"message":"No such voice."}}', 'x-request-id: r1\r\n');
   const refused = await callFace(gateway.port, textFaces[0] as CallFace);
   t.match(refused.head, /x-upstream-request-id: r1/);
   t.match(refused.body, /No such voice/);
 });
 
 test('the name of our account stays here, and the limit is told all the same', async (t) => {
-  const { gateway, say } = await stage(t, 'chat');
+  const gateway = await stage(t, 'chat');
   const message = 'Rate limit reached for m in organization org-LeakyOwner42 on tokens per min.';
-  say(
-    jsonAnswer(
-      429,
-      JSON.stringify({ error: { message, code: 'rate_limit_exceeded' } }),
-      'retry-after: 2\r\n',
-    ),
+  gateway.upstream.answer = jsonAnswer(
+    429,
+    JSON.stringify({ error: { message, code: 'rate_limit_exceeded' } }),
+    'retry-after: 2\r\n',
   );
   for (const face of textFaces) {
     const answer = await callFace(gateway.port, face);

@@ -1,8 +1,8 @@
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { startGateway, testKey } from '../support/gateway.js';
+import { type RunningGateway, testKey } from '../support/gateway.js';
 import { exchange } from '../support/raw-client.js';
-import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
+import { goodAnswer, startRouted } from '../support/routed.js';
 
 /* What is wrong with a request may be known before its place among those of its key is: it counts all the same. */
 
@@ -36,23 +36,14 @@ const refusals: Readonly<Record<string, readonly [number, string]>> = {
   'a body that is no JSON': [400, head(chat, `${json}content-length: 1\r\n\r\nx`)],
 };
 
-async function start(t: Test) {
-  const upstream = await startRawUpstream(t, jsonAnswer(200, completion));
-  return startGateway(t, {
-    upstreams: [upstream.url],
+async function start(t: Test): Promise<RunningGateway> {
+  const limits = { requestsPerMinute: 3, concurrent: 1 };
+  const { gateway } = await startRouted(t, [goodAnswer], {
+    protocols: ['chat', 'audio'],
     leaseDelayMs: 20,
-    config: {
-      models: { m: { protocols: ['chat', 'audio'], targets: [{ upstream: 'u0', model: 'm' }] } },
-      keys: [
-        {
-          id: 'k',
-          hash: hashKey(testKey),
-          groups: ['default'],
-          limits: { requestsPerMinute: 3, concurrent: 1 },
-        },
-      ],
-    },
+    config: { keys: [{ id: 'k', hash: hashKey(testKey), groups: ['default'], limits }] },
   });
+  return gateway;
 }
 
 for (const [what, [status, bytes]] of Object.entries(refusals)) {

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 import { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
-import { type RunningGateway, startGateway, testKey } from '../support/gateway.js';
+import { type RunningGateway, testKey } from '../support/gateway.js';
 import { open, readAnswer } from '../support/raw-client.js';
-import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
+import { goodAnswer, startRouted } from '../support/routed.js';
 
 const mebibyte = 1024 * 1024;
 const form = 'multipart/form-data; boundary=b';
@@ -19,20 +19,11 @@ function head(path: string, type: string, framing: string): string {
 }
 
 async function start(t: Test, timeouts: object, limits: object = {}): Promise<RunningGateway> {
-  const upstream = await startRawUpstream(t, jsonAnswer(200, completion));
-  return startGateway(t, {
-    upstreams: [upstream.url],
-    config: {
-      limits,
-      timeouts,
-      models: {
-        m: {
-          protocols: ['chat', 'messages', 'audio'],
-          targets: [{ upstream: 'u0', model: 'm' }],
-        },
-      },
-    },
+  const { gateway } = await startRouted(t, [goodAnswer], {
+    protocols: ['chat', 'messages', 'audio'],
+    config: { limits, timeouts },
   });
+  return gateway;
 }
 
 /** Sends a byte now and then until the connection ends. */
@@ -77,16 +68,12 @@ test('a body that comes fast at first and then byte by byte is cut as well', asy
 });
 
 test('a form on its way to an upstream is cut as well, and the upstream hears of it', async (t) => {
-  const upstream = await startRawUpstream(t, () => {});
-  const { port } = await startGateway(t, {
-    upstreams: [upstream.url],
-    config: {
-      timeouts: { bodyGraceMs: 1000 },
-      models: { m: { protocols: ['audio'], targets: [{ upstream: 'u0', model: 'm' }] } },
-    },
+  const { gateway, upstreams } = await startRouted(t, [() => {}], {
+    protocols: ['audio'],
+    config: { timeouts: { bodyGraceMs: 1000 } },
   });
   const socket = await open(
-    port,
+    gateway.port,
     head('/v1/audio/transcriptions', form, `content-length: ${8 * mebibyte}`) +
       part +
       'x'.repeat(2 * mebibyte),
@@ -94,7 +81,7 @@ test('a form on its way to an upstream is cut as well, and the upstream hears of
   drip(t, socket, 'x');
   t.equal((await readAnswer(socket)).status, 408);
   socket.destroy();
-  await eventually(() => upstream.sockets.size === 0);
+  await eventually(() => upstreams[0]?.sockets.size === 0);
   t.pass('its connection has ended');
 });
 

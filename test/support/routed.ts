@@ -31,6 +31,8 @@ export interface Routed {
   }>;
   /** Numbers of requests that each upstream has received. */
   counts(): number[];
+  /** Number of requests that all upstreams have received. */
+  total(): number;
   /** The key of each request that an upstream has received. */
   keys(upstream: number): (string | undefined)[];
   /** The values of a family of counters, by their labels. */
@@ -62,6 +64,7 @@ export async function startRouted(
       };
     },
     counts: () => upstreams.map(({ requests }) => requests.length),
+    total: () => upstreams.reduce((sum, { requests }) => sum + requests.length, 0),
     keys: (upstream) => (upstreams[upstream]?.requests ?? []).map(keyOf),
     counted: (family) => countersOf(gateway, family),
   };

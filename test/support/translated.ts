@@ -35,6 +35,8 @@ export interface StagePlan {
   /** Default: `chat`. */
   readonly kind?: string;
   readonly answer: Answer;
+  /** Protocols of the model. Default: all text protocols. */
+  readonly protocols?: readonly string[];
   /** Merged into the model's target. */
   readonly target?: Record<string, unknown>;
   /** Merged into the upstream. */
@@ -45,12 +47,12 @@ export interface StagePlan {
   readonly storeWait?: StoreWait;
 }
 
-/** Starts a gateway whose model `m` is offered in all text protocols and served by a raw upstream of one kind. */
+/** Starts a gateway whose model `m` is served by a raw upstream of one kind. */
 export async function startTranslated(t: Test, plan: StagePlan): Promise<TranslatedStage> {
   const upstream = await startRawUpstream(t, plan.answer);
   const gateway = await startGateway(t, {
     upstreams: [upstream.url],
-    protocols: textProtocols,
+    protocols: plan.protocols ?? textProtocols,
     alias: 'real',
     target: plan.target,
     upstream: { kind: plan.kind ?? 'chat', ...plan.upstream },

@@ -3,17 +3,10 @@ import { hashKey } from '../../../src/keys/secret.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { keptIn } from '../../support/conversations.js';
 import { eventually } from '../../support/eventually.js';
-import { type RunningGateway, startGateway, testKey } from '../../support/gateway.js';
+import { type RunningGateway, testKey } from '../../support/gateway.js';
+import { startRouted } from '../../support/routed.js';
 import { temporaryFolder } from '../../support/temporary-folder.js';
-import {
-  chunk,
-  jsonAnswer,
-  lastChunk,
-  type RawRequest,
-  type RawUpstream,
-  startRawUpstream,
-  streamHead,
-} from '../../support/upstream.js';
+import { chunk, jsonAnswer, lastChunk, type RawRequest, streamHead } from '../../support/upstream.js';
 
 const otherKey = 'sk-other';
 const keys = [testKey, otherKey].map((key) => ({ id: key, hash: hashKey(key), groups: ['default'] }));
@@ -80,21 +73,12 @@ function eventsOf(events: readonly JsonObject[]): string {
   return streamHead + written.map(chunk).join('') + lastChunk;
 }
 
-async function stage(
-  t: Test,
-  targets: number,
-): Promise<{ gateway: RunningGateway; upstreams: readonly RawUpstream[]; count: () => number }> {
-  const upstreams = await Promise.all(Array.from({ length: targets }, () => startRawUpstream(t, native)));
-  const gateway = await startGateway(t, {
-    upstreams: upstreams.map(({ url }) => url),
+const stage = (t: Test, targets: number) =>
+  startRouted(t, Array(targets).fill(native), {
     protocols: ['responses'],
     target: { responses: true },
-    upstream: { kind: 'chat' },
     config: { ...keptIn(temporaryFolder(t)), keys },
   });
-  const count = () => upstreams.reduce((sum, { requests }) => sum + requests.length, 0);
-  return { gateway, upstreams, count };
-}
 
 const counting = '/v1/responses/input_tokens';
 
@@ -123,7 +107,7 @@ for (const targets of [1, 2])
       ['a shell', shell],
     ] as const)
       test(`a container of ${name} at ${targets} target(s) is not found by another key, stream: ${stream}`, async (t) => {
-        const { gateway, upstreams, count } = await stage(t, targets);
+        const { gateway, upstreams, total } = await stage(t, targets);
         const other = { key: otherKey };
         const first = await ask(gateway, { input: 'x', tools: [tool()], stream, store: false });
         t.equal(first.status, 200);
@@ -134,7 +118,7 @@ for (const targets of [1, 2])
           const answer = await ask(gateway, named, { ...other, path: counting });
           return answer.status === 200 ? undefined : answer;
         });
-        const before = count();
+        const before = total();
         const item = { type: 'code_interpreter_call', id: 'ci_1', container_id: id, status: 'completed' };
         for (const { status, text } of [
           stolen,
@@ -157,7 +141,7 @@ for (const targets of [1, 2])
           .replace('"shell"', '"\\u0073hell"')
           .replace('cntr_', '\\u0063ntr_');
         t.equal((await ask(gateway, spelled, other)).status, 404, 'however it is spelled');
-        t.equal(count(), before, 'no upstream was asked');
+        t.equal(total(), before, 'no upstream was asked');
         for (let turn = 0; turn < 4; turn += 1) t.equal((await ask(gateway, named)).status, 200);
         const holders = upstreams.filter(({ requests }) =>
           requests.some(({ head, body }) => !head.includes('input_tokens') && body.includes(`"${id}"`)),
@@ -184,7 +168,7 @@ test('what a client has written is no container of its key', async (t) => {
 });
 
 test('a container is not found by another key whose items bring the tool, or whose input is null', async (t) => {
-  const { gateway, count } = await stage(t, 1);
+  const { gateway, total } = await stage(t, 1);
   const other = { key: otherKey };
   await ask(gateway, { input: 'x', tools: [code({ type: 'auto' })] });
   const id = `cntr_${made}`;
@@ -195,7 +179,7 @@ test('a container is not found by another key whose items bring the tool, or who
   const ran = { type: 'code_interpreter_call', id: 'ci_1', container_id: id, status: 'completed' };
   const message = { role: 'user', content: 'x' };
   const long = { role: 'user', content: 'x'.repeat(300_000) };
-  const before = count();
+  const before = total();
   for (const [index, body] of [
     { input: [long, more] },
     { input: [found, ...Array.from({ length: 1000 }, () => ({ ...message, id: `msg_${'1'.repeat(90)}` }))] },
@@ -222,7 +206,7 @@ test('a container is not found by another key whose items bring the tool, or who
       const spelled = JSON.stringify({ model: 'm', input: [first, more] }).replace(from, to);
       t.equal((await ask(gateway, spelled, other)).status, 404, `spelled ${to}`);
     }
-  t.equal(count() - before, 10, 'no upstream was asked by the other key');
+  t.equal(total() - before, 10, 'no upstream was asked by the other key');
 });
 
 test('a container of a tool that an item brings is noted', async (t) => {

@@ -7,13 +7,13 @@ import { type RunningGateway, startGateway, testKey } from '../../support/gatewa
 import { sharedSecret } from '../../support/gateway-config.js';
 import { postgresFor, skipWithoutPostgres } from '../../support/postgres.js';
 import { connect } from '../../support/responses-socket.js';
+import { type Routed, startRouted } from '../../support/routed.js';
 import { temporaryFolder } from '../../support/temporary-folder.js';
 import {
   chunk,
   jsonAnswer,
   lastChunk,
   type RawRequest,
-  type RawUpstream,
   startRawUpstream,
   streamHead,
 } from '../../support/upstream.js';
@@ -60,15 +60,8 @@ function native({ body, head }: RawRequest): string {
   return streamHead + events.map(chunk).join('') + lastChunk;
 }
 
-interface Stage {
-  readonly gateway: RunningGateway;
-  readonly upstreams: readonly RawUpstream[];
-  /** Requests that upstreams have got. */
-  count(): number;
-}
-
 /** @param targets of the model, all of which keep their turns */
-async function stage(
+function stage(
   t: Test,
   {
     targets = 1,
@@ -76,20 +69,13 @@ async function stage(
     threads = true,
     config,
   }: { targets?: number; kind?: string; threads?: boolean; config: object },
-): Promise<Stage> {
-  const upstreams = await Promise.all(Array.from({ length: targets }, () => startRawUpstream(t, native)));
-  const gateway = await startGateway(t, {
-    upstreams: upstreams.map(({ url }) => url),
+): Promise<Routed> {
+  return startRouted(t, Array(targets).fill(native), {
     protocols: [kind === 'chat' ? 'responses' : 'messages'],
     target: kind === 'chat' ? { responses: true } : { translation: { threads } },
     upstream: { kind },
     config: { ...config, keys },
   });
-  return {
-    gateway,
-    upstreams,
-    count: () => upstreams.reduce((sum, { requests }) => sum + requests.length, 0),
-  };
 }
 
 /** Nothing waits for the note of a single target: it is there once the response can be asked for. */
@@ -106,7 +92,7 @@ async function tellResponsesApart(t: Test, targets: number, config: object): Pro
   const first = await askResponse(gateway, { input: 'mine' });
   const { id } = first.body;
   await noted(gateway, id);
-  const before = at.count();
+  const before = at.total();
   const other = { key: otherKey };
   const stolen = { input: 'yours', previous_response_id: id };
   t.match(await askResponse(gateway, stolen, other), notFound);
@@ -123,11 +109,11 @@ async function tellResponsesApart(t: Test, targets: number, config: object): Pro
     });
     t.equal((await askResponse(gateway, { input: [item] })).status, 200, 'its own key refers to it');
   }
-  const refused = at.count();
+  const refused = at.total();
   t.equal(refused, targets > 1 ? before + 1 : before, 'no upstream was asked');
   t.equal((await askResponse(gateway, stolen)).status, 200, 'its own key goes on from it');
   t.equal((await askResponse(gateway, { ...stolen, previous_response_id: 'resp_out' }, other)).status, 200);
-  t.equal(at.count(), refused + 2, "one that nobody has made here is the upstream's to judge");
+  t.equal(at.total(), refused + 2, "one that nobody has made here is the upstream's to judge");
 
   const socket = await connect(t, gateway.url, {
     authorization: `Bearer ${otherKey}`,
@@ -135,7 +121,7 @@ async function tellResponsesApart(t: Test, targets: number, config: object): Pro
   });
   socket.send({ type: 'response.create', model: 'm', ...stolen });
   t.match((await socket.answer()).at(-1), { type: 'error', error: { code: 'previous_response_not_found' } });
-  t.equal(at.count(), refused + 2);
+  t.equal(at.total(), refused + 2);
 }
 
 for (const targets of [1, 2])
@@ -177,7 +163,7 @@ for (const targets of [1, 2])
     const first = await askResponse(gateway, mine);
     t.equal(first.status, 200, 'who brings the id of one that is not known here has it from elsewhere');
     await noted(gateway, first.body.id);
-    const before = at.count();
+    const before = at.total();
     const other = { key: otherKey };
     const conversationNotFound = {
       status: 404,
@@ -202,7 +188,7 @@ for (const targets of [1, 2])
       body: doubled,
     });
     t.equal(twice.status, 400, 'no upstream is to choose between two ids');
-    t.equal(at.count(), before, 'no upstream was asked');
+    t.equal(at.total(), before, 'no upstream was asked');
     for (let turn = 0; turn < 4; turn += 1) t.equal((await askResponse(gateway, mine)).status, 200);
     const holders = at.upstreams.filter(({ requests }) =>
       requests.some(({ body }) => body.includes('"conv_1"')),
@@ -249,14 +235,14 @@ for (const [targets, threads] of [
         const answer = await ask(otherKey, id, '/v1/messages/count_tokens');
         return answer.status === 200 ? undefined : answer;
       });
-      const before = at.count();
+      const before = at.total();
       for (const { status, text } of [stolen, await ask(otherKey, id), await ask(otherKey, { id })]) {
         t.equal(status, 404);
         t.match(JSON.parse(text), {
           error: { type: 'not_found_error', message: `Container with id '${id}' not found.` },
         });
       }
-      t.equal(at.count(), before, 'no upstream was asked');
+      t.equal(at.total(), before, 'no upstream was asked');
       for (let turn = 0; turn < 4; turn += 1) t.equal((await ask(testKey, id)).status, 200);
       const holders = at.upstreams.filter(({ requests }) =>
         requests.some(({ body, head }) => !head.includes('count_tokens') && body.includes(`"${id}"`)),
@@ -299,9 +285,9 @@ for (const targets of [1, 2])
       });
       t.equal(stolen.status, 404);
       t.match(stolen.text, /"error_code":"thread_not_found"/);
-      const before = at.count();
+      const before = at.total();
       t.equal((await ask(otherKey, next)).status, 404);
-      t.equal(at.count(), before, 'no upstream was asked');
+      t.equal(at.total(), before, 'no upstream was asked');
       t.equal((await ask(testKey, next)).status, 200);
       const unknown = { type: 'continue', previous_message_id: 'msg_out' };
       t.equal((await ask(otherKey, unknown)).status, 200);
