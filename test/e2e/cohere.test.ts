@@ -1,22 +1,13 @@
 import { Cohere, CohereClient, CohereClientV2, CohereError } from 'cohere-ai';
 import { test } from 'tap';
 import { type DemoGateway, startGateway } from '../support/gateway.js';
+import { raisedAs } from '../support/sdks/raised.js';
 import { skipWaits } from '../support/sdks/skip-waits.js';
 
 const documents = ['Bergen is wet', 'Oslo is the capital of Norway', 'bread and butter', 'Oslo has a fjord'];
 
 function createClient(gateway: DemoGateway, token = 'sk-demo'): CohereClient {
   return new CohereClient({ token, environment: gateway.url, maxRetries: 0 });
-}
-
-async function raised(call: PromiseLike<unknown>): Promise<CohereError> {
-  try {
-    await call;
-  } catch (error) {
-    if (error instanceof CohereError) return error;
-    throw error;
-  }
-  throw new Error('the call raised no error');
 }
 
 test('cohere: documents are ranked, the best first', async (t) => {
@@ -72,7 +63,7 @@ test('cohere: an error has its class, status and message', async (t) => {
     [client.rerank({ ...asked, query: '[[fault:reset]] a' }), CohereError, 502, /upstream/],
   ] as const;
   for (const [call, errorClass, status, message] of cases) {
-    const error = await raised(call);
+    const error = await raisedAs(CohereError, call);
     t.ok(error instanceof errorClass, `${status}`);
     t.equal(error.statusCode, status);
     t.match(error.body, { error: { message } });
@@ -112,7 +103,7 @@ test('cohere: texts have embeddings, by their types and as a list', async (t) =>
   const inputs = [{ content: [{ type: 'text', text: documents[1] ?? '' }] as Cohere.EmbedContent[] }];
   const ofInputs = await client.embed({ model: asked.model, inputType: 'search_query', inputs });
   t.strictSame(ofInputs.embeddings.float?.[0], floats[1]);
-  const error = await raised(client.embed({ ...asked, embeddingTypes: ['int8'] }));
+  const error = await raisedAs(CohereError, client.embed({ ...asked, embeddingTypes: ['int8'] }));
   t.match(error, { statusCode: 400, message: /'float' and 'base64'/ });
 
   const older = new CohereClient(options);

@@ -1,26 +1,10 @@
-import { OpenAI as OpenAI4 } from 'openai4';
-import { OpenAI as OpenAI6 } from 'openai6';
 import { test } from 'tap';
 import type { StreamEvent } from '../../../src/conversation/answer.js';
 import { GatewayError } from '../../../src/errors.js';
 import { responsesCodec } from '../../../src/protocols/responses/index.js';
+import { createClient, sdks } from '../../support/sdks/openai.js';
 import { context } from './conversation.js';
 import { callSteps, encodeText, end, finish, start, textStep, usage } from './steps.js';
-
-/** What of the SDK's three versions is used here, where they agree. */
-type Sdk = OpenAI6;
-
-interface SdkClass {
-  new (options: { apiKey: string; maxRetries: number; fetch: typeof fetch }): unknown;
-}
-
-async function sdk7(): Promise<SdkClass | string> {
-  try {
-    return (await import('openai7')).OpenAI;
-  } catch (error) {
-    return `openai 7 does not load on Node ${process.version}: ${String(error)}`;
-  }
-}
 
 const question = { model: 'm', input: 'hi' };
 const steps: readonly StreamEvent[] = [
@@ -39,25 +23,17 @@ const steps: readonly StreamEvent[] = [
   end,
 ];
 
-for (const [name, found] of [
-  ['openai 4', OpenAI4 as unknown as SdkClass],
-  ['openai 6', OpenAI6 as unknown as SdkClass],
-  ['openai 7', await sdk7()],
-] as const) {
-  if (typeof found === 'string') {
-    test(name, { skip: found }, async () => {});
-    continue;
-  }
-  const clientOf = (body: string, type: string): Sdk =>
-    new found({
-      apiKey: 'sk-any',
-      maxRetries: 0,
-      fetch: async () => new Response(body, { headers: { 'content-type': type } }),
-    }) as Sdk;
+for (const sdk of sdks) {
+  const clientOf = (body: string, type: string) =>
+    createClient(
+      sdk,
+      { url: 'http://127.0.0.1' },
+      { fetch: async () => new Response(body, { headers: { 'content-type': type } }) },
+    );
   const streaming = (given: readonly StreamEvent[], of = context) =>
     clientOf(encodeText(given, of), 'text/event-stream');
 
-  test(`${name} puts together what a stream says`, async (t) => {
+  test(`${sdk.name} puts together what a stream says`, async (t) => {
     const final = await streaming(steps).responses.stream(question).finalResponse();
     t.match(final, {
       id: 'resp_1',
@@ -73,7 +49,7 @@ for (const [name, found] of [
     });
   });
 
-  test(`${name} takes an answer that was cut and a compaction`, async (t) => {
+  test(`${sdk.name} takes an answer that was cut and a compaction`, async (t) => {
     const cut = [start, textStep('hi'), finish('length'), end];
     const compacting = { ...context, compaction: 'item' as const };
     for (const [given, of, last] of [
@@ -89,7 +65,7 @@ for (const [name, found] of [
     }
   });
 
-  test(`${name} raises a stream's error, however it is read`, async (t) => {
+  test(`${sdk.name} raises a stream's error, however it is read`, async (t) => {
     const error = new GatewayError('upstream_error', 'It broke.');
     for (const given of [[start, textStep('hi'), ...callSteps.slice(0, 2)], []]) {
       const broken: StreamEvent[] = [...given, { kind: 'error', error }];
@@ -101,7 +77,7 @@ for (const [name, found] of [
     }
   });
 
-  test(`${name} reads a whole answer`, async (t) => {
+  test(`${sdk.name} reads a whole answer`, async (t) => {
     const answer = {
       choices: [
         { parts: [{ kind: 'text' as const, text: 'hi' }], finish: 'stop' as const, stopSequence: null },

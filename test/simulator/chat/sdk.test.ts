@@ -1,23 +1,7 @@
-import { OpenAI as OpenAI4 } from 'openai4';
-import { OpenAI as OpenAI6 } from 'openai6';
 import { test } from 'tap';
+import { createClient, helpers, sdks } from '../../support/sdks/openai.js';
 import { simulate } from '../../support/simulator.js';
 import { chat } from '../ask.js';
-
-/** What of the SDK's three versions is used here, where they agree. */
-type Sdk = OpenAI6;
-
-interface SdkClass {
-  new (options: { apiKey: string; baseURL: string; maxRetries: number }): unknown;
-}
-
-async function sdk7(): Promise<SdkClass | string> {
-  try {
-    return (await import('openai7')).OpenAI;
-  } catch (error) {
-    return `openai 7 does not load on Node ${process.version}: ${String(error)}`;
-  }
-}
 
 const tool = {
   type: 'function' as const,
@@ -28,18 +12,10 @@ const tool = {
 };
 const messages = [{ role: 'user' as const, content: 'weather in Oslo' }];
 
-for (const [name, found] of [
-  ['openai 4', OpenAI4 as SdkClass],
-  ['openai 6', OpenAI6 as SdkClass],
-  ['openai 7', await sdk7()],
-] as const) {
-  const options = typeof found === 'string' ? { skip: found } : {};
-  test(`${name} lists models, creates, streams and helps with tool calls`, options, async (t) => {
-    if (typeof found === 'string') {
-      return;
-    }
+for (const sdk of sdks) {
+  test(`${sdk.name} lists models, creates, streams and helps with tool calls`, async (t) => {
     const simulator = await simulate(t);
-    const client = new found({ apiKey: 'sk-any', baseURL: simulator.url, maxRetries: 0 }) as Sdk;
+    const client = createClient(sdk, simulator, { baseURL: simulator.url });
     t.match((await client.models.list()).data, [{ id: 'sim-text', object: 'model' }]);
 
     const created = await client.chat.completions.create({ model: 'sim-text', messages });
@@ -52,10 +28,7 @@ for (const [name, found] of [
     }
     t.equal(text, 'Simulated answer to: weather in Oslo');
 
-    // openai 4 keeps the helper under `beta`.
-    const helpers =
-      client.chat.completions.stream === undefined ? (client as unknown as OpenAI4).beta : client;
-    const helper = (helpers as Sdk).chat.completions.stream({
+    const helper = helpers(client).stream({
       model: 'sim-text',
       messages,
       tools: [tool],
@@ -71,12 +44,9 @@ for (const [name, found] of [
     t.ok(final.usage && final.usage.total_tokens > 0);
   });
 
-  test(`${name} raises its error classes for what the simulator refuses`, options, async (t) => {
-    if (typeof found === 'string') {
-      return;
-    }
+  test(`${sdk.name} raises its error classes for what the simulator refuses`, async (t) => {
     const simulator = await simulate(t);
-    const client = new found({ apiKey: 'sk-any', baseURL: simulator.url, maxRetries: 0 }) as Sdk;
+    const client = createClient(sdk, simulator, { baseURL: simulator.url });
     const send = (text: string, more = {}): Promise<unknown> =>
       client.chat.completions.create({ ...chat(text), ...more } as Parameters<
         typeof client.chat.completions.create

@@ -1,6 +1,6 @@
 import { test } from 'tap';
+import { createClient, sdks } from '../../support/sdks/openai.js';
 import { simulate } from '../../support/simulator.js';
-import { openaiSdks } from '../openai-sdks.js';
 import { post } from '../post.js';
 
 const body = (more: object = {}) => ({ model: 'sim-text', prompt: 'Once upon', max_tokens: 100, ...more });
@@ -155,9 +155,10 @@ test('what the real one refuses is refused, with the parameter', async (t) => {
   t.match((await post(simulator, '/completions', '{')).text, /not valid JSON/);
 });
 
-for (const { name, options, client } of openaiSdks) {
-  test(`${name} creates and streams completions, and raises what is refused`, options, async (t) => {
-    const { completions } = client((await simulate(t)).url);
+for (const sdk of sdks) {
+  test(`${sdk.name} creates and streams completions, and raises what is refused`, async (t) => {
+    const simulator = await simulate(t);
+    const { completions } = createClient(sdk, simulator, { baseURL: simulator.url });
     const created = await completions.create(body());
     t.equal(created.choices[0]?.text, answer);
     let text = '';

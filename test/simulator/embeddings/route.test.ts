@@ -1,6 +1,6 @@
 import { test } from 'tap';
+import { createClient, sdks } from '../../support/sdks/openai.js';
 import { simulate } from '../../support/simulator.js';
-import { openaiSdks } from '../openai-sdks.js';
 import { post } from '../post.js';
 
 const body = (more: object = {}) => ({ model: 'sim-embedding', input: 'the cat sat on the mat', ...more });
@@ -102,9 +102,10 @@ test('a fault is asked for by the first text, and does not change its vector', a
   t.strictSame(vectorsOf(slow.text), vectorsOf(plain.text));
 });
 
-for (const { name, options, client } of openaiSdks) {
-  test(`${name} reads vectors by its default, base64, and as numbers`, options, async (t) => {
-    const { embeddings } = client((await simulate(t)).url);
+for (const sdk of sdks) {
+  test(`${sdk.name} reads vectors by its default, base64, and as numbers`, async (t) => {
+    const simulator = await simulate(t);
+    const { embeddings } = createClient(sdk, simulator, { baseURL: simulator.url });
     const usual = await embeddings.create(body({ dimensions: 12 }));
     const numbers = await embeddings.create(body({ dimensions: 12, encoding_format: 'float' }));
     t.equal(usual.data[0]?.embedding.length, 12);

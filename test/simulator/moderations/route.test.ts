@@ -1,6 +1,6 @@
 import { test } from 'tap';
+import { createClient, sdks } from '../../support/sdks/openai.js';
 import { simulate } from '../../support/simulator.js';
-import { openaiSdks } from '../openai-sdks.js';
 import { post } from '../post.js';
 
 const categories = [
@@ -85,9 +85,10 @@ test('what the real one refuses is refused, with the parameter', async (t) => {
   t.equal((await post(simulator, '/moderations', body('[[fault:status=500]] a'))).status, 500);
 });
 
-for (const { name, options, client } of openaiSdks) {
-  test(`${name} reads the results`, options, async (t) => {
-    const { moderations } = client((await simulate(t)).url);
+for (const sdk of sdks) {
+  test(`${sdk.name} reads the results`, async (t) => {
+    const simulator = await simulate(t);
+    const { moderations } = createClient(sdk, simulator, { baseURL: simulator.url });
     const answer = await moderations.create({ input: 'a murder' });
     t.match(answer.results, [{ flagged: true, categories: { violence: true, 'self-harm/intent': false } }]);
     await t.rejects(moderations.create({ input: 'a', model: 'nope' }), {

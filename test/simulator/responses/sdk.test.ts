@@ -1,6 +1,6 @@
 import { test } from 'tap';
+import { createClient, sdks } from '../../support/sdks/openai.js';
 import { simulate } from '../../support/simulator.js';
-import { openaiSdks } from '../openai-sdks.js';
 
 const model = 'sim-text';
 const input = [{ role: 'user' as const, content: 'weather in Oslo' }];
@@ -16,9 +16,10 @@ const settings = {
   include: ['reasoning.encrypted_content' as const],
 };
 
-for (const { name, options, client: clientOf } of openaiSdks) {
-  test(`${name} creates and streams responses`, options, async (t) => {
-    const client = clientOf((await simulate(t)).url);
+for (const sdk of sdks) {
+  test(`${sdk.name} creates and streams responses`, async (t) => {
+    const simulator = await simulate(t);
+    const client = createClient(sdk, simulator, { baseURL: simulator.url });
     const whole = await client.responses.create({ model, input: 'Hello there' });
     t.equal(whole.output_text, 'Simulated answer to: Hello there');
     let text = '';
@@ -31,8 +32,9 @@ for (const { name, options, client: clientOf } of openaiSdks) {
     t.match(cut, { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } });
   });
 
-  test(`${name} helps through reasoning, a call and its output`, options, async (t) => {
-    const client = clientOf((await simulate(t)).url);
+  test(`${sdk.name} helps through reasoning, a call and its output`, async (t) => {
+    const simulator = await simulate(t);
+    const client = createClient(sdk, simulator, { baseURL: simulator.url });
     const first = await client.responses.stream({ model, input, ...settings }).finalResponse();
     t.match(first.output, [
       { type: 'reasoning', encrypted_content: String },
@@ -61,8 +63,9 @@ for (const { name, options, client: clientOf } of openaiSdks) {
     t.ok((second.usage?.output_tokens_details.reasoning_tokens ?? 0) > 0);
   });
 
-  test(`${name} raises its error classes for what is refused or breaks off`, options, async (t) => {
-    const client = clientOf((await simulate(t)).url);
+  test(`${sdk.name} raises its error classes for what is refused or breaks off`, async (t) => {
+    const simulator = await simulate(t);
+    const client = createClient(sdk, simulator, { baseURL: simulator.url });
     await t.rejects(client.responses.create({ model: 'nope', input }), { code: 'model_not_found' });
     const stream = await client.responses.create({
       model,

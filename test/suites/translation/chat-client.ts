@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../src/wire/json.js';
 import { argumentsIn, at, listAt, numberAt, objectAt, present, textAt } from '../../support/json.js';
 import { assembleChat } from './chat-stream.js';
-import { type Answer, type Ask, type Client, failed, type Image } from './client.js';
+import { type Answer, type Ask, type Client, failed, type Image, readOpenaiError } from './client.js';
 
 /** The chat protocol. */
 export const chatClient: Client = {
@@ -24,11 +24,11 @@ export const chatClient: Client = {
     if (error === null) return answer;
     return {
       ...answer,
-      ...failed({ ...readError(error), status: 200, retryAfter: null }),
+      ...failed({ ...readOpenaiError(error), status: 200, retryAfter: null }),
       text: answer.text,
     };
   },
-  readError,
+  readError: readOpenaiError,
 };
 
 function requestBody(model: string, ask: Ask): JsonObject {
@@ -93,15 +93,5 @@ function readWhole(body: unknown): Answer {
           },
     turns: [message],
     error: null,
-  };
-}
-
-function readError(body: unknown) {
-  const error = at(body, 'error');
-  const param = at(error, 'param');
-  return {
-    type: textAt(error, 'type'),
-    message: textAt(error, 'message'),
-    param: typeof param === 'string' ? param : null,
   };
 }

@@ -1,5 +1,6 @@
 import type { TextProtocolName } from '../../../src/conversation/request.js';
 import type { JsonObject } from '../../../src/wire/json.js';
+import { at, textAt } from '../../support/json.js';
 
 export interface ToolSpec {
   readonly name: string;
@@ -67,6 +68,9 @@ interface Failure {
   readonly retryAfter: string | null;
 }
 
+/** What an answer's body says of an error. */
+type SaidError = Pick<Failure, 'type' | 'message' | 'param'>;
+
 interface CallRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -84,7 +88,7 @@ export interface Client {
   readWhole(body: unknown): Answer;
   /** @throws Error that names the rule of the protocol that the stream breaks */
   readStream(text: string): Answer;
-  readError(body: unknown): Pick<Failure, 'type' | 'message' | 'param'>;
+  readError(body: unknown): SaidError;
 }
 
 /** Throws for a broken rule of a protocol. */
@@ -106,5 +110,16 @@ export function failed(error: Failure): Answer {
     usage: null,
     turns: [],
     error,
+  };
+}
+
+/** Reads an error of OpenAI's protocols. */
+export function readOpenaiError(body: unknown): SaidError {
+  const error = at(body, 'error');
+  const param = at(error, 'param');
+  return {
+    type: textAt(error, 'type'),
+    message: textAt(error, 'message'),
+    param: typeof param === 'string' ? param : null,
   };
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../src/wire/json.js';
 import { argumentsIn, at, listAt, numberAt, present, textAt } from '../../support/json.js';
-import { type Answer, type Ask, type Client, failed, type Image } from './client.js';
+import { type Answer, type Ask, type Client, failed, type Image, readOpenaiError } from './client.js';
 import { assembleResponse } from './responses-stream.js';
 
 /** The responses protocol. */
@@ -20,9 +20,9 @@ export const responsesClient: Client = {
   readStream(text) {
     const { response, error, text: written } = assembleResponse(text);
     if (error === null) return readWhole(response);
-    return { ...failed({ ...readError(error), status: 200, retryAfter: null }), text: written };
+    return { ...failed({ ...readOpenaiError(error), status: 200, retryAfter: null }), text: written };
   },
-  readError,
+  readError: readOpenaiError,
 };
 
 function requestBody(model: string, ask: Ask): JsonObject {
@@ -103,14 +103,4 @@ function finishOf(body: unknown, hasCalls: boolean): Answer['finish'] {
   const reason = textAt(body, 'incomplete_details', 'reason');
   if (reason === 'content_filter') return 'filtered';
   return reason === 'max_output_tokens' ? 'length' : 'other';
-}
-
-function readError(body: unknown) {
-  const error = at(body, 'error');
-  const param = at(error, 'param');
-  return {
-    type: textAt(error, 'type'),
-    message: textAt(error, 'message'),
-    param: typeof param === 'string' ? param : null,
-  };
 }

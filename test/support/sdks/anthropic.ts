@@ -1,6 +1,7 @@
 import * as anthropic0 from 'anthropic0';
 import * as anthropic1 from 'anthropic1';
 import type { DemoGateway } from '../gateway.js';
+import { raisedAs } from './raised.js';
 import { sdksOfRun } from './versions.js';
 
 /** The common part of the SDK's versions, with the types of one of them. */
@@ -43,18 +44,9 @@ export function createClient(
   return new Anthropic({ apiKey: 'sk-demo', maxRetries: 0, baseURL: gateway.url, ...options });
 }
 
-/**
- * Waits for the error that a call must raise.
- * @throws Error if the call succeeds, or raises something other than an error of the SDK
- */
-export async function raised(sdk: Sdk, call: PromiseLike<unknown>): Promise<ApiError> {
-  try {
-    await call;
-  } catch (error) {
-    if (error instanceof sdk.module.APIError) return error;
-    throw error;
-  }
-  throw new Error('the call raised no error');
+/** See `raisedAs`. */
+export function raised(sdk: Sdk, call: PromiseLike<unknown>): Promise<ApiError> {
+  return raisedAs(sdk.module.APIError, call);
 }
 
 /** Returns the joined texts of a message. */

@@ -2,6 +2,7 @@ import * as genai1 from 'genai1';
 import * as genai2 from 'genai2';
 import * as genai3 from 'genai3';
 import type { DemoGateway } from '../gateway.js';
+import { raisedAs } from './raised.js';
 import { sdksOfRun } from './versions.js';
 
 /** The common part of the SDK's versions, with the types of one of them. */
@@ -36,18 +37,9 @@ export function createClient(
   return new GoogleGenAI({ apiKey, httpOptions: { baseUrl: gateway.url } });
 }
 
-/**
- * Waits for the error that a call must raise.
- * @throws Error if the call succeeds, or raises something other than an error of the SDK
- */
-export async function raised(sdk: Sdk, call: PromiseLike<unknown>): Promise<ApiError> {
-  try {
-    await call;
-  } catch (error) {
-    if (error instanceof sdk.module.ApiError) return error;
-    throw error;
-  }
-  throw new Error('the call raised no error');
+/** See `raisedAs`. */
+export function raised(sdk: Sdk, call: PromiseLike<unknown>): Promise<ApiError> {
+  return raisedAs(sdk.module.ApiError, call);
 }
 
 /** Returns the error object of the body, since the SDK's message is the whole body. */

@@ -5,6 +5,7 @@ import * as parser6 from 'openai6/lib/parser';
 import * as openai7 from 'openai7';
 import * as parser7 from 'openai7/lib/parser';
 import type { DemoGateway } from '../gateway.js';
+import { raisedAs } from './raised.js';
 import { sdksOfRun } from './versions.js';
 
 /** The common part of the SDK's versions, with the types of one of them. */
@@ -46,6 +47,8 @@ interface ClientOptions {
   readonly apiKey?: string;
   /** Default: 0. */
   readonly maxRetries?: number;
+  /** Default: that of the gateway. */
+  readonly baseURL?: string;
   readonly fetch?: typeof fetch;
 }
 
@@ -64,18 +67,9 @@ export function helpers(client: Client): Client['chat']['completions'] {
   return beta?.chat?.completions ?? client.chat.completions;
 }
 
-/**
- * Waits for the error that a call must raise.
- * @throws Error if the call succeeds, or raises something other than an error of the SDK
- */
-export async function raised(sdk: Sdk, call: PromiseLike<unknown>): Promise<ApiError> {
-  try {
-    await call;
-  } catch (error) {
-    if (error instanceof sdk.module.APIError) return error;
-    throw error;
-  }
-  throw new Error('the call raised no error');
+/** See `raisedAs`. */
+export function raised(sdk: Sdk, call: PromiseLike<unknown>): Promise<ApiError> {
+  return raisedAs(sdk.module.APIError, call);
 }
 
 /** Returns the request id of an error, whose name differs in version 4. */
