@@ -64,7 +64,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   keys: ['errors', 'config/types', 'store', 'wire'],
   limits: ['errors', 'config/types', 'store/accounts', 'store/shares', 'store/store', 'wire'],
   usage: ['errors', 'metrics', 'config/types', 'store', 'conversation', 'wire'],
-  metrics: ['errors', 'config/types', 'conversation/usage', 'admin/live-state', 'wire'],
+  metrics: ['errors', 'config/types', 'conversation/usage', 'wire'],
   admin: [
     'errors',
     'http',
@@ -77,11 +77,10 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     'video',
     'wire',
   ],
-  console: ['admin/live-state'],
+  console: ['metrics/live-state'],
   routes: [...protocols, 'schema', 'errors', 'config/types', 'video/task'],
   openapi: ['routes', 'schema', ...protocols, 'errors', 'video', 'config/types'],
   flow: [
-    'admin/live-state',
     'attempts',
     'config/types',
     'conversation',

@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
-import type { HistoryView, LiveState } from './live-state.js';
+import type { HistoryView, LiveState } from '../metrics/live-state.js';
 
 /** Most concurrent streams. Each is an open page. */
 const mostViewers = 16;

@@ -11,8 +11,6 @@ import {
   sumOf,
 } from '../metrics/history.js';
 import type { InspectedTarget, Inspection } from '../metrics/inspection.js';
-import type { MetricsSnapshot, NumberRows } from '../metrics/snapshot.js';
-import { type Steps, sortSteps } from '../wire/steps.js';
 import type {
   Counts,
   FailureView,
@@ -26,7 +24,9 @@ import type {
   TargetStateView,
   TargetView,
   TokenView,
-} from './live-state.js';
+} from '../metrics/live-state.js';
+import type { MetricsSnapshot, NumberRows } from '../metrics/snapshot.js';
+import { type Steps, sortSteps } from '../wire/steps.js';
 
 /** Most requests shown. */
 const mostRequests = 100;

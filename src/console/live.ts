@@ -1,4 +1,4 @@
-import type { HistoryView, LiveState } from '../admin/live-state.js';
+import type { HistoryView, LiveState } from '../metrics/live-state.js';
 import { ApiError, ask } from './api.js';
 import { readEvents } from './sse.js';
 

@@ -1,4 +1,4 @@
-import type { LiveState } from '../admin/live-state.js';
+import type { LiveState } from '../metrics/live-state.js';
 
 /** States of the last seconds, oldest first, from which rates are computed. */
 export type StateWindow = readonly LiveState[];

@@ -1,4 +1,4 @@
-import type { HistoryView } from '../admin/live-state.js';
+import type { HistoryView } from '../metrics/live-state.js';
 
 /** The data of a chart: times in Unix seconds, and a row of values for each line. */
 export interface ChartData {

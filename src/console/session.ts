@@ -1,7 +1,7 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import type { HistoryView, LiveState } from '../admin/live-state.js';
+import type { HistoryView, LiveState } from '../metrics/live-state.js';
 import { followLive } from './live.js';
 import { addState, type StateWindow } from './rates.js';
 

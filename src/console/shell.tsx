@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import type { LiveState } from '../admin/live-state.js';
+import type { LiveState } from '../metrics/live-state.js';
 import { mayWrite } from './api.js';
 import { span, whole } from './format.js';
 import { useSession } from './session.js';

@@ -1,4 +1,3 @@
-import type { HistoryView, LatencyView } from '../admin/live-state.js';
 import {
   type CounterName,
   counterFamilies,
@@ -6,6 +5,7 @@ import {
   type HistogramName,
   histogramFamilies,
 } from './families.js';
+import type { HistoryView, LatencyView } from './live-state.js';
 import type { HistogramRows, MetricsSnapshot, NumberRows } from './snapshot.js';
 import { percentile } from './tables.js';
 

@@ -1,6 +1,6 @@
-import type { FailureView, RecentRequestView, TargetStateView } from '../admin/live-state.js';
 import { type Steps, sortSteps } from '../wire/steps.js';
 import { targetLabel } from './gauges.js';
+import type { FailureView, RecentRequestView, TargetStateView } from './live-state.js';
 
 /** A worker's report while the console is open. */
 export interface Inspection {

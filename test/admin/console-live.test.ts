@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { type Test, test } from 'tap';
-import type { Counts, HistoryView, LiveState } from '../../src/admin/live-state.js';
+import type { Counts, HistoryView, LiveState } from '../../src/metrics/live-state.js';
 import { type ParsedFamily, parseText } from '../metrics/parse-text.js';
 import { demoKeyHash } from '../support/demo-key.js';
 import { eventually } from '../support/eventually.js';

@@ -2,9 +2,9 @@ import { PassThrough, Writable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import { pino } from 'pino';
 import { test } from 'tap';
-import type { HistoryView, LiveState } from '../../src/admin/live-state.js';
 import { createLiveStream, type LiveSources } from '../../src/admin/live-stream.js';
 import { GatewayError } from '../../src/errors.js';
+import type { HistoryView, LiveState } from '../../src/metrics/live-state.js';
 import { eventually } from '../support/eventually.js';
 
 const log = pino({ level: 'silent' });

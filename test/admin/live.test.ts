@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { liveStateSteps } from '../../src/admin/live.js';
-import type { GatewayView, RecentRequestView } from '../../src/admin/live-state.js';
 import type { InspectedTarget, Inspection } from '../../src/metrics/inspection.js';
+import type { GatewayView, RecentRequestView } from '../../src/metrics/live-state.js';
 import { createRecorder } from '../../src/metrics/recorder.js';
 import { createTotals } from '../../src/metrics/totals.js';
 import { atOnce } from '../../src/wire/steps.js';

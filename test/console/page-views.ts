@@ -4,7 +4,7 @@ import type {
   LiveState,
   RecentRequestView,
   TargetView,
-} from '../../src/admin/live-state.js';
+} from '../../src/metrics/live-state.js';
 
 const noLatency: LatencyView = { p50: null, p95: null, p99: null };
 

@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import type { LiveState } from '../../src/admin/live-state.js';
 import { addState, growth, rateOf, type StateWindow, secondsOf, share } from '../../src/console/rates.js';
+import type { LiveState } from '../../src/metrics/live-state.js';
 import { stateAt } from './page-views.js';
 
 const requests = ({ totals }: LiveState): number => totals.requests;

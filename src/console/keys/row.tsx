@@ -1,4 +1,4 @@
-import type { KeyTrafficView } from '../../admin/live-state.js';
+import type { KeyTrafficView } from '../../metrics/live-state.js';
 import { mayWrite } from '../api.js';
 import { Badge } from '../badge.js';
 import { count, dollars, nothing, span, whole } from '../format.js';

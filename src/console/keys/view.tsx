@@ -1,6 +1,6 @@
 import { type Signal, signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import type { LiveState } from '../../admin/live-state.js';
+import type { LiveState } from '../../metrics/live-state.js';
 import { mayWrite } from '../api.js';
 import { into } from '../into.js';
 import { useKept, useSession } from '../session.js';

@@ -8,7 +8,7 @@ import type {
   ModelView,
   ProtocolView,
   TargetView,
-} from '../../admin/live-state.js';
+} from '../../metrics/live-state.js';
 import { Choice } from '../choice.js';
 import { dollars, duration, nothing, percent, rate, whole } from '../format.js';
 import { growth, secondsOf, share } from '../rates.js';

@@ -1,4 +1,4 @@
-import type { HistoryView } from '../../admin/live-state.js';
+import type { HistoryView } from '../../metrics/live-state.js';
 import { Chart, type ChartOptions } from '../chart.js';
 import { count, dollars, duration } from '../format.js';
 import { lines, type PointValue } from '../series.js';

@@ -1,4 +1,4 @@
-import type { HistoryView, LatencyView, LiveState } from '../../admin/live-state.js';
+import type { HistoryView, LatencyView, LiveState } from '../../metrics/live-state.js';
 import { bytes, count, dollars, duration, nothing, percent, rate } from '../format.js';
 import { rateOf, type StateWindow, share } from '../rates.js';
 import { costOfHour, lastKnown } from '../series.js';

@@ -1,4 +1,4 @@
-import type { LiveState } from '../../admin/live-state.js';
+import type { LiveState } from '../../metrics/live-state.js';
 import { bytes, dollars, whole } from '../format.js';
 import { useSession } from '../session.js';
 

@@ -1,4 +1,4 @@
-import type { RecentRequestView } from '../../admin/live-state.js';
+import type { RecentRequestView } from '../../metrics/live-state.js';
 import type { Tone } from '../targets/target.js';
 
 /** A filter of the recent requests. */

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
-import type { RecentRequestView } from '../../admin/live-state.js';
+import type { RecentRequestView } from '../../metrics/live-state.js';
 import { Badge } from '../badge.js';
 import { CopyButton } from '../copy.js';
 import { duration, moment, nothing, whole } from '../format.js';

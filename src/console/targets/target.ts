@@ -1,4 +1,4 @@
-import type { TargetStateView, TargetView } from '../../admin/live-state.js';
+import type { TargetStateView, TargetView } from '../../metrics/live-state.js';
 
 /** The tone of a badge. */
 export type Tone = 'good' | 'warn' | 'bad' | 'idle';

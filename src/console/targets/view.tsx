@@ -1,4 +1,4 @@
-import type { TargetView } from '../../admin/live-state.js';
+import type { TargetView } from '../../metrics/live-state.js';
 import { Badge } from '../badge.js';
 import { ago, count, moment, percent, whole } from '../format.js';
 import { share } from '../rates.js';

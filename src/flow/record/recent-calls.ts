@@ -1,5 +1,5 @@
-import type { RecentRequestView } from '../../admin/live-state.js';
 import { type CallRecord, none } from '../../metrics/call-record.js';
+import type { RecentRequestView } from '../../metrics/live-state.js';
 import type { UnixTime } from '../../metrics/unix-time.js';
 import { cut, shownPath } from './access-log.js';
 
