@@ -1,8 +1,8 @@
 import type { ImagePrice, Price, PriceRates, SteppedRates } from '../config/types.js';
 import type { MadeMedia, ServiceTier, Usage } from '../conversation/usage.js';
 
-/** The consumption of a call that may have a price. */
-interface Consumption {
+/** What a call is charged for, by the price of a model or target. */
+interface Charged {
   /** Null if no tokens are counted. */
   readonly usage: Usage | null;
   /** Of audio or video; counted in whole milliseconds. */
@@ -91,13 +91,13 @@ const amounts = new Float64Array(rateNames.length);
  * @returns at most `Number.MAX_SAFE_INTEGER`, which is nine million dollars
  * @throws RangeError when a price or the factor is negative or not a number
  */
-export function costOf(price: Price, consumption: Consumption, factor = 1): number {
-  const { usage, made = null } = consumption;
+export function costOf(price: Price, charged: Charged, factor = 1): number {
+  const { usage, made = null } = charged;
   const tariff = tariffOf(price, usage, factor);
   const rates = usage === null ? tariff.rates : ratesOf(tariff, usage.input);
   const perCall = (made === null ? null : imageRate(tariff, made)) ?? (rates[ofCalls] as Rate);
   const perSecond = (made === null ? null : secondRate(tariff, made)) ?? (rates[ofSeconds] as Rate);
-  measure(consumption);
+  measure(charged);
   // Plain numbers first, since bigints take six times as long. The result is exact if it is at most `maxPlain`, since a
   // product or sum above that is never rounded to below it.
   let femto = 0;
@@ -151,7 +151,7 @@ function isNothing(rates: PriceRates): boolean {
 }
 
 /** Fills `amounts`, in the order of `rateNames`. */
-function measure({ usage, seconds, characters = 0, calls }: Consumption): void {
+function measure({ usage, seconds, characters = 0, calls }: Charged): void {
   amounts.fill(0);
   amounts[ofCalls] = wholeCount(calls);
   amounts[ofSeconds] = wholeCount(seconds * 1000);

@@ -58,7 +58,7 @@ export interface UsageWriterOptions {
   /** Most bytes of memory for these; default 64 MiB. */
   readonly mostWaitingBytes?: number;
   /** Back-off after the first failure, doubled after each further one up to 5 s; default 100 ms. */
-  readonly pauseMs?: number;
+  readonly backOffMs?: number;
 }
 
 const defaultFlushMs = 500;
@@ -66,8 +66,8 @@ const defaultBatchRecords = { pages: 10_000, rows: 2000 } as const;
 const defaultBatchSums = 1000;
 const defaultMostWaiting = 100_000;
 const defaultMostWaitingBytes = 64 * 1024 * 1024;
-const firstPauseMs = 100;
-const longestPauseMs = 5000;
+const firstBackOffMs = 100;
+const longestBackOffMs = 5000;
 
 /** A batch that accepts no more calls: their pages, in the form of its store, and their sums. */
 interface SealedBatch {
@@ -92,7 +92,7 @@ export class UsageWriter {
   readonly #batchSums: number;
   readonly #mostWaiting: number;
   readonly #mostWaitingBytes: number;
-  readonly #pauses: ReturnType<typeof createPauses>;
+  readonly #backOff: ReturnType<typeof createBackOff>;
   readonly #writer = randomUUID();
   /** Batches that wait, oldest first. */
   readonly #sealed: SealedBatch[] = [];
@@ -120,7 +120,7 @@ export class UsageWriter {
     this.#batchSums = options.batchSums ?? defaultBatchSums;
     this.#mostWaiting = options.mostWaiting ?? defaultMostWaiting;
     this.#mostWaitingBytes = options.mostWaitingBytes ?? defaultMostWaitingBytes;
-    this.#pauses = createPauses(options.pauseMs ?? firstPauseMs);
+    this.#backOff = createBackOff(options.backOffMs ?? firstBackOffMs);
     this.#open = new OpenBatch(this.#memory, options.record, this.#form);
   }
 
@@ -176,7 +176,7 @@ export class UsageWriter {
     if (last === null) return Promise.resolve();
     const done = new Promise<void>((resolve) => last.onDone.push(resolve));
     this.#start();
-    this.#pauses.end();
+    this.#backOff.end();
     return done;
   }
 
@@ -244,7 +244,7 @@ export class UsageWriter {
         this.#options.onFailure(error, this.waiting());
         // Any error other than unavailability is permanent.
         if (!(error instanceof GatewayError)) return false;
-        if (!this.#hasEnded) await this.#pauses.pause(attempt);
+        if (!this.#hasEnded) await this.#backOff.wait(attempt);
       }
     }
     return false;
@@ -275,7 +275,7 @@ export class UsageWriter {
 
   #end(): void {
     this.#hasEnded = true;
-    this.#pauses.end();
+    this.#backOff.end();
     this.#seal();
     while (this.#sealed.length > 0) this.#dropOldest();
   }
@@ -329,21 +329,21 @@ export function retentionOf({ lineDays, sumDays }: UsageSettings): UsageRetentio
   return { lineMs: lineDays * dayMs, sumMs: sumDays * dayMs };
 }
 
-/** Creates the back-off between attempts; one pause at a time. */
-function createPauses(firstMs: number) {
+/** Creates the back-off between attempts; one wait at a time. */
+function createBackOff(firstMs: number) {
   let resume: (() => void) | null = null;
   return {
     /** Longer with each attempt, with jitter. */
-    pause: (attempt: number): Promise<void> =>
+    wait: (attempt: number): Promise<void> =>
       new Promise((resolve) => {
-        const timer = setTimeout(() => resume?.(), backOffBefore(attempt, firstMs, longestPauseMs)).unref();
+        const timer = setTimeout(() => resume?.(), backOffBefore(attempt, firstMs, longestBackOffMs)).unref();
         resume = () => {
           clearTimeout(timer);
           resume = null;
           resolve();
         };
       }),
-    /** Ends the current pause. */
+    /** Ends the current wait. */
     end: (): void => resume?.(),
   };
 }

@@ -37,9 +37,6 @@ export interface BodyScan extends BodySpans {
   readonly cutBytes: number;
 }
 
-// Every file that walks JSON has its own copy of these constants: imported ones make the walk a tenth slower (measured
-// on Node 20 with 8 and 318 KB).
-
 const bodyKeys = ['model', 'stream', 'stream_options'];
 const optionKeys = ['include_usage'];
 

@@ -25,7 +25,7 @@ function open(change: Partial<UsageWriterOptions> = {}) {
     onDropped: (records) => dropped.push(records),
     onFailure: (error) => failures.push(error),
     flushMs: 5,
-    pauseMs: 1,
+    backOffMs: 1,
     ...change,
   });
   return { ledger, writer, failures, counted, dropped: () => dropped.reduce((sum, count) => sum + count, 0) };
@@ -237,7 +237,7 @@ test('what waits for a slow store is bounded by its bytes, and told', async (t) 
 });
 
 test('a flush of what is given up ends too', async (t) => {
-  const { ledger, writer } = open({ batchRecords: 2, mostWaiting: 2, pauseMs: 60_000 });
+  const { ledger, writer } = open({ batchRecords: 2, mostWaiting: 2, backOffMs: 60_000 });
   ledger.failure = unreachable;
   add(writer, 0, 2);
   await eventually(() => ledger.offered.length > 0);
@@ -303,7 +303,7 @@ test('a close writes what there is, and what comes later is counted', async (t) 
 });
 
 test('a close does not wait for ever', async (t) => {
-  const { ledger, writer, dropped } = open({ batchRecords: 10, pauseMs: 60_000 });
+  const { ledger, writer, dropped } = open({ batchRecords: 10, backOffMs: 60_000 });
   ledger.failure = unreachable;
   add(writer, 0, 25);
   await writer.close(20);
