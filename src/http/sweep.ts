@@ -14,11 +14,6 @@ export abstract class SweepMember implements Guarded {
 /** The members of a sweep. A doubly linked list, since every call is added and removed, and a `Set` costs more. */
 export class SweepList {
   #first: SweepMember | null = null;
-  #size = 0;
-
-  get size(): number {
-    return this.#size;
-  }
 
   add(member: SweepMember): void {
     if (member.isInSweep) return;
@@ -26,7 +21,6 @@ export class SweepList {
     member.nextInSweep = this.#first;
     if (this.#first !== null) this.#first.previousInSweep = member;
     this.#first = member;
-    this.#size++;
   }
 
   /** No-op for one that is not in the list. */
@@ -39,7 +33,6 @@ export class SweepList {
     member.isInSweep = false;
     member.previousInSweep = null;
     member.nextInSweep = null;
-    this.#size--;
   }
 
   sweep(now: number): void {

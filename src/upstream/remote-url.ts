@@ -1,5 +1,4 @@
 /** Rules for every URL that a caller or an upstream supplied and that the gateway fetches. */
-import { createHash } from 'node:crypto';
 import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { errorCode, GatewayError } from '../errors.js';
@@ -29,8 +28,6 @@ export interface RemoteOptions {
    * unknown here: only names that are private by themselves are refused.
    */
   readonly proxy?: EgressProxy | null;
-  /** PEM text of a certificate authority to trust instead of the system's. Not used for `ownRoute`. */
-  readonly ca?: string | null;
   /** Further rules of the operator. Default: none. */
   readonly rules?: FetchRules;
   /** Replaces the system's resolver. */
@@ -96,11 +93,16 @@ export function checkRemote(url: URL, options: RemoteOptions): RemoteHost {
   };
 }
 
-function routeOf({ ownRoute, proxy = null, ca = null }: RemoteOptions, isOwn: boolean): Route {
+function routeOf({ ownRoute, proxy = null }: RemoteOptions, isOwn: boolean): Route {
   if (isOwn && ownRoute !== undefined) return ownRoute;
-  const caHash = ca === null ? '' : createHash('sha256').update(ca).digest('hex');
-  const identity = JSON.stringify([caHash, proxy?.identity ?? '']);
-  return { identity, serverName: null, ca, clientCertificate: null, proxy, verify: true };
+  return {
+    identity: proxy?.identity ?? '',
+    serverName: null,
+    ca: null,
+    clientCertificate: null,
+    proxy,
+    verify: true,
+  };
 }
 
 /**

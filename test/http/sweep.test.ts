@@ -63,12 +63,11 @@ class Probe extends SweepMember {
   }
 }
 
-test('every member hears of the time, until it leaves', async (t) => {
+test('every member hears of the time once, until it leaves', async (t) => {
   const list = new SweepList();
   const probes = [new Probe(), new Probe(), new Probe()];
   for (const probe of probes) list.add(probe);
   list.add(probes[0] as Probe);
-  t.equal(list.size, 3, 'none is in it twice');
   list.sweep(1);
   list.remove(probes[1] as Probe);
   list.remove(probes[1] as Probe);
@@ -78,10 +77,16 @@ test('every member hears of the time, until it leaves', async (t) => {
     [[1, 2], [1], [1, 2]],
   );
   for (const probe of probes) list.remove(probe);
-  t.equal(list.size, 0);
   list.add(probes[1] as Probe);
   list.sweep(3);
-  t.same(probes[1]?.times, [1, 3]);
+  t.same(
+    probes.map(({ times }) => times),
+    [
+      [1, 2],
+      [1, 3],
+      [1, 2],
+    ],
+  );
 });
 
 test('a member that leaves in a sweep keeps no other from it', async (t) => {
@@ -89,6 +94,9 @@ test('a member that leaves in a sweep keeps no other from it', async (t) => {
   const probes = [new Probe(), new Probe(list), new Probe(list), new Probe()];
   for (const probe of probes) list.add(probe);
   list.sweep(1);
-  t.equal(list.size, 2);
-  t.ok(probes.every(({ times }) => times.length === 1));
+  list.sweep(2);
+  t.same(
+    probes.map(({ times }) => times),
+    [[1, 2], [1], [1], [1, 2]],
+  );
 });

@@ -83,11 +83,13 @@ test('an answer without a content type has none', async (t) => {
   t.match(await fetchFile(`http://127.0.0.1:${port}/`), { mediaType: null });
 });
 
-test('https, with an authority of its own', async (t) => {
+test('https, with the authority of an upstream', async (t) => {
   const server = createSecureServer({ cert: pem('localhost.pem'), key: pem('localhost.key') });
   const port = await serve(t, (_request, response) => sendPng(response), server);
   const url = `https://localhost:${port}/`;
-  t.match(await fetchFile(url, { ca: pem('ca.pem') }), { mediaType: 'image/png' });
+  const route = { identity: 'own', serverName: null, clientCertificate: null, proxy: null, verify: true };
+  const own = { privateOrigin: `https://localhost:${port}`, ownRoute: { ...route, ca: pem('ca.pem') } };
+  t.match(await fetchFile(url, own), { mediaType: 'image/png' });
   t.equal(
     await refused(url),
     `The file at localhost:${port} cannot be fetched: no secure connection to it can be made.`,

@@ -107,6 +107,7 @@ test('an identity is shared by nothing that another connection could serve', asy
     maxConnections: 1,
     maxWaiting: 1,
   };
+  const own = { privateOrigin: 'https://a.test', ownRoute: { ...fixed, identity: 'own' } };
   const identities = [
     (await reach('https://a.test/')).origin.identity,
     (await reach('https://b.test/')).origin.identity,
@@ -114,7 +115,7 @@ test('an identity is shared by nothing that another connection could serve', asy
     (await reach('http://b.test/')).origin.identity,
     (await reach('https://a.test:444/')).origin.identity,
     (await reach('https://a.test/', { resolve: resolvingTo('1.0.0.1') })).origin.identity,
-    (await reach('https://a.test/', { ca: pem('ca.pem') })).origin.identity,
+    (await reach('https://a.test/', own)).origin.identity,
     (await reach('https://1.1.1.1/')).origin.identity,
     createOrigin('https://a.test/', fixed).identity,
     createOrigin('https://1.1.1.1/', fixed).identity,
@@ -216,10 +217,10 @@ test('the upstream client fetches from there, plain and with the name in TLS', a
     }),
   );
   const local = { allowPrivate: true, resolve: resolvingTo('127.0.0.1') };
-  const fetchFrom = async (url: string, more: Partial<RemoteOptions> = {}): Promise<Call> => {
-    const { origin, path } = await reach(url, { ...local, ...more });
+  const fetchFrom = async (url: string, ca: string | null = null): Promise<Call> => {
+    const { origin, path } = await reach(url, local);
     const head = headOf('GET', path, origin.authority);
-    return new Call(client, origin, { ...get(), head }).over;
+    return new Call(client, { ...origin, ca }, { ...get(), head }).over;
   };
   t.equal((await fetchFrom(`http://files.test:${plain.port}/v?a=b`)).body, 'ok');
   t.strictSame(seen, [`GET /v?a=b HTTP/1.1\r\nhost: files.test:${plain.port}\r\n\r\n`]);
@@ -227,10 +228,10 @@ test('the upstream client fetches from there, plain and with the name in TLS', a
   const certificate = { cert: pem('localhost.pem'), key: pem('localhost.key') };
   const secure = await listen(t, createServer(certificate), answering(ok));
   const ca = pem('ca.pem');
-  t.equal((await fetchFrom(`https://localhost:${secure.port}/`, { ca })).body, 'ok');
+  t.equal((await fetchFrom(`https://localhost:${secure.port}/`, ca)).body, 'ok');
   t.equal((secure.sockets[0] as unknown as { servername: string }).servername, 'localhost');
-  t.equal((await fetchFrom(`https://127.0.0.1:${secure.port}/`, { ca })).body, 'ok');
-  const other = await fetchFrom(`https://files.test:${secure.port}/`, { ca });
+  t.equal((await fetchFrom(`https://127.0.0.1:${secure.port}/`, ca)).body, 'ok');
+  const other = await fetchFrom(`https://files.test:${secure.port}/`, ca);
   t.match(other.failure, { reason: 'tls_failed', detail: /another name/ });
 });
 
