@@ -13,6 +13,7 @@ import { DetachedList } from './flow/answer/detached-list.js';
 import { watchedResponses } from './flow/background/settle.js';
 import { createUnattended } from './flow/background/unattended.js';
 import { UpstreamWatch } from './flow/background/watch.js';
+import { DecodeQueue } from './flow/body/decode-queue.js';
 import { FindQueue } from './flow/conversation/find-queue.js';
 import { MemoryBudget } from './flow/memory-budget.js';
 import { type AccessLog, createAccessLog, type LineSink, refusalLine } from './flow/record/access-log.js';
@@ -252,6 +253,7 @@ export class Gateway {
         onFault: (fault) => this.reportFault('timer', fault),
       }),
       memory: new MemoryBudget(),
+      decoding: new DecodeQueue(),
       largeBodies: new TurnQueue(),
       detached: new DetachedList(),
       unattended: createUnattended(),

@@ -20,6 +20,7 @@ import type { VideoTask } from '../video/task.js';
 import type { TurnQueue } from '../wire/steps.js';
 import type { DetachedList } from './answer/detached-list.js';
 import type { Unattended } from './background/unattended.js';
+import type { DecodeQueue } from './body/decode-queue.js';
 import type { Call, RequestSender } from './call.js';
 import type { FindQueue } from './conversation/find-queue.js';
 import type { MemoryBudget } from './memory-budget.js';
@@ -111,6 +112,8 @@ export interface Services {
   readonly openCalls: OpenCalls<Call>;
   /** Bytes of bodies and gathered answers in memory. */
   readonly memory: MemoryBudget;
+  /** Decodes compressed bodies that need more than a little memory. */
+  readonly decoding: DecodeQueue;
   /** Queue for bodies that take long to parse and translate. Each of them counts in the memory budget. */
   readonly largeBodies: TurnQueue;
   /** Calls whose clients have disconnected, and whose upstreams are still read. */

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
 import { eventually } from '../support/eventually.js';
@@ -168,5 +168,35 @@ test('bodies that unpack to a thousand times their size are decoded within the s
   }
   for (const { status } of await attack) t.ok(status === 413 || status === 503, `${status}`);
   t.ok(most <= 4.5 * mebibyte, `${most}`);
+  t.equal(heldBytes(gateway), 0);
+});
+
+test('the windows of decoders count, few are open, and bodies that want more wait while those of other keys are decoded', async (t) => {
+  const gateway = await start(t, jsonAnswer(200, generated('hello')), {
+    bodyBytes: mebibyte / 4,
+    bufferedBytes: 64 * mebibyte,
+    bufferedBytesPerKey: 48 * mebibyte,
+  });
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 3, [constants.BROTLI_PARAM_LGWIN]: 24 };
+  const coded = (text: Buffer | string, key: string) => {
+    const body = brotliCompressSync(text, { params });
+    const head =
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\n` +
+      `content-type: application/json\r\ncontent-encoding: br\r\ncontent-length: ${body.length}\r\n\r\n`;
+    return Buffer.concat([Buffer.from(head), body]);
+  };
+  const bomb = coded(Buffer.alloc(64 * mebibyte, 0x20), testKey);
+  const attack = Promise.all(Array.from({ length: 24 }, () => exchange(gateway.port, bomb)));
+  let most = 0;
+  let isOver = false;
+  void attack.then(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    most = Math.max(most, heldBytes(gateway));
+    t.equal((await exchange(gateway.port, coded(JSON.stringify(hi), otherKey))).status, 200);
+  }
+  t.same(new Set((await attack).map(({ status }) => status)), new Set([413]));
+  t.ok(most >= 16 * mebibyte && most <= 36 * mebibyte, `${most}`);
   t.equal(heldBytes(gateway), 0);
 });

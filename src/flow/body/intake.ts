@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { Snapshot } from '../../config/types.js';
 import { type FaultPlace, GatewayError, guard } from '../../errors.js';
 import type { BodyReceiver } from '../../http/body.js';
-import { decodeBody, decoderOf } from '../../http/content-coding.js';
+import { type Decoder, decodeBody, decoderOf } from '../../http/content-coding.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import { SweepMember } from '../../http/sweep.js';
 import { LeastRate, type RateBound } from '../../upstream/least-rate.js';
@@ -18,8 +18,16 @@ const usualRatio = 20;
 const leastDecodedBytes = 64 * 1024;
 /** Decoding a body of this size takes milliseconds. */
 const largeBytes = 1024 * 1024;
-/** Factor by which the limit grows each time a decoded body exceeds it. */
-const decodedGrowth = 4;
+/** Least factor by which the limit grows each time a decoded body exceeds it. */
+const leastGrowth = 4;
+
+/** A body that has a content coding. */
+interface CodedBody {
+  readonly decoder: Decoder;
+  readonly body: Buffer;
+  /** Bytes of the decoder's window. */
+  readonly window: number;
+}
 
 /**
  * Reads the body of a call: takes its slot among the calls of its key, reads the bytes while memory allows, and decodes
@@ -31,6 +39,8 @@ export class Intake extends SweepMember implements BodyReceiver, ExchangeListene
   readonly #next: Next<AuthenticatedCall>;
   /** The call waits for its limits. */
   #waits = false;
+  /** Waits for a decoder. What belongs to a client that has gone is not kept for its turn. */
+  #undecoded: CodedBody | null = null;
   /** Set for a body that does not arrive in one piece. */
   #rate: LeastRate | null = null;
 
@@ -73,7 +83,11 @@ export class Intake extends SweepMember implements BodyReceiver, ExchangeListene
       return;
     }
     const { bodyBytes } = this.#call.running.snapshot.limits;
-    this.#decode(coding, body, Math.min(bodyBytes, Math.max(leastDecodedBytes, usualRatio * body.length)));
+    const decoder = decoderOf(coding);
+    const coded = { decoder, body, window: decoder.windowBytes(body) };
+    const limit = Math.min(bodyBytes, Math.max(leastDecodedBytes, usualRatio * body.length));
+    if (coded.window > leastDecodedBytes) this.#decodeLater(coded, limit, false);
+    else this.#decode(coded, limit, null);
   }
 
   hold(bytes: number): boolean {
@@ -89,6 +103,7 @@ export class Intake extends SweepMember implements BodyReceiver, ExchangeListene
 
   onClientGone(): void {
     this.#services.sweepList.remove(this);
+    this.#undecoded = null;
     account(this.#services, this.#call, 'client_gone');
   }
 
@@ -114,19 +129,58 @@ export class Intake extends SweepMember implements BodyReceiver, ExchangeListene
     refuse(this.#services, this.#call, error);
   }
 
-  /** Decodes within `limit` bytes, for which memory is taken. A body that needs more is retried with a larger limit. */
-  #decode(coding: string, body: Buffer, limit: number): void {
+  /** Decodes when another decoder may be opened. @param isRetry whether the body exceeds the limit */
+  #decodeLater(coded: CodedBody, limit: number, isRetry: boolean): void {
     const call = this.#call;
-    const { bodyBytes } = call.running.snapshot.limits;
-    if (!this.hold(body.length + limit)) return;
+    const { decoding } = this.#services;
+    keepMemory(this.#services, call, coded.body.length);
+    this.#undecoded = coded;
+    const ended = (): void => decoding.next();
+    const begin = (): boolean => {
+      const undecoded = this.#undecoded;
+      this.#undecoded = null;
+      if (undecoded === null || call.accounted) return false;
+      return this.#decode(undecoded, isRetry ? this.#limitAfter(limit) : limit, ended);
+    };
+    const isWaiting = decoding.add(call.key.id, guard('request', call, begin, false));
+    if (!isWaiting) refuse(this.#services, call, tooManyCoded());
+  }
+
+  /** Returns the next limit for a body that exceeds one: as much as may be free, so that few bodies are decoded often. */
+  #limitAfter(limit: number): number {
+    const { limits } = this.#call.running.snapshot;
+    const { memory } = this.#services;
+    const ofKey = limits.bufferedBytesPerKey - memory.bytesOf(this.#call.key.id);
+    const free = Math.min(ofKey, limits.bufferedBytes - memory.bytes);
+    return Math.min(limits.bodyBytes, Math.max(limit * leastGrowth, free >> 1));
+  }
+
+  /**
+   * Decodes within `limit` bytes, for which memory is taken. A body that needs more is retried with a larger limit.
+   * @param ended called when the decoder is closed
+   * @returns false if no decoder was opened, as the call is refused
+   */
+  #decode(coded: CodedBody, limit: number, ended: (() => void) | null): boolean {
+    const call = this.#call;
+    const { decoder, body, window } = coded;
+    const { bodyBytes, bufferedBytesPerKey } = call.running.snapshot.limits;
+    const bytes = body.length + limit;
+    // A window that is larger than the memory of a key counts as what remains of that: otherwise no such body would be read.
+    if (!this.hold(bytes + Math.min(window, Math.max(0, bufferedBytesPerKey - bytes)))) return false;
     const done = (result: Buffer | GatewayError): void => {
       if (call.accounted) return;
       if (!(result instanceof GatewayError)) this.#take(result);
       else if (result.kind === 'request_too_large' && limit < bodyBytes)
-        this.#decode(coding, body, Math.min(bodyBytes, limit * decodedGrowth));
+        this.#decodeLater(coded, limit, true);
       else refuse(this.#services, call, result);
     };
-    decodeBody(decoderOf(coding), body, limit, guard('request', call, done));
+    const guarded = guard('request', call, done);
+    decodeBody(decoder, body, limit, (result) => {
+      // First the memory of this one is returned, so that there is some for the next.
+      guarded(result);
+      ended?.();
+    });
+    return true;
   }
 
   #take(body: Buffer): void {
@@ -147,6 +201,11 @@ export class Intake extends SweepMember implements BodyReceiver, ExchangeListene
       call.onFault('request', fault);
     }
   }
+}
+
+function tooManyCoded(): GatewayError {
+  const message = 'The gateway cannot decode more compressed bodies at the moment: try again shortly.';
+  return new GatewayError('overloaded', message, { retryAfter: 1 });
 }
 
 /** Whether a body has a content coding. */

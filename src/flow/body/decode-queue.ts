@@ -1,0 +1,53 @@
+/** Opens a decoder, whose end `DecodeQueue.next` is told. Must not throw. @returns false if none is needed any more */
+type Begin = () => boolean;
+
+/** Half of the threads that Node decodes in, so that other work does not wait for one. Each decoder may keep 16 MiB. */
+const maxOpen = 2;
+const maxWaiting = 1024;
+
+/**
+ * Decodes bodies whose decoders take much memory or time, a few at a time: some hundred bytes can make one keep 16 MiB,
+ * and decode as much as a body may have. The keys whose bodies wait take turns.
+ */
+export class DecodeQueue {
+  #open = 0;
+  #count = 0;
+  readonly #waiting = new Map<string, Begin[]>();
+
+  /** @returns false if too many bodies wait already */
+  add(keyId: string, begin: Begin): boolean {
+    if (this.#count >= maxWaiting) return false;
+    const others = this.#waiting.get(keyId);
+    if (others === undefined) this.#waiting.set(keyId, [begin]);
+    else others.push(begin);
+    this.#count += 1;
+    this.#fill();
+    return true;
+  }
+
+  /** To be called when a decoder is closed. */
+  next(): void {
+    this.#open -= 1;
+    this.#fill();
+  }
+
+  #fill(): void {
+    while (this.#open < maxOpen) {
+      const begin = this.#take();
+      if (begin === undefined) return;
+      this.#open += 1;
+      if (!begin()) this.#open -= 1;
+    }
+  }
+
+  #take(): Begin | undefined {
+    for (const [keyId, begins] of this.#waiting) {
+      const begin = begins.shift();
+      this.#waiting.delete(keyId);
+      if (begins.length > 0) this.#waiting.set(keyId, begins);
+      this.#count -= 1;
+      return begin;
+    }
+    return undefined;
+  }
+}
