@@ -73,10 +73,25 @@ function makesMedia(config: string | undefined): boolean {
   if (modalities.some(drawsOrFilms)) return true;
   // Models that make images do so unless the request excludes them.
   const isUnsaid = modalities.every((each) => each === undefined || each === 'null');
-  return isUnsaid && (isGiven(members?.get('imageConfig')) || isGiven(members?.get('image_config')));
+  return (
+    isUnsaid &&
+    (isGiven(members?.get('imageConfig')) ||
+      isGiven(members?.get('image_config')) ||
+      hasImageFormat(members?.get('responseFormat')) ||
+      hasImageFormat(members?.get('response_format')))
+  );
+}
+
+/** @param format JSON text of `responseFormat`: one object, or a list of them */
+function hasImageFormat(format = 'null'): boolean {
+  const parsed = parseJson(format);
+  const formats: readonly unknown[] = Array.isArray(parsed) ? parsed : [parsed];
+  return formats.some((each) => isObject(each) && isObject(each.image));
 }
 
 const ofConfig: ReadonlySet<string> = new Set([
+  'responseFormat',
+  'response_format',
   'responseModalities',
   'response_modalities',
   'imageConfig',

@@ -345,6 +345,9 @@ test('creations and stored responses whose connection breaks at once are asked f
     ['/v1/chat/completions', { ...chat, store: false }, false],
     ['/v1/chat/completions', { ...chat, metadata: { store: 'true' } }, false],
     ...images,
+    [generate, { ...asked, generationConfig: { responseFormat: { image: {} } } }, true],
+    [generate, { ...asked, generation_config: { response_format: [{ text: {} }, { image: {} }] } }, true],
+    [generate, { ...asked, generationConfig: { responseFormat: { text: {} } } }, false],
   ];
   let keeps = false;
   const { post, counts } = await startPair(t, (request) => {

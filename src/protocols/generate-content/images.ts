@@ -1,7 +1,7 @@
 import { urlOfMedia } from '../../conversation/media-source.js';
 import type { ImageSource } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
-import { isObject, type JsonObject, memberError, textOf, wrongValue } from '../../wire/json.js';
+import { isObject, type JsonObject, memberError, objectOf, textOf, wrongValue } from '../../wire/json.js';
 import type { ImagesTranslation, MadeImages, Placed, WantedImages } from '../images-translation.js';
 import { unreadMembers, untranslatable } from '../unsupported.js';
 import { answerEnd } from './answer/encode.js';
@@ -9,6 +9,13 @@ import { encodeUsage } from './answer/usage.js';
 import { readForImages } from './read-members.js';
 import { decodeRequest } from './request/decode.js';
 import { generateContentRequest } from './request/schema.js';
+import {
+  type KindFormat,
+  plainRatio,
+  plainSize,
+  responseFormatOf,
+  withoutImageFormat,
+} from './response-format.js';
 import { keyOf, memberOf, snakeCase } from './spelling.js';
 
 /**
@@ -31,9 +38,14 @@ function imagesAsked(body: JsonObject): number {
 
 function asksForImages(config: JsonObject): boolean {
   const modalities = memberOf(config, 'responseModalities');
-  // Without modalities, a model that can make images makes them. `imageConfig` shows that they are wanted.
-  if (modalities === null) return isObject(memberOf(config, 'imageConfig'));
+  // Without modalities, a model that can make images makes them. What they are to be like shows that they are wanted.
+  if (modalities === null)
+    return isObject(memberOf(config, 'imageConfig')) || isObject(imageFormatOf(config)?.value);
   return [modalities].flat().some(isImage);
+}
+
+function imageFormatOf(config: JsonObject, at = ''): KindFormat | null {
+  return responseFormatOf(config, 'image', at);
 }
 
 function isImage(modality: unknown): boolean {
@@ -74,8 +86,8 @@ function decode(body: JsonObject): WantedImages {
 }
 
 /**
- * Returns the body without the members that request images, for `decodeRequest`: `imageConfig`, and IMAGE in the
- * modalities.
+ * Returns the body without the members that request images, for `decodeRequest`: `imageConfig`, the same in
+ * `responseFormat`, and IMAGE in the modalities.
  */
 function withoutImages(body: JsonObject): JsonObject {
   const at = keyOf(body, 'generationConfig');
@@ -86,7 +98,7 @@ function withoutImages(body: JsonObject): JsonObject {
   return {
     ...body,
     [at]: {
-      ...config,
+      ...withoutImageFormat(config),
       imageConfig: undefined,
       [snakeCase('imageConfig')]: undefined,
       [modalitiesAt]: Array.isArray(modalities)
@@ -101,10 +113,12 @@ const sizeText = /^(512|[1-8](?=k))(?:k|px)?$/i;
 
 function decodeImageConfig(body: JsonObject): Pick<WantedImages, 'ratio' | 'edge'> {
   const configAt = keyOf(body, 'generationConfig');
-  const config = memberOf(body, 'generationConfig');
-  const images = isObject(config) ? memberOf(config, 'imageConfig') : null;
-  if (!isObject(config) || !isObject(images)) return { ratio: null, edge: null };
-  const at = `${configAt}.${keyOf(config, 'imageConfig')}`;
+  const config = objectOf(memberOf(body, 'generationConfig'));
+  const older = memberOf(config, 'imageConfig');
+  const { value, at } = isObject(older)
+    ? { value: older, at: `${configAt}.${keyOf(config, 'imageConfig')}` }
+    : (imageFormatOf(config, configAt) ?? { value: null, at: configAt });
+  const images = objectOf(value);
   return {
     ratio: placed(images, 'aspectRatio', at, readRatio),
     edge: placed(images, 'imageSize', at, readEdge),
@@ -115,22 +129,27 @@ function placed(
   holder: JsonObject,
   name: string,
   holderAt: string,
-  read: (text: string, at: string) => number,
+  read: (text: string, at: string) => number | null,
 ): Placed<number> | null {
   const text = textOf(memberOf(holder, name));
   const at = `${holderAt}.${keyOf(holder, name)}`;
-  return text === '' ? null : { value: read(text, at), at };
+  const value = text === '' ? null : read(text, at);
+  return value === null ? null : { value, at };
 }
 
-function readRatio(text: string, at: string): number {
-  const [, across, down] = ratioText.exec(text) ?? [];
+function readRatio(text: string, at: string): number | null {
+  const plain = plainRatio(text);
+  if (plain === '') return null;
+  const [, across, down] = ratioText.exec(plain) ?? [];
   if (across === undefined || down === undefined) throw wrongValue(at, 'a ratio such as "16:9"');
   return Number(across) / Number(down);
 }
 
 /** Reads a size. `1K` means as many pixels in total as a square with edges of 1024. `512` is the edge itself. */
-function readEdge(text: string, at: string): number {
-  const [, number] = sizeText.exec(text) ?? [];
+function readEdge(text: string, at: string): number | null {
+  const plain = plainSize(text);
+  if (plain === '') return null;
+  const [, number] = sizeText.exec(plain) ?? [];
   if (number === undefined) throw wrongValue(at, '"1K", "2K" or "4K"');
   return number === '512' ? 512 : Number(number) * 1024;
 }

@@ -36,6 +36,7 @@ export const readMembers = spelled(
       ...['presencePenalty', 'frequencyPenalty', 'responseLogprobs', 'logprobs', 'thinkingConfig'],
       ...['responseMimeType', 'responseJsonSchema', '_responseJsonSchema', 'responseSchema'],
       ...['responseModalities', 'imageConfig', 'speechConfig'],
+      { responseFormat: shapeOf('image', 'audio', 'video', { text: shapeOf('mimeType', 'schema') }) },
     ),
   }),
 );
@@ -48,6 +49,7 @@ export const readForImages = spelled(
     }),
     generationConfig: shapeOf('responseModalities', 'candidateCount', {
       imageConfig: shapeOf('aspectRatio', 'imageSize'),
+      responseFormat: shapeOf({ image: shapeOf('aspectRatio', 'imageSize') }),
     }),
   }),
 );

@@ -24,6 +24,8 @@ test('images are asked for by their modality, or by what they are to be like', a
     body({ responseModalities: null, imageConfig: { aspectRatio: '1:1' } }),
     { contents: [], generation_config: { response_modalities: ['Image'] } },
     { contents: [], generation_config: { image_config: {} } },
+    { contents: [], generationConfig: { responseFormat: { image: {} } } },
+    { contents: [], generation_config: { response_format: [{ text: {} }, { image: {} }] } },
   ])
     t.equal(imagesAsked(asked), 1, JSON.stringify(asked));
   for (const asked of [
@@ -33,6 +35,8 @@ test('images are asked for by their modality, or by what they are to be like', a
     body({ responseModalities: ['TEXT'] }),
     body({ responseModalities: ['TEXT'], imageConfig: {} }),
     body({ responseModalities: null }),
+    body({ responseModalities: null, responseFormat: { text: {} } }),
+    body({ responseModalities: ['TEXT'], responseFormat: { image: {} } }),
     body({ responseModalities: [null, 5, {}] }),
   ])
     t.equal(imagesAsked(asked), 0, JSON.stringify(asked));
@@ -74,6 +78,32 @@ test('the example of the API document', async (t) => {
     count: 3,
     edge: { value: 4096 },
   });
+});
+
+test('what images are to be like may stand in responseFormat, in the words of an enumeration', async (t) => {
+  const image = { aspectRatio: 'ASPECT_RATIO_TWENTY_ONE_BY_NINE', imageSize: 'IMAGE_SIZE_TWO_K' };
+  const at = 'generationConfig.responseFormat.image';
+  t.match(decode(body({ responseFormat: { image } })), {
+    ratio: { value: 21 / 9, at: `${at}.aspectRatio` },
+    edge: { value: 2048, at: `${at}.imageSize` },
+    leftOut: [],
+  });
+  t.match(decode({ contents: [{ parts: [text] }], generationConfig: { responseFormat: [{ image }] } }), {
+    ratio: { value: 21 / 9, at: 'generationConfig.responseFormat[0].image.aspectRatio' },
+    edge: { value: 2048 },
+  });
+  t.match(decode(body({ response_format: { image: { aspect_ratio: '16:9', image_size: '512' } } })), {
+    ratio: { value: 16 / 9 },
+    edge: { value: 512 },
+  });
+  const unsaid = { aspectRatio: 'ASPECT_RATIO_UNSPECIFIED', imageSize: 'IMAGE_SIZE_UNSPECIFIED' };
+  t.match(decode(body({ responseFormat: { image: unsaid } })), { ratio: null, edge: null });
+  t.strictSame(
+    decode(
+      body({ responseFormat: { image: { ...image, delivery: 'URI' }, text: { mimeType: 'TEXT_PLAIN' } } }),
+    ).leftOut,
+    [`${at}.delivery`, 'generationConfig.responseFormat.text'],
+  );
 });
 
 test('the prompt is what instructions and user say, and images of any turn are gone on from', async (t) => {
@@ -126,6 +156,11 @@ test('what no image can be made of is refused at its place', async (t) => {
     [body({ imageConfig: { imageSize: 5 } }), 'generationConfig.imageConfig.imageSize'],
     [body({ responseModalities: ['IMAGE', 'AUDIO'] }), 'generationConfig.responseModalities'],
     [body({ speechConfig: {} }), 'generationConfig.speechConfig'],
+    [body({ responseFormat: { audio: {} } }), 'generationConfig.responseFormat.audio'],
+    [
+      body({ responseFormat: { image: { aspectRatio: 'ASPECT_RATIO_ANY' } } }),
+      'generationConfig.responseFormat.image.aspectRatio',
+    ],
     [
       body({}, [text, { inlineData: { mimeType: 'image/png', data: '!' } }]),
       'contents[0].parts[1].inlineData',

@@ -36,6 +36,7 @@ import { servedParts } from '../answer/decode.js';
 import { CallIds } from '../call-ids.js';
 import { readMembers } from '../read-members.js';
 import { addReasoning, decodeReasoning } from '../reasoning.js';
+import { mediaTypeOfFormat, responseFormatOf } from '../response-format.js';
 import { schemaLimits } from '../schema-encode.js';
 import { inCamelCase, keyOf, memberOf, repeated, snakeCase } from '../spelling.js';
 
@@ -177,6 +178,10 @@ function requireText(config: JsonObject, given: JsonObject, at: string): void {
   }
   for (const name of ['imageConfig', 'speechConfig'])
     if ((config[name] ?? null) !== null) throw untranslatable(`${at}.${keyOf(given, name)}`);
+  for (const kind of ['image', 'audio', 'video'] as const) {
+    const format = responseFormatOf(given, kind, at);
+    if (format !== null) throw untranslatable(format.at);
+  }
 }
 
 function isNoText(modality: unknown): boolean {
@@ -186,11 +191,19 @@ function isNoText(modality: unknown): boolean {
 }
 
 function decodeFormat(config: JsonObject, given: JsonObject, at: string): OutputFormat | null {
-  const mediaType = textOf(config.responseMimeType);
-  const schema = outputSchema(config);
+  const text = responseFormatOf(given, 'text', at);
+  const format = objectOf(text?.value);
+  const older = textOf(config.responseMimeType);
+  const mediaType = older || mediaTypeOfFormat(format);
+  const schema = outputSchema(config) ?? (isObject(format.schema) ? format.schema : null);
   const isWord = mediaType === enumType && schema !== null;
-  if (!isWord && mediaType !== '' && mediaType !== 'text/plain' && mediaType !== 'application/json')
-    throw untranslatable(`${at}.${keyOf(given, 'responseMimeType')}`, `of '${nameOfType(mediaType)}'`);
+  if (!isWord && mediaType !== '' && mediaType !== 'text/plain' && mediaType !== 'application/json') {
+    const isOlder = older !== '' || text === null;
+    const typeAt = isOlder
+      ? `${at}.${keyOf(given, 'responseMimeType')}`
+      : `${text.at}.${keyOf(format, 'mimeType')}`;
+    throw untranslatable(typeAt, `of '${nameOfType(mediaType)}'`);
+  }
   if (schema !== null)
     return { kind: 'schema', name: null, description: null, schema, strict: null, bare: isWord || undefined };
   return mediaType === 'application/json' ? { kind: 'object' } : null;

@@ -42,6 +42,14 @@ const systemInstruction = nullable(
   Type.Union([Type.String(), Type.Object({ role: text, parts: nullable(repeated(part)) })]),
 );
 
+const imageFormat = nullable(spelled({ aspectRatio: text, imageSize: text }));
+const responseFormat = spelled({
+  text: nullable(spelled({ mimeType: text, schema: record })),
+  image: imageFormat,
+  audio: record,
+  video: record,
+});
+
 const generationConfig = nullable(
   spelled({
     temperature: nullable(Type.Number({ minimum: 0, maximum: 2 })),
@@ -61,7 +69,8 @@ const generationConfig = nullable(
     responseLogprobs: flag,
     logprobs: nullable(Type.Integer({ minimum: 0 })),
     responseModalities: texts,
-    imageConfig: nullable(spelled({ aspectRatio: text, imageSize: text })),
+    responseFormat: nullable(repeated(responseFormat)),
+    imageConfig: imageFormat,
     speechConfig: record,
     mediaResolution: text,
     thinkingConfig: nullable(

@@ -108,6 +108,27 @@ test('forms of the answer', async (t) => {
     t.equal(refusalOf(() => formatOf({ responseMimeType }))?.param, 'generationConfig.responseMimeType');
 });
 
+test('the form of the answer in responseFormat, as one object or a list', async (t) => {
+  const formatOf = (generationConfig: JsonObject) => decode({ generationConfig }).format;
+  const schema = { type: ['object', 'null'] };
+  const expected = { kind: 'schema', schema, name: null, strict: null };
+  for (const config of [
+    { responseFormat: { text: { mimeType: 'APPLICATION_JSON', schema } } },
+    { responseFormat: [{ text: { mimeType: 'application/json', schema } }] },
+    { response_format: [{}, { text: { mime_type: 'APPLICATION_JSON', schema } }] },
+    { responseFormat: { text: { schema } } },
+    { responseMimeType: 'application/json', responseFormat: { text: { schema } } },
+  ])
+    t.match(formatOf(config), expected, JSON.stringify(config));
+  t.same(formatOf({ responseFormat: { text: { mimeType: 'APPLICATION_JSON' } } }), { kind: 'object' });
+  for (const mimeType of ['TEXT_PLAIN', 'text/plain', 'MIME_TYPE_UNSPECIFIED', ''])
+    t.equal(formatOf({ responseFormat: { text: { mimeType } } }), null, mimeType);
+  t.equal(formatOf({ responseFormat: [] }), null);
+  const older = { type: 'array' };
+  t.match(formatOf({ responseJsonSchema: older, responseFormat: { text: { schema } } }), { schema: older });
+  t.same(decode({ generationConfig: { responseFormat: { text: { mimeType: 'TEXT_PLAIN' } } } }).leftOut, []);
+});
+
 test('a schema may be of any value', async (t) => {
   const formatOf = (generationConfig: JsonObject) => decode({ generationConfig }).format;
   const responseMimeType = 'application/json';
@@ -211,6 +232,19 @@ test('what no other protocol can say is refused by its path', async (t) => {
     [{ generation_config: { response_modalities: ['AUDIO'] } }, 'generation_config.response_modalities'],
     [{ generationConfig: { imageConfig: { aspectRatio: '1:1' } } }, 'generationConfig.imageConfig'],
     [{ generationConfig: { speechConfig: {} } }, 'generationConfig.speechConfig'],
+    [
+      { generationConfig: { responseFormat: { audio: { sampleRate: 24_000 } } } },
+      'generationConfig.responseFormat.audio',
+    ],
+    [
+      { generation_config: { response_format: [{ text: {} }, { image: {} }] } },
+      'generation_config.response_format[1].image',
+    ],
+    [{ generationConfig: { responseFormat: { video: {} } } }, 'generationConfig.responseFormat.video'],
+    [
+      { generationConfig: { responseFormat: { text: { mimeType: 'application/xml' } } } },
+      'generationConfig.responseFormat.text.mimeType',
+    ],
     [{ systemInstruction: { parts: [{ inlineData: { data: '' } }] } }, 'systemInstruction.parts[0]'],
     [{ contents: [{ role: 'system', parts: [] }] }, 'contents[0]'],
     [{ contents: [{ parts: [{ madeUp: 1 }] }] }, 'contents[0].parts[0].madeUp'],
