@@ -4,7 +4,7 @@ import type { RawTextFrame } from '../wire/raw-text.js';
 import type { Sealer } from '../wire/seal.js';
 import type { Answer, StreamEvent } from './answer.js';
 import type { LeftOut } from './left-out.js';
-import type { ClientTool, ConversationRequest, TextProtocolName } from './request.js';
+import type { ClientTool, ConversationRequest, TextProtocolName, Tool } from './request.js';
 import type { Setting } from './setting-names.js';
 import type { Usage } from './usage.js';
 import type { SearchSetting } from './web-search.js';
@@ -182,6 +182,8 @@ export interface AnswerContext {
   readonly functionForm?: boolean | undefined;
   /** See `ConversationRequest.echo` and `.compaction`. */
   readonly echo: JsonObject | null;
+  /** The client's tools, under its own names. */
+  readonly tools?: readonly Tool[] | undefined;
   /** See `ConversationRequest.clientTools`. */
   readonly clientTools?: ReadonlyMap<string, ClientTool> | undefined;
   readonly compaction: ConversationRequest['compaction'];

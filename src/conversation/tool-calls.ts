@@ -1,5 +1,6 @@
-import { isObjectText, type JsonObject, parseJson } from '../wire/json.js';
+import { isObject, isObjectText, type JsonObject, parseJson } from '../wire/json.js';
 import type { AnswerContext } from './codec.js';
+import type { Tool, ToolCallPart } from './request.js';
 
 /** Ids of calls that the servers of the responses and messages protocols accept. */
 const legal = /^[A-Za-z0-9_-]{1,64}$/;
@@ -38,6 +39,26 @@ export function objectArguments(text: string): string {
   if (text.trim() === '') return '{}';
   const value = parseJson(text);
   return JSON.stringify({ [argumentsMember]: value === undefined ? text : value });
+}
+
+/**
+ * Tells whether the last call of an answer that reached its token limit may be incomplete, so that its client must not
+ * run it. Its arguments are then not an object, or empty although its tool takes some: upstreams report a call of whose
+ * arguments nothing was written with an empty object.
+ * @param tools of the client
+ */
+export function isCutCall({ name, input, custom }: CallText, tools: readonly Tool[] | undefined): boolean {
+  if (custom) return false;
+  if (!isObjectText(input)) return true;
+  return input.trim() === '{}' && takesArguments(tools?.find((tool) => tool.name === name));
+}
+
+type CallText = Pick<ToolCallPart, 'name' | 'input' | 'custom'>;
+
+function takesArguments(tool: Tool | undefined): boolean {
+  if (tool === undefined) return true;
+  const { properties, ...others } = tool.parameters ?? {};
+  return isObject(properties) ? Object.keys(properties).length > 0 : Object.hasOwn(others, '$ref');
 }
 
 /** A call of the model. Its result may refer to it by its id or by its function. */

@@ -438,6 +438,7 @@ function answerContext(call: Call, { request, leftOut, keep, searches, lost }: A
       call.recalled === null && keep === null
         ? echo
         : Object.assign({}, echo, call.recalled?.echo, keep?.echo),
+    tools: request.tools,
     clientTools: request.clientTools,
     compaction: request.compaction,
     searches,

@@ -23,7 +23,7 @@ export function thoughtPart(text: string): string {
 }
 
 /** The call of a function. */
-type Call = Pick<ToolCallPart, 'id' | 'name' | 'input' | 'custom'>;
+export type Call = Pick<ToolCallPart, 'id' | 'name' | 'input' | 'custom'>;
 
 /** Writes a function call. Arguments that are not an object, which some upstreams write, are wrapped in one. */
 export function callPart({ id, name, input, custom }: Call, signature: string | null): string {

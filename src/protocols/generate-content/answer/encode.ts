@@ -7,7 +7,7 @@ import type {
   UrlCitation,
 } from '../../../conversation/answer.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
-import { answerCallId } from '../../../conversation/tool-calls.js';
+import { answerCallId, isCutCall } from '../../../conversation/tool-calls.js';
 import { GroundingWriter } from '../grounding-encode.js';
 import { encodeLogprobs } from '../logprobs.js';
 import { callPart, textPart, thoughtPart } from '../parts-encode.js';
@@ -106,6 +106,8 @@ function encodeChoice(
       continue;
     }
     if (part.kind === 'toolCall') {
+      // Clients run each call that they get.
+      if (finish === 'length' && part === parts.at(-1) && isCutCall(part, context.tools)) continue;
       written.push(callPart({ ...part, id: answerCallId(part.id, context, index, calls++) }, signature));
       signature = null;
       spoken = null;

@@ -1,6 +1,6 @@
 import type { FinishReason, StreamEvent, TokenLogprob } from '../../../conversation/answer.js';
 import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
-import { answerCallId } from '../../../conversation/tool-calls.js';
+import { answerCallId, isCutCall } from '../../../conversation/tool-calls.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
 import { entryOf } from '../../../wire/entry-of.js';
@@ -11,17 +11,28 @@ import { encodeFinish } from '../answer/finish.js';
 import { encodeInputUsage, encodeUsage } from '../answer/usage.js';
 import { GroundingWriter } from '../grounding-encode.js';
 import { encodeLogprobs } from '../logprobs.js';
-import { callPart, textPart, thoughtPart } from '../parts-encode.js';
+import { type Call, callPart, textPart, thoughtPart } from '../parts-encode.js';
 
 /** Most characters of calls that are held: each is sent as a whole. */
 const mostCharacters = 16 * 1024 * 1024;
 
+/** A whole call. */
+interface HeldCall {
+  readonly call: Call;
+  readonly signature: string | null;
+}
+
+function lengthOf({ call, signature }: HeldCall): number {
+  return call.name.length + call.input.length + (signature?.length ?? 0);
+}
+
 /** What is held of a choice until it can be sent. */
 interface Choice {
   /**
-   * A whole part that is held until the next event: the finish reason or the usage may have to be in the same block.
+   * A call that is held until the next event: the finish reason or the usage may have to be in the same block, and the
+   * answer may have reached its token limit within it.
    */
-  held: string | null;
+  held: HeldCall | null;
   /** The signature of the reasoning that has ended. It stands on the next call, or on a separate part. */
   signature: string | null;
   finish: FinishReason | null;
@@ -188,12 +199,12 @@ export class BlockEncoder implements StreamEncoder {
     if (call === null) return;
     const choice = this.#choiceOf(call.choice);
     const id = answerCallId(call.id, this.#context, call.choice, call.call);
-    choice.held = callPart(
-      { id, name: call.name, input: this.#arguments, custom: call.custom },
-      choice.signature,
-    );
+    choice.held = {
+      call: { id, name: call.name, input: this.#arguments, custom: call.custom },
+      signature: choice.signature,
+    };
     choice.signature = null;
-    this.#heldCharacters += choice.held.length;
+    this.#heldCharacters += lengthOf(choice.held);
     this.#arguments = '';
     this.#call = null;
   }
@@ -201,10 +212,10 @@ export class BlockEncoder implements StreamEncoder {
   /** Sends the part that was held, when another one follows. */
   #release(index: number, choice: Choice): string {
     if (choice.held === null) return '';
-    const part = choice.held;
+    const { held } = choice;
     choice.held = null;
-    this.#heldCharacters -= part.length;
-    return this.#block(index, choice, part, '');
+    this.#heldCharacters -= lengthOf(held);
+    return this.#block(index, choice, callPart(held.call, held.signature), '');
   }
 
   /** @param more members of the candidate, each with its comma */
@@ -226,7 +237,7 @@ export class BlockEncoder implements StreamEncoder {
       const isBare = isEmpty && held === null && signature === null;
       const blocked = this.#choices.size === 1 && finish === 'filtered' && isBare;
       const reason = finish === null ? '' : `,"finishReason":"${encodeFinish(finish)}"`;
-      const part = held ?? textPart('', signature);
+      const part = this.#lastPart(held, finish) ?? textPart('', held?.signature ?? signature);
       const outcome = blocked
         ? blockedPrompt
         : `"candidates":[{"content":{"role":"model","parts":[${part}]}${reason},"index":${index}${grounding?.text() ?? ''}}]`;
@@ -234,6 +245,12 @@ export class BlockEncoder implements StreamEncoder {
       text += this.#frame(`{${outcome}${left === 0 ? usage : this.#inputUsage}${this.#end}`);
     }
     return this.#inArray ? `${text}]` : text;
+  }
+
+  /** Returns the call that was held. Returns null if the answer may have been cut within it: clients run what they get. */
+  #lastPart(held: HeldCall | null, finish: FinishReason | null): string | null {
+    if (held === null || (finish === 'length' && isCutCall(held.call, this.#context.tools))) return null;
+    return callPart(held.call, held.signature);
   }
 
   #frame(json: string): string {

@@ -3,7 +3,7 @@ import type { AnswerContext } from '../../../conversation/codec.js';
 import { summaryOf } from '../../../conversation/compaction.js';
 import type { ReasoningPart, ToolCallPart } from '../../../conversation/request.js';
 import { isRedacted, noSignature } from '../../../conversation/signature.js';
-import { objectArguments } from '../../../conversation/tool-calls.js';
+import { isCutCall, objectArguments } from '../../../conversation/tool-calls.js';
 import { GatewayError } from '../../../errors.js';
 import { isObjectText } from '../../../wire/json.js';
 import { quoted } from '../../../wire/quoted.js';
@@ -29,8 +29,9 @@ export function encodeAnswer(answer: Answer, context: AnswerContext): string {
   let searches = 0;
   for (const part of choice.parts) {
     if (part.kind === 'toolCall') {
-      const call = encodeCall(part, toolUseId(part.id, context, calls++), finish === 'length');
-      if (call !== null) blocks.push(call);
+      const id = toolUseId(part.id, context, calls++);
+      const isLast = part === choice.parts.at(-1);
+      if (finish !== 'length' || !isCut(part, isLast, context)) blocks.push(encodeCall(part, id));
     } else if (part.kind === 'reasoning') {
       const thinking = encodeThinkingBlock(part, context);
       if (thinking !== null) blocks.push(thinking);
@@ -86,9 +87,12 @@ export function redactedBlock(token: string): string {
   return `{"type":"redacted_thinking","data":${JSON.stringify(token)}}`;
 }
 
-/** @param isCut the answer reached its limit of tokens, perhaps inside the arguments: the call is then left out */
-function encodeCall({ name, input }: ToolCallPart, id: string, isCut: boolean): string | null {
-  if (isCut && !isObjectText(input)) return null;
+/** Tells whether a call of an answer that reached its limit of tokens is incomplete: it is then left out. */
+function isCut(call: ToolCallPart, isLast: boolean, { tools }: AnswerContext): boolean {
+  return isLast ? isCutCall(call, tools) : !isObjectText(call.input);
+}
+
+function encodeCall({ name, input }: ToolCallPart, id: string): string {
   const args = objectArguments(input);
   return `{"type":"tool_use","id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"input":${args}}`;
 }

@@ -235,3 +235,33 @@ test('counts that no upstream can mean make no answer that is no JSON', async (t
   t.match(decoded.usage, { input: 5, output: 0 });
   t.match(encode(decoded).usageMetadata, { promptTokenCount: 5, candidatesTokenCount: 0 });
 });
+
+test('a call that the token limit cut is left out, since clients run each call that they get', async (t) => {
+  const tools = [
+    { name: 'f', description: null, parameters: { type: 'object', properties: { a: {} } }, strict: null },
+    { name: 'now', description: null, parameters: { type: 'object', properties: {} }, strict: null },
+  ];
+  const written = (finish: 'length' | 'toolCalls', ...parts: AnswerPart[]) => {
+    const of = { choices: [{ parts, finish, stopSequence: null }], usage };
+    const { candidates } = JSON.parse(generateContentCodec.encodeAnswer(of, { ...context, tools })) as {
+      candidates: { content: { parts: JsonObject[] }; finishReason: string }[];
+    };
+    return candidates[0];
+  };
+  const cut = { ...call, input: '{"pattern":"/tmp/*","dry_run":tr' };
+  const empty = { ...call, input: '{}' };
+  const signed = { kind: 'reasoning' as const, text: '', signature: token('s') };
+  for (const last of [cut, empty]) {
+    const { content, finishReason } = written('length', { kind: 'text', text: 'a' }, call, last) ?? {};
+    t.strictSame(
+      content?.parts.map((part) => part.text ?? part.functionCall),
+      ['a', { id: 'x', name: 'f', args: { a: 1 } }],
+    );
+    t.equal(finishReason, 'MAX_TOKENS');
+    t.match(written('length', signed, last)?.content.parts, [{ text: '', thoughtSignature: String }]);
+    t.match(written('toolCalls', last)?.content.parts, [{ functionCall: { name: 'f' } }]);
+    t.match(written('length', last, { kind: 'text', text: 'a' })?.content.parts, [{ functionCall: {} }, {}]);
+  }
+  t.match(written('length', call)?.content.parts, [{ functionCall: { args: { a: 1 } } }]);
+  t.match(written('length', { ...empty, name: 'now' })?.content.parts, [{ functionCall: { args: {} } }]);
+});

@@ -3,6 +3,7 @@ import type { StreamEvent } from '../../../../src/conversation/answer.js';
 import { tokenAsBytes } from '../../../../src/conversation/signature.js';
 import { GatewayError } from '../../../../src/errors.js';
 import { generateContentCodec } from '../../../../src/protocols/generate-content/index.js';
+import type { JsonObject } from '../../../../src/wire/json.js';
 import { blocksOf, context, decodeBlocks, encodeEvents, usage } from '../samples.js';
 
 const start: StreamEvent = { kind: 'start', usage: null };
@@ -210,3 +211,25 @@ test('what is written is read back', async (t) => {
 function byKind(one: StreamEvent, other: StreamEvent): number {
   return one.kind.localeCompare(other.kind);
 }
+
+test('a streamed call that the token limit cut is left out, since clients run each call that they get', async (t) => {
+  for (const pieces of [['{"pattern":"/tmp/*",', '"dry_run":tr'], ['{}']]) {
+    const last = call('y', 1, ...pieces);
+    const events = [start, text('a'), ...call('x', 0, '{"a":1}'), signature('s'), ...last];
+    const parts = (reason: 'length' | 'toolCalls') =>
+      blocksOf(encodeEvents([...events, finish(reason), end])).map((block) => {
+        const [{ content = null, finishReason = null } = {}] = block.candidates as [
+          { content?: JsonObject; finishReason?: string },
+        ];
+        return [content?.parts, finishReason];
+      });
+    t.match(parts('length'), [
+      [[{ text: 'a' }], null],
+      [[{ functionCall: { id: 'x' } }], null],
+      [[{ text: '', thoughtSignature: String }], 'MAX_TOKENS'],
+    ]);
+    t.match(parts('toolCalls')[2], [[{ functionCall: { id: 'y' }, thoughtSignature: String }], 'STOP']);
+  }
+  const whole = blocksOf(encodeEvents([start, ...call('x', 0, '{"a":1}'), finish('length'), end]));
+  t.match(whole, [{ candidates: [{ content: { parts: [{ functionCall: { id: 'x' } }] } }] }]);
+});

@@ -201,6 +201,9 @@ test('arguments that are no object are put into one, unless they were cut', asyn
     stop_reason: 'max_tokens',
     content: { length: 1 },
   });
+  const none = { ...call, input: '{}' };
+  t.match(written(answerOf([text, none], { finish: 'length' })), { content: { length: 1 } });
+  t.match(written(answerOf([none, text], { finish: 'length' })), { content: { length: 2 } });
 });
 
 test('the tokens that a call carries stand behind an id that the protocol takes', async (t) => {
