@@ -3,7 +3,7 @@ import { none, unknownCost } from '../metrics/call-record.js';
 import { fromColumn, toColumn } from '../store/postgres-text.js';
 import type { StoredCall } from '../store/store.js';
 import { requestSeries } from '../wire/head.js';
-import { type CallTable, rowLength } from './call-table.js';
+import { type CallGroup, type CallTable, column, rowLength } from './call-table.js';
 import {
   isLedgerRecord,
   type LedgerRecord,
@@ -11,7 +11,6 @@ import {
   newerFields,
   recordFields,
 } from './ledger-record.js';
-import type { CallGroup } from './sums.js';
 
 /*
  * Writes calls as rows for a database: the text format of COPY, with the columns of `callColumns`
@@ -44,11 +43,11 @@ export function writeRows(table: CallTable): Buffer {
   const sinceSecond = at - second * msPerSecond;
   for (let call = 0; call < length; call++) {
     const start = call * rowLength;
-    const group = ofGroups[rows[start] as number] as Buffer;
-    const id = rows[start + 2] as number;
-    const ownId = id < 0 ? Buffer.from(column(ids[-id - 1] as string)) : null;
+    const group = ofGroups[rows[start + column.group] as number] as Buffer;
+    const id = rows[start + column.id] as number;
+    const ownId = id < 0 ? Buffer.from(escaped(ids[-id - 1] as string)) : null;
     makeRoom(maxOfNumbers + group.length + (ownId?.length ?? 0));
-    const ms = sinceSecond + (rows[start + 1] as number);
+    const ms = sinceSecond + (rows[start + column.since] as number);
     put(ms < msPerSecond ? seconds[0] : seconds[1]);
     putThousandths(ms % msPerSecond);
     bytes[end++] = tab;
@@ -56,23 +55,25 @@ export function writeRows(table: CallTable): Buffer {
     else put(ownId);
     bytes[end++] = tab;
     put(group);
-    put(tiers[rows[start + 25] as number] ?? (tiers[0] as Buffer));
-    for (let index = 3; index <= 7; index++) putWhole(rows[start + index] as number);
-    for (let index = 15; index <= 21; index++) putWhole(rows[start + index] as number);
-    putWhole(rows[start + 26] as number);
-    putWhole(rows[start + 27] as number);
-    putWhole(rows[start + 22] as number);
-    putWhole(rows[start + 8] as number);
-    putWhole(rows[start + 9] as number);
-    putNumber(rows[start + 10] as number);
-    putMilliseconds(rows[start + 11] as number);
-    if (rows[start + 12] === none) put(nothing);
-    else putMilliseconds(rows[start + 12] as number);
-    putWhole(rows[start + 13] as number);
-    putWhole(rows[start + 23] as number);
-    putWhole(rows[start + 14] as number);
-    if (rows[start + 24] === unknownCost) put(nothing);
-    else putWhole(rows[start + 24] as number);
+    put(tiers[rows[start + column.tier] as number] ?? (tiers[0] as Buffer));
+    for (let index = column.inputTokens; index <= column.reasoningTokens; index++)
+      putWhole(rows[start + index] as number);
+    for (let index = column.audioInputTokens; index <= column.cacheWrittenHourTokens; index++)
+      putWhole(rows[start + index] as number);
+    putWhole(rows[start + column.videoInputTokens] as number);
+    putWhole(rows[start + column.characters] as number);
+    putWhole(rows[start + column.searches] as number);
+    putWhole(rows[start + column.bytesIn] as number);
+    putWhole(rows[start + column.bytesOut] as number);
+    putNumber(rows[start + column.mediaSeconds] as number);
+    putMilliseconds(rows[start + column.duration] as number);
+    if (rows[start + column.firstByte] === none) put(nothing);
+    else putMilliseconds(rows[start + column.firstByte] as number);
+    putWhole(rows[start + column.retries] as number);
+    putWhole(rows[start + column.units] as number);
+    putWhole(rows[start + column.costNanoUsd] as number);
+    if (rows[start + column.paidNanoUsd] === unknownCost) put(nothing);
+    else putWhole(rows[start + column.paidNanoUsd] as number);
     bytes[end - 1] = lineFeed;
   }
   ofGroups.length = 0;
@@ -161,10 +162,10 @@ function putMilliseconds(microseconds: number): void {
 /** The columns common to the rows of a group, starting with the key, each with its tab. */
 function groupBytes(group: CallGroup): Buffer {
   const { keyId, groups, protocol, model, target, status, outcome, tokensKnown, geo } = group;
-  if (groups !== lastGroups.groups) lastGroups = { groups, text: column(arrayText(groups)) };
+  if (groups !== lastGroups.groups) lastGroups = { groups, text: escaped(arrayText(groups)) };
   return Buffer.from(
-    `${column(keyId)}\t${lastGroups.text}\t${column(protocol)}\t${column(model)}\t${column(target)}` +
-      `\t${status}\t${outcome}\t${tokensKnown}\t${column(geo)}\t`,
+    `${escaped(keyId)}\t${lastGroups.text}\t${escaped(protocol)}\t${escaped(model)}\t${escaped(target)}` +
+      `\t${status}\t${outcome}\t${tokensKnown}\t${escaped(geo)}\t`,
   );
 }
 
@@ -179,7 +180,7 @@ function arrayText(elements: readonly string[]): string {
 const special = /[\0-\r\\]/;
 
 /** A text escaped for `COPY`. */
-function column(text: string | null): string {
+function escaped(text: string | null): string {
   if (text === null) return '\\N';
   if (!special.test(text)) return text;
   return toColumn(text)

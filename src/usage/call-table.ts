@@ -3,14 +3,13 @@ import { type CallRecord, none } from '../metrics/call-record.js';
 import { type CallTimes, mostAdded } from '../metrics/tables.js';
 import { dayMs, dayStart } from './budget.js';
 import type { TokenSource } from './ledger-record.js';
-import type { CallGroup, CallGroupSums } from './sums.js';
 
 /** The calls of a table ended within less than this many milliseconds. */
 export const tableSpanMs = 1000;
 /** Most calls, and so groups, of a table: counting and writing a full one with a key per call takes a millisecond. */
 export const mostCalls = 500;
 /** The columns of a row. */
-const column = {
+export const column = {
   /** Index among the table's groups. */
   group: 0,
   /** Milliseconds since the table's first call ended. */
@@ -55,9 +54,6 @@ export const oldColumns = 15;
 export const thirdColumns = 26;
 export const fifthColumns = 27;
 export const rowLength = 29;
-export const paidColumn = column.paidNanoUsd;
-export const videoColumn = column.videoInputTokens;
-export const charactersColumn = column.characters;
 /** Bounds of the two ranges of columns that are summed without conversion. */
 const firstAdded = column.inputTokens;
 const lastAdded = column.bytesOut;
@@ -66,7 +62,26 @@ const lastAddedMore = column.units;
 /** Most groups of a key that are searched one by one: one key may call a thousand models within a second. */
 const maxGroupsPerKey = 4;
 /** Column of a group's sums that holds the number of its calls. */
-const callsSum = column.group;
+export const callsSum = column.group;
+
+/** The members that the calls of a group have in common; a page of the ledger holds them once per group. */
+export type CallGroup = Pick<
+  CallRecord,
+  'keyId' | 'groups' | 'protocol' | 'model' | 'target' | 'status' | 'outcome'
+> & {
+  readonly tokensKnown: TokenSource;
+  /** Like `Usage.geo`; null if the upstream did not say. */
+  readonly geo: string | null;
+};
+
+/**
+ * Counts the calls of a group.
+ * @param sums those of all groups, by `column`: capped at `Number.MAX_SAFE_INTEGER`, without numbers out of range. Media
+ * time is in milliseconds.
+ * @param start index of those of this group
+ * @returns a counter of the calls' times
+ */
+export type CountGroup = (group: CallGroup, sums: Float64Array, start: number) => CallTimes;
 
 /**
  * Calls that ended within one second of one day, one row of numbers for each. Adding a call is on the path of every
@@ -175,16 +190,13 @@ export class CallTable {
     rows[start + 28] = call.ownMs;
   }
 
-  /**
-   * Reports the calls added since the last `count`.
-   * @param record counts calls, each once, and returns a counter of their times
-   */
-  count(record: (sums: CallGroupSums) => CallTimes): void {
+  /** Reports the calls added since the last `count`, each once. */
+  count(record: CountGroup): void {
     if (this.#counted === this.length) return;
     this.#addUp();
     const times = this.callGroups.map((group, index) => {
       const start = index * rowLength;
-      return this.#sums[start + callsSum] === 0 ? null : record(sumsOf(group, this.#sums, start));
+      return this.#sums[start + callsSum] === 0 ? null : record(group, this.#sums, start);
     });
     const { rows } = this;
     const { group, duration, firstByte, own } = column;
@@ -312,33 +324,4 @@ function tokenSource(usage: Usage | null): TokenSource {
   if (usage === null) return 'none';
   if (usage.partial) return 'partial';
   return usage.estimated ? 'estimated' : 'exact';
-}
-
-/** @param sums the sums of all groups @param start index of those of this group */
-function sumsOf(group: CallGroup, sums: Float64Array, start: number): CallGroupSums {
-  return {
-    group,
-    calls: sums[start + callsSum] as number,
-    inputTokens: sums[start + column.inputTokens] as number,
-    outputTokens: sums[start + column.outputTokens] as number,
-    cachedTokens: sums[start + column.cachedTokens] as number,
-    cacheWrittenTokens: sums[start + column.cacheWrittenTokens] as number,
-    reasoningTokens: sums[start + column.reasoningTokens] as number,
-    bytesIn: sums[start + column.bytesIn] as number,
-    bytesOut: sums[start + column.bytesOut] as number,
-    mediaMs: sums[start + column.mediaSeconds] as number,
-    audioInputTokens: sums[start + column.audioInputTokens] as number,
-    audioOutputTokens: sums[start + column.audioOutputTokens] as number,
-    imageInputTokens: sums[start + column.imageInputTokens] as number,
-    imageOutputTokens: sums[start + column.imageOutputTokens] as number,
-    cachedAudioTokens: sums[start + column.cachedAudioTokens] as number,
-    cachedImageTokens: sums[start + column.cachedImageTokens] as number,
-    cacheWrittenHourTokens: sums[start + column.cacheWrittenHourTokens] as number,
-    videoInputTokens: sums[start + column.videoInputTokens] as number,
-    searches: sums[start + column.searches] as number,
-    characters: sums[start + column.characters] as number,
-    units: sums[start + column.units] as number,
-    costNanoUsd: sums[start + column.costNanoUsd] as number,
-    paidNanoUsd: sums[start + column.paidNanoUsd] as number,
-  };
 }

@@ -1,14 +1,13 @@
 import { requestSeries } from '../wire/head.js';
 import {
+  type CallGroup,
   type CallTable,
-  charactersColumn,
+  column,
   fifthColumns,
   keptColumns,
   rowLength,
   thirdColumns,
-  videoColumn,
 } from './call-table.js';
-import type { CallGroup } from './sums.js';
 
 /** Version of the form of pages with characters. Those of rows have the fourth; see `writeCallLine`. */
 export const version = 6;
@@ -35,8 +34,9 @@ const columnsOf = {
 
 /** The oldest form that has everything of a table. */
 function formOf(table: CallTable): keyof typeof columnsOf {
-  if (isUsed(table, charactersColumn)) return version;
-  const isThird = !isUsed(table, videoColumn) && table.callGroups.every(({ geo }) => geo === null);
+  if (isUsed(table, column.characters)) return version;
+  const isThird =
+    !isUsed(table, column.videoInputTokens) && table.callGroups.every(({ geo }) => geo === null);
   return isThird ? thirdVersion : fifthVersion;
 }
 

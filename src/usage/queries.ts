@@ -8,11 +8,12 @@ import { atOnce, inSlices, type Steps, sortSteps, textInSlices } from '../wire/s
 import { dayMs, dayOf } from './budget.js';
 import { readRow } from './call-rows.js';
 import {
+  type CallGroup,
+  column,
   fifthColumns,
   keptColumns,
   mostCalls,
   oldColumns,
-  paidColumn,
   tableSpanMs,
   thirdColumns,
 } from './call-table.js';
@@ -28,7 +29,6 @@ import {
 import { fifthVersion, thirdVersion, unpackColumns, version } from './page.js';
 import {
   addTotals,
-  type CallGroup,
   labelOf,
   noTotals,
   readSumId,
@@ -380,7 +380,7 @@ function extended(rows: Float64Array | null, columns: number): Float64Array | nu
   for (let call = 0; call < calls; call++) {
     const start = call * keptColumns;
     all.set(rows.subarray(call * columns, (call + 1) * columns), start);
-    if (columns <= paidColumn) all[start + paidColumn] = unknownCost;
+    if (columns <= column.paidNanoUsd) all[start + column.paidNanoUsd] = unknownCost;
   }
   return all;
 }
@@ -392,9 +392,9 @@ function plainRows({ rows }: Readonly<Record<string, unknown>>, calls: number): 
   for (let call = 0; call < calls; call++) {
     const row: unknown[] = rows.slice(call * (oldColumns - 1), (call + 1) * (oldColumns - 1));
     row.splice(2, 0, -call - 1);
-    for (let column = 0; column < oldColumns; column++) {
-      const value = row[column];
-      all[call * oldColumns + column] = typeof value === 'number' ? value : Number.NaN;
+    for (let index = 0; index < oldColumns; index++) {
+      const value = row[index];
+      all[call * oldColumns + index] = typeof value === 'number' ? value : Number.NaN;
     }
   }
   return all;
@@ -404,18 +404,14 @@ function isCount(calls: unknown): calls is number {
   return Number.isInteger(calls) && (calls as number) >= 0 && (calls as number) <= maxCallsRead;
 }
 
-/** The fields of a record in the order of the columns. */
+/** The fields of a record in the order of `recordFields`. */
 function readCall(page: ParsedPage, row: Float64Array): LedgerRecordLike {
-  const [index, sinceFirst, id, inputTokens, outputTokens, cachedTokens, cacheWrittenTokens, ...more] = row;
-  const [reasoningTokens, bytesIn, bytesOut, mediaSeconds, duration, firstByte, retries, costNanoUsd] = more;
-  const [audioInputTokens, audioOutputTokens, imageInputTokens, imageOutputTokens, ...newer] = more.slice(8);
-  const [cachedAudioTokens, cachedImageTokens, cacheWrittenHourTokens, searches, units, paid, ...newest] =
-    newer;
-  const [tier, videoInputTokens, characters] = newest;
-  const group = page.callGroups[index ?? none] ?? null;
+  const group = page.callGroups[row[column.group] ?? none] ?? null;
+  const firstByte = row[column.firstByte];
+  const paid = row[column.paidNanoUsd];
   return {
-    at: page.at + (sinceFirst ?? Number.NaN),
-    requestId: idOf(page, id ?? none),
+    at: page.at + (row[column.since] ?? Number.NaN),
+    requestId: idOf(page, row[column.id] ?? none),
     keyId: group?.keyId,
     groups: group?.groups,
     protocol: group?.protocol,
@@ -423,33 +419,33 @@ function readCall(page: ParsedPage, row: Float64Array): LedgerRecordLike {
     target: group?.target,
     status: group?.status,
     outcome: group?.outcome,
-    inputTokens,
-    outputTokens,
-    cachedTokens,
-    cacheWrittenTokens,
-    reasoningTokens,
-    audioInputTokens,
-    audioOutputTokens,
-    imageInputTokens,
-    imageOutputTokens,
-    cachedAudioTokens,
-    cachedImageTokens,
-    cacheWrittenHourTokens,
-    searches,
-    tier: serviceTiers[tier ?? none],
+    inputTokens: row[column.inputTokens],
+    outputTokens: row[column.outputTokens],
+    cachedTokens: row[column.cachedTokens],
+    cacheWrittenTokens: row[column.cacheWrittenTokens],
+    reasoningTokens: row[column.reasoningTokens],
+    audioInputTokens: row[column.audioInputTokens],
+    audioOutputTokens: row[column.audioOutputTokens],
+    imageInputTokens: row[column.imageInputTokens],
+    imageOutputTokens: row[column.imageOutputTokens],
+    cachedAudioTokens: row[column.cachedAudioTokens],
+    cachedImageTokens: row[column.cachedImageTokens],
+    cacheWrittenHourTokens: row[column.cacheWrittenHourTokens],
+    searches: row[column.searches],
+    tier: serviceTiers[row[column.tier] ?? none],
     tokensKnown: group?.tokensKnown,
-    bytesIn,
-    bytesOut,
-    mediaSeconds,
-    durationMs: milliseconds(duration),
+    bytesIn: row[column.bytesIn],
+    bytesOut: row[column.bytesOut],
+    mediaSeconds: row[column.mediaSeconds],
+    durationMs: milliseconds(row[column.duration]),
     firstByteMs: firstByte === none ? null : milliseconds(firstByte),
-    retries,
-    units,
-    costNanoUsd,
+    retries: row[column.retries],
+    units: row[column.units],
+    costNanoUsd: row[column.costNanoUsd],
     paidNanoUsd: paid === unknownCost ? null : paid,
-    videoInputTokens,
+    videoInputTokens: row[column.videoInputTokens],
     geo: group?.geo ?? newerFields.geo,
-    characters,
+    characters: row[column.characters],
   };
 }
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { CallOutcome, CallRecord } from '../metrics/call-record.js';
+import type { CallOutcome } from '../metrics/call-record.js';
 import type { LedgerSums } from '../store/store.js';
 import { dayOf, dayStart } from './budget.js';
-import type { TokenSource } from './ledger-record.js';
+import { type CallGroup, callsSum, column } from './call-table.js';
 
 /** The ledger of usage in the store. Existing stores contain this name. */
 export const usageLedger = 'usage';
@@ -36,6 +36,11 @@ export const amountNames = [
   'paidNanoUsd',
 ] as const;
 
+/** The same, each with its column in the sums of a group. */
+export const amounts = amountNames.map(
+  (name) => [name, column[name === 'mediaMs' ? 'mediaSeconds' : name]] as const,
+);
+
 /** The numbers that are summed; their names are in the store. */
 export const totalNames = [
   'calls',
@@ -53,23 +58,6 @@ export type TotalName = (typeof totalNames)[number];
 
 /** Sums of many calls: whole numbers, capped at `Number.MAX_SAFE_INTEGER`. */
 export type UsageTotals = Record<TotalName, number>;
-
-/** The members that the calls of a group have in common; a page of the ledger holds them once per group. */
-export type CallGroup = Pick<
-  CallRecord,
-  'keyId' | 'groups' | 'protocol' | 'model' | 'target' | 'status' | 'outcome'
-> & {
-  readonly tokensKnown: TokenSource;
-  /** Like `Usage.geo`; null if the upstream did not say. */
-  readonly geo: string | null;
-};
-
-/**
- * The sums of one group's calls, capped at `Number.MAX_SAFE_INTEGER`. Numbers out of range add nothing.
- */
-export interface CallGroupSums extends Readonly<Pick<UsageTotals, 'calls' | (typeof amountNames)[number]>> {
-  readonly group: CallGroup;
-}
 
 /** The labels of a sum in the store: one day (UTC) of one key and one model. */
 export interface SumLabels {
@@ -176,23 +164,25 @@ export class SumCollector {
   /**
    * Adds the calls of one group.
    * @param at Unix milliseconds within the day of the calls
+   * @param sums see `CountGroup`, like `from`
    * @throws RangeError when the time is invalid
    */
-  add(at: number, sums: CallGroupSums): void {
-    const { keyId, model, outcome, tokensKnown } = sums.group;
-    const { calls } = sums;
+  add(at: number, group: CallGroup, sums: Float64Array, from: number): void {
+    const { keyId, model, outcome, tokensKnown } = group;
+    const calls = sums[from + callsSum] as number;
+    const paid = sums[from + column.paidNanoUsd] as number;
     // An attempt given up is neither a call nor charged; only the vendor is paid for it.
-    if (outcome === 'attempt' && sums.paidNanoUsd === 0) return;
+    if (outcome === 'attempt' && paid === 0) return;
     const start = this.#rowOf(at, keyId, model) * rowLength;
     if (outcome === 'attempt') {
-      this.#addTo(start, 'paidNanoUsd', sums.paidNanoUsd);
+      this.#addTo(start, 'paidNanoUsd', paid);
       return;
     }
     if (outcome !== 'correction') this.#addTo(start, 'calls', calls);
     const ending = totalOfOutcome[outcome];
     if (ending !== null) this.#addTo(start, ending, calls);
     if (tokensKnown === 'partial' || tokensKnown === 'estimated') this.#addTo(start, 'inexact', calls);
-    for (const name of amountNames) this.#addTo(start, name, Math.round(sums[name]));
+    for (const [name, index] of amounts) this.#addTo(start, name, Math.round(sums[from + index] as number));
   }
 
   /** The number of sums. */

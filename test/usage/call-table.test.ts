@@ -1,8 +1,8 @@
 import { test } from 'tap';
 import type { CallOutcome } from '../../src/metrics/call-record.js';
-import { CallTable, tableSpanMs } from '../../src/usage/call-table.js';
+import { type CallGroup, CallTable, callsSum, tableSpanMs } from '../../src/usage/call-table.js';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
-import { amountNames, type CallGroup, type CallGroupSums } from '../../src/usage/sums.js';
+import { amountNames, amounts } from '../../src/usage/sums.js';
 import { fc } from '../support/seed.js';
 import { addRecord, addUsage, ledgerRecord, noTokens } from './records.js';
 
@@ -15,14 +15,24 @@ function tableAt(at: number): CallTable {
   return table;
 }
 
+/** The sums of one group by their names. */
+function namedSums(group: CallGroup, sums: Float64Array, start: number) {
+  const named = Object.fromEntries(amounts.map(([name, index]) => [name, sums[start + index] ?? 0]));
+  return {
+    group,
+    calls: sums[start + callsSum] ?? 0,
+    ...(named as Record<(typeof amountNames)[number], number>),
+  };
+}
+
 /** Counts the calls of a table: what was told of each group, and the times of each, behind one another. */
 function counter(table: CallTable) {
   const told: unknown[] = [];
   return {
     told,
     count: () =>
-      table.count((sums) => {
-        told.push(sums);
+      table.count((...sums) => {
+        told.push(namedSums(...sums));
         return { observe: (...times) => told.push(times) };
       }),
   };
@@ -83,8 +93,8 @@ test('each model of a key has one group, and each key of a model', async (t) => 
         addUsage(table, { at: noon, keyId: `key-${key}`, model: `model-${model}` });
   t.equal(table.callGroups.length, 200);
   const calls = new Map<string, number>();
-  table.count((sums) => {
-    calls.set(`${sums.group.keyId} ${sums.group.model}`, sums.calls);
+  table.count((group, sums, start) => {
+    calls.set(`${group.keyId} ${group.model}`, sums[start + callsSum] ?? 0);
     return { observe: () => {} };
   });
   t.equal(calls.size, 200);
@@ -199,7 +209,7 @@ test('what is counted adds up to the calls, whatever they have in common and whe
         asked++;
       }
       count();
-      const sums = told.filter((each): each is CallGroupSums => !Array.isArray(each));
+      const sums = told.filter((each): each is ReturnType<typeof namedSums> => !Array.isArray(each));
       t.equal(told.length - sums.length, steps.length, 'the times of each');
       const groups = new Set(steps.map(([record]) => groupOf(record)));
       t.ok(sums.length <= asked * groups.size, 'a group is told of as one');
