@@ -1,5 +1,6 @@
-import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../wire/bytes.js';
-import { endOfString, textStart } from '../wire/json-skip.js';
+import { CLOSE_BRACE, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../wire/bytes.js';
+import { textStart } from '../wire/json-skip.js';
+import { SplitText } from '../wire/split-text.js';
 import { lastEventEnd } from '../wire/sse.js';
 
 /** Deepest nesting that is tracked. Nothing that is read of an answer is deeper, and an upstream could nest without bound. */
@@ -9,13 +10,11 @@ const mostEnds = 1000;
 export class LargeEvent {
   #hasBegun = false;
   #depth = 0;
-  #inText = false;
-  /** The last byte is a backslash that escapes the next one. */
-  #isEscaped = false;
+  readonly #text = new SplitText();
 
   /** Nothing is open, so the JSON may have ended. */
   get isClosed(): boolean {
-    return this.#depth <= 0 && !this.#inText;
+    return this.#depth <= 0 && !this.#text.isOpen;
   }
 
   /**
@@ -36,30 +35,20 @@ export class LargeEvent {
   /** Returns what closes everything that is open. Lists are closed like objects, since only the depth matters. */
   get #ends(): string {
     // After a backslash the first quote belongs to the string.
-    const ofText = this.#inText ? (this.#isEscaped ? '""' : '"') : '';
+    const { isOpen, isEscaped } = this.#text;
+    const ofText = isOpen ? (isEscaped ? '""' : '"') : '';
     return ofText + '}'.repeat(Math.min(mostEnds, Math.max(0, this.#depth)));
   }
 
   /** @param from offset in the part where the JSON begins or continues */
   #look(part: Buffer, from: number): void {
-    let at = from;
-    if (this.#inText) at = this.#endOfText(part, from + (this.#isEscaped ? 1 : 0)) + 1;
+    let at = this.#text.isOpen ? this.#text.endIn(part, from) + 1 : from;
     for (; at < part.length; at++) {
       const byte = part[at];
       if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#depth++;
       else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.#depth--;
-      else if (byte === QUOTE) at = this.#endOfText(part, at + 1);
+      else if (byte === QUOTE) at = this.#text.endIn(part, at + 1);
     }
-  }
-
-  #endOfText(part: Buffer, from: number): number {
-    const end = endOfString(part, from);
-    this.#inText = end === -1;
-    if (end !== -1) return end;
-    let before = part.length;
-    while (before > from && part[before - 1] === BACKSLASH) before--;
-    this.#isEscaped = (part.length - before) % 2 === 1;
-    return part.length;
   }
 }
 

@@ -51,6 +51,7 @@ test('the images of a stream are those that are completed, wherever it is cut', 
     [event('image_edit.completed', '') + event('image_edit.completed', ''), 2],
     [event('image_edit.completed', undefined, {}) + event('image_edit.completed', undefined, {}), 2],
     [event('image_edit.completed', 'event: image_edit.completed\r\n', {}).repeat(2), 2],
+    [event('image_edit.completed', '') + event('image_edit.completed', undefined, {}), 2],
     [event('image_generation.partial_succeeded').repeat(3) + event('image_generation.completed'), 3],
     [event('image_edit.partial_succeeded').repeat(3) + event('image_edit.completed'), 3],
   ];

@@ -5,24 +5,24 @@ import { imagesUsage } from './answer-decode.js';
 /** An event may contain an image of megabytes. This many of its first bytes have its type, and of its last bytes its usage. */
 const headBytes = 512;
 const tailBytes = 1536;
-/** The type of an image that is complete, as the name of an event or in its data. A string cannot contain the quotes. */
-const completedType =
-  /^event: ?image_(?:generation|edit)\.completed\r?$|"image_(?:generation|edit)\.completed"/m;
-/** A partial image, and the first one of an image. */
-const partialType =
-  /^event: ?image_(?:generation|edit)\.partial_image\r?$|"image_(?:generation|edit)\.partial_image"/m;
+/** The type of an event, as its name or in its data. A string cannot contain the quotes. */
+const types = 'image_(?:generation|edit)\\.(completed|partial_succeeded|partial_image)';
+const anyType = new RegExp(`^event: ?${types}[\\r\\n]|"${types}"`, 'm');
+/** The first partial image of an image. */
 const firstPartial = /"partial_image_index"\s*:\s*0\b/;
 const nothing = Buffer.alloc(0);
 
 /**
- * Adds up the usages of the images of a stream, each of which is in the event of its complete image
+ * Counts the images of a stream, and adds up their usages, each of which is in the event of its complete image
  * (https://platform.openai.com/docs/api-reference/images-streaming). Partial images are part of it, and show that it has begun.
- * Reads bytes that arrive in arbitrary pieces.
+ * Ark and MiniMax send an event for each image that has succeeded, and then one of a complete image for all of them. Reads bytes
+ * that arrive in arbitrary pieces.
  */
-export class EventUsages {
+export class StreamedImages {
   #sum: Usage | null = null;
-  /** Numbers of images: complete ones, those with a usage, and those whose first partial image has arrived. */
+  /** Numbers of images: complete ones, by either event, those with a usage, and those whose first partial image has arrived. */
   #completed = 0;
+  #succeeded = 0;
   #reported = 0;
   #firsts = 0;
   /** A partial image has followed the last complete one. */
@@ -62,15 +62,25 @@ export class EventUsages {
     return usage === null ? this.#sum : withCalls(this.#sum, usage);
   }
 
-  /** Number of complete images that have reported a usage. */
-  get reported(): number {
-    return this.#usageOfEvent() === null ? this.#reported : this.#reported + 1;
+  /** Number of images that are complete. */
+  get completed(): number {
+    const type = this.#type;
+    const completed = this.#completed + (type === 'completed' ? 1 : 0);
+    return Math.max(completed, this.#succeeded + (type === 'partial_succeeded' ? 1 : 0));
   }
 
   /** Number of images that are complete, or of which a partial image has arrived. */
   get begun(): number {
-    const isPartial = !this.#isCompleted() && this.#isOfType(partialType);
-    return Math.max(this.#firsts, this.#completed + (this.#isWithin || isPartial ? 1 : 0));
+    const isWithin = this.#isWithin || this.#type === 'partial_image';
+    return Math.max(this.completed, this.#firsts, this.#completed + (isWithin ? 1 : 0));
+  }
+
+  /** Number of complete images that have reported a usage. */
+  get reported(): number {
+    const usage = this.#usageOfEvent();
+    // The usage behind events of single images is that of all.
+    if (this.#succeeded > 0 && (usage ?? this.#sum) !== null) return this.completed;
+    return this.#reported + (usage === null ? 0 : 1);
   }
 
   #extend(part: Buffer): void {
@@ -80,29 +90,40 @@ export class EventUsages {
   }
 
   #endEvent(): void {
-    if (this.#isCompleted()) {
-      this.#sum = this.usage;
-      this.#reported = this.reported;
-      this.#completed++;
-      this.#isWithin = false;
-    } else if (this.#isOfType(partialType)) {
-      if (this.#isOfType(firstPartial)) this.#firsts++;
-      this.#isWithin = true;
+    switch (this.#type) {
+      case 'completed': {
+        const usage = this.#usageOfEvent();
+        if (usage !== null) {
+          this.#sum = withCalls(this.#sum, usage);
+          this.#reported++;
+        }
+        this.#completed++;
+        this.#isWithin = false;
+        break;
+      }
+      case 'partial_succeeded':
+        this.#succeeded++;
+        break;
+      case 'partial_image':
+        if (this.#found(firstPartial) !== null) this.#firsts++;
+        this.#isWithin = true;
     }
   }
 
-  #isCompleted(): boolean {
-    return this.#isOfType(completedType);
+  /** Last part of the type of the event whose last bytes have arrived; null for other events. */
+  get #type(): string | null {
+    const [, named, typed] = this.#found(anyType) ?? [];
+    return named ?? typed ?? null;
   }
 
   /** Returns the usage of the event whose last bytes have arrived; null if it is no complete image. */
   #usageOfEvent(): Usage | null {
-    return this.#isCompleted() ? (imagesUsage(this.#tail) ?? imagesUsage(this.#head)) : null;
+    return this.#type === 'completed' ? (imagesUsage(this.#tail) ?? imagesUsage(this.#head)) : null;
   }
 
-  /** Whether the bytes of the current event that are kept match. */
-  #isOfType(pattern: RegExp): boolean {
-    return pattern.test(this.#head.toString('latin1')) || pattern.test(this.#tail.toString('latin1'));
+  /** Searches the bytes of the current event that are kept. */
+  #found(pattern: RegExp): RegExpExecArray | null {
+    return pattern.exec(this.#head.toString('latin1')) ?? pattern.exec(this.#tail.toString('latin1'));
   }
 }
 
