@@ -13,7 +13,6 @@ const items: readonly string[] = [
   'compaction_summary',
   'computer_call',
   'computer_call_output',
-  'configuration_update',
   'context_compaction',
   'file_search_call',
   'ghost_snapshot',

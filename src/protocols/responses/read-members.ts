@@ -1,6 +1,7 @@
 import { type JsonObject, listOf } from '../../wire/json.js';
 import { servingMembers } from '../openai-shared/settings.js';
 import { type Shape, shapeOf, unreadMembers } from '../unsupported.js';
+import { updateType } from './request/configuration.js';
 import { includedSources, isSearchTool } from './search-item.js';
 
 const definition = shapeOf('type', 'name', 'description', 'parameters', 'strict', 'format');
@@ -17,6 +18,8 @@ const part = shapeOf(
 const message = shapeOf('type', 'role', 'id', 'status', 'phase', { content: part });
 const output = shapeOf('type', 'id', 'call_id', 'caller', 'name', 'namespace', 'status', { output: part });
 const broughtTools = shapeOf('type', 'role', 'id', 'call_id', 'execution', 'status', { tools: toolOf });
+
+const update = shapeOf('type', 'id', { reasoning: shapeOf('effort'), text: shapeOf('format') });
 
 const namespace = shapeOf('type', 'name', { tools: toolOf });
 
@@ -36,6 +39,8 @@ function itemOf({ type }: JsonObject): Shape | true {
     case 'additional_tools':
     case 'tool_search_output':
       return broughtTools;
+    case updateType:
+      return update;
     default:
       return true;
   }

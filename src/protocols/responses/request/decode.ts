@@ -1,7 +1,6 @@
 import { lastMark, marked, markedAsWhole } from '../../../conversation/cache-marks.js';
 import { type CutId, cutId } from '../../../conversation/carrying-id.js';
 import { compactionRequest } from '../../../conversation/compaction.js';
-import { effortOfWord } from '../../../conversation/effort.js';
 import { decodeMediaUrl } from '../../../conversation/media-source.js';
 import type {
   AssistantPart,
@@ -10,8 +9,6 @@ import type {
   ContentPart,
   ConversationRequest,
   MediaSource,
-  OutputFormat,
-  Reasoning,
   ReasoningPart,
   TextPart,
   ToolCallPart,
@@ -38,7 +35,7 @@ import {
 import type { Sealer } from '../../../wire/seal.js';
 import { breakpointOf } from '../../openai-shared/cache-breakpoint.js';
 import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
-import { decodeSchema, decodeServing, decodeUser } from '../../openai-shared/settings.js';
+import { decodeServing, decodeUser } from '../../openai-shared/settings.js';
 import { ofType, untranslatable } from '../../unsupported.js';
 import { callIdOf, clientCallOf, clientOutputOf } from '../client-tools.js';
 import { isCompaction, keptContents, openCompaction } from '../compact.js';
@@ -58,6 +55,7 @@ import { carriedReasoning } from '../reasoning.js';
 import { isReference, referenceType } from '../references.js';
 import { echoedSettings } from '../response.js';
 import { decodeSearch } from '../search-item.js';
+import { decodeConfiguration, updateType } from './configuration.js';
 
 /**
  * Items of an input that declare tools: agents add some in the course of their work, and a search for tools finds some.
@@ -135,8 +133,7 @@ function decodeBody(
       list.search === null ? undefined : decodeSearch(list.search.tool, list.search.at, body.tool_choice),
     toolChoice,
     parallelCalls: flagOrNull(body.parallel_tool_calls),
-    format: decodeFormat(text.format),
-    reasoning: decodeReasoning(body.reasoning),
+    ...decodeConfiguration(body),
     maxTokens: numberOrNull(body.max_output_tokens),
     temperature: numberOrNull(body.temperature),
     topP: numberOrNull(body.top_p),
@@ -169,26 +166,6 @@ function refuseServerState(body: JsonObject): void {
   if (Array.isArray(body.instructions)) throw untranslatable('instructions', 'as a list of items');
   if ((body.input ?? null) !== null) return;
   throw missingValue('input', 'a string or an array');
-}
-
-function decodeFormat(format: unknown): OutputFormat | null {
-  if (!isObject(format) || format.type === 'text') return null;
-  if (format.type === 'json_object') return { kind: 'object' };
-  if (format.type !== 'json_schema') throw untranslatable('text.format', ofType(format.type));
-  if (!isObject(format.schema)) throw missingValue('text.format.schema', 'an object');
-  return decodeSchema(format, format.schema);
-}
-
-function decodeReasoning(value: unknown): Reasoning | null {
-  if (!isObject(value)) return null;
-  const word = textOrNull(value.effort);
-  const effort = word === null ? null : effortOfWord(word);
-  if (word !== null && effort === null)
-    throw invalidValue('reasoning.effort', `'${word.slice(0, 64)}' is no effort`);
-  const wanted = textOrNull(value.summary) ?? textOrNull(value.generate_summary);
-  const summary = wanted === 'none' ? null : wanted;
-  if (effort === null && summary === null) return null;
-  return { effort, budget: null, show: summary !== null, summary };
 }
 
 function includes({ include }: JsonObject, name: string): boolean {
@@ -375,6 +352,7 @@ class InputReader {
         this.#reasoning(item);
         break;
       case 'additional_tools':
+      case updateType:
         break;
       default:
         if (!this.#clientTool(item, at) && !this.#compaction(item))

@@ -197,6 +197,11 @@ test('what is not of the protocol is refused by its name', async (t) => {
     [{ tool_choice: { type: 'function' } }, 'missing_parameter', 'tool_choice.name'],
     [{ reasoning: { effort: '' } }, 'invalid_value', 'reasoning.effort'],
     [{ text: { format: { type: 'json_schema' } } }, 'missing_parameter', 'text.format.schema'],
+    [
+      { input: [{ type: 'configuration_update', reasoning: { effort: '' } }] },
+      'invalid_value',
+      'input[0].reasoning.effort',
+    ],
     [{ input: [{ type: 'compaction_trigger' }, user] }, 'invalid_value', 'input[0]'],
   ];
   for (const [members, kind, param] of cases)
@@ -281,6 +286,31 @@ test('settings: text, reasoning, log probabilities, the user', async (t) => {
     topP: 0.9,
     parallelCalls: false,
   });
+});
+
+test('the last update of the configuration counts, and what it does not name stays', async (t) => {
+  const schema = { type: 'json_schema', name: 'n', schema: { a: 1 } };
+  const update = (more: object) => ({ type: 'configuration_update', ...more });
+  const settingsOf = (...updates: object[]) => {
+    const { reasoning, format, turns, leftOut } = decode({
+      input: [user, ...updates],
+      reasoning: { effort: 'low', summary: 'auto' },
+      text: { format: schema },
+    });
+    t.equal(turns.length, 1);
+    t.same(leftOut, []);
+    return { effort: reasoning?.effort, summary: reasoning?.summary, format: format?.kind };
+  };
+  const first = { effort: 'low', summary: 'auto', format: 'schema' };
+  t.same(settingsOf(), first);
+  t.same(settingsOf(update({ reasoning: { effort: 'high' } })), { ...first, effort: 'high' });
+  t.same(
+    settingsOf(update({ reasoning: { effort: 'high' } }), update({ text: { format: { type: 'text' } } })),
+    { ...first, effort: 'high', format: undefined },
+  );
+  t.same(settingsOf(update({ id: 'c1', reasoning: { effort: null }, text: null })), first);
+  const bare = decode({ input: [user, update({ reasoning: { effort: 'high' }, text: { format: schema } })] });
+  t.match(bare, { reasoning: { effort: 'high', show: false }, format: { kind: 'schema', name: 'n' } });
 });
 
 test('what a response repeats is kept as it was sent, and what means nothing elsewhere is dropped', async (t) => {
