@@ -30,7 +30,7 @@ import { answerError, isNoImage } from '../answer/content.js';
 import { answerLines, streamLines } from '../answer/lines.js';
 import { deadlinesLeft, type ResolvedCall } from '../call.js';
 import { paysTokensOnly } from '../limits/expected-usage.js';
-import { keepMemory, setHeldBytes } from '../memory-budget.js';
+import { keepMemory } from '../memory-budget.js';
 import { account } from '../record/account.js';
 import { mergeMedia } from '../record/consumption.js';
 import { routeCall } from '../resolve.js';
@@ -53,8 +53,6 @@ const answerBytes = 128 * 1024 * 1024;
 const maxFetched = 32 * 1024 * 1024;
 /** Fetched images are in memory as received, in base64, and in the body made of them. */
 const fetchCopies = 3;
-/** One call may take at most this fraction of the worker's memory budget. */
-const fetchShare = 8;
 
 /** A call for images; the request is not decoded before a target needs it in another form. */
 export interface RequestedImages {
@@ -237,32 +235,20 @@ export class Conversion implements AttemptAdapter {
     return withFetched(request, new Map(read));
   }
 
-  async #fetch(
-    wanted: readonly WantedFile[],
-    hosts: RemoteOptions,
-  ): Promise<ReadonlyMap<string, Downloaded>> {
+  #fetch(wanted: readonly WantedFile[], hosts: RemoteOptions): Promise<ReadonlyMap<string, Downloaded>> {
     const call = this.#call;
-    const { limits } = call.running.snapshot;
-    const maxBytes = Math.min(maxFetched, Math.floor(limits.bufferedBytes / fetchShare / fetchCopies));
-    const before = call.heldBytes;
-    const hold = (bytes: number): void => {
-      if (!call.accounted) setHeldBytes(this.#services, call, before + bytes);
-    };
-    let bytes = 0;
-    try {
-      const files = await fetchFiles(this.#services, call, {
-        wanted,
-        bounds: { maxBytes, longestMs: Number.POSITIVE_INFINITY, hosts, hold },
-        waiting: this.#waiting,
-        keep: (file) => ({ kept: file, bytes: file.bytes.length }),
-      });
-      for (const file of files.values()) bytes += file.bytes.length;
-      hold(fetchCopies * bytes);
-      return files;
-    } catch (fault) {
-      hold(0);
-      throw fault;
-    }
+    return fetchFiles(this.#services, call, {
+      wanted,
+      bounds: {
+        maxBytes: maxFetched,
+        copies: fetchCopies,
+        heldBefore: call.heldBytes,
+        longestMs: Number.POSITIVE_INFINITY,
+        hosts,
+      },
+      waiting: this.#waiting,
+      keep: (file) => ({ kept: file, bytes: file.bytes.length }),
+    });
   }
 
   #send(

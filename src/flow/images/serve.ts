@@ -1,5 +1,4 @@
 import { performance } from 'node:perf_hooks';
-import { GatewayError } from '../../errors.js';
 import type { Endpoint } from '../../protocols/endpoint.js';
 import { writeAnswer } from '../../protocols/images/answer.js';
 import { decodeImageBody } from '../../protocols/images/decode.js';
@@ -10,7 +9,7 @@ import { type ImageOutline, outlineOfBody, outlineOfForm, passesTo } from '../..
 import type { ImageOperation, ImageRequest } from '../../protocols/images/request.js';
 import { imageForm } from '../../protocols/images/schema.js';
 import { type CompiledSchema, readValidated, validateBody } from '../../schema/accept.js';
-import { type JsonObject, objectOf, parseObject } from '../../wire/json.js';
+import { objectOf } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
 import { isMultipart } from '../../wire/multipart-type.js';
 import { parseBody } from '../../wire/skeleton.js';
@@ -71,8 +70,8 @@ function read(call: Call, { operation, endpoint, schema }: ImageRoute): Outlined
   call.validated = validateBody(call.jsonBody(), schema, call.running.snapshot.limits.bodyValues);
   call.steering = call.validated.members.steering;
   const skeleton = parseBody(body, scanBody(body));
-  const outline = outlineOfBody(operation, objectOf(skeleton), () => parsed(body));
-  return requestedOf(endpoint, outline, () => decodeImageBody(operation, parsed(body)));
+  const outline = outlineOfBody(operation, objectOf(skeleton), () => call.parsedBody());
+  return requestedOf(endpoint, outline, () => decodeImageBody(operation, call.parsedBody()));
 }
 
 function requestedOf(endpoint: Endpoint, outline: ImageOutline, make: () => ImageRequest): OutlinedImages {
@@ -86,11 +85,4 @@ function requestedOf(endpoint: Endpoint, outline: ImageOutline, make: () => Imag
       images === 'dashscope' ? unsupportedByDashscope(request()) : unsupportedByOpenai(request(), model),
     write: (answer) => writeAnswer(answer, outline.responseFormat, Date.now()),
   };
-}
-
-/** The body, with long strings included. */
-function parsed(body: Buffer): JsonObject {
-  const object = parseObject(body.toString('utf8'));
-  if (object === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
-  return object;
 }

@@ -5,22 +5,25 @@ import { type Downloaded, download } from '../../upstream/download.js';
 import type { RemoteOptions } from '../../upstream/remote-url.js';
 import { rateBound } from '../body/intake.js';
 import { type Call, timeLeft } from '../call.js';
+import { setHeldBytes } from '../memory-budget.js';
 import type { Services } from '../services.js';
 import type { Waiter } from './collect.js';
+
+/** One call may take at most this fraction of the worker's memory budget. */
+const fetchShare = 8;
 
 /** Bounds on fetching the files of a call, beside the time that the call has left. */
 interface FetchBounds {
   /** Total bytes of all files. */
   readonly maxBytes: number;
+  /** Bytes of memory for each fetched byte that the call needs in the end. */
+  readonly copies: number;
+  /** Bytes that the call holds beside its files. */
+  readonly heldBefore: number;
   /** Milliseconds for each file. */
   readonly longestMs: number;
   /** The hosts that they may be fetched from. */
   readonly hosts: RemoteOptions;
-  /**
-   * Takes memory for the total number of bytes that they are about to hold.
-   * @throws {GatewayError} if there is no room for them
-   */
-  readonly hold: (bytes: number) => void;
 }
 
 /** A file to fetch by its URL. */
@@ -49,41 +52,56 @@ interface Fetching<Wanted, Kept> {
 
 /**
  * Fetches the files of a call one after the other, each URL once. The remaining bounds are then known, and few calls have
- * more than one file.
+ * more than one file. The call holds memory for them, and in the end for all their copies.
  * @returns what is kept of the files, by their URLs
  * @throws {GatewayError} `invalid_value` with the path as its `param`, for the first file that cannot be fetched
  */
 export async function fetchFiles<Wanted extends WantedFile, Kept>(
-  { dialer }: Services,
+  services: Services,
   call: Call,
   { wanted, bounds, waiting, keep }: Fetching<Wanted, Kept>,
 ): Promise<ReadonlyMap<string, Kept>> {
-  const rate = rateBound(call.running.snapshot);
+  const { snapshot } = call.running;
+  const rate = rateBound(snapshot);
   const deadline = performance.now() + timeLeft(call);
   const files = new Map<string, Kept>();
-  let maxBytes = bounds.maxBytes;
+  const { copies, hosts, longestMs } = bounds;
+  const most = Math.min(bounds.maxBytes, Math.floor(snapshot.limits.bufferedBytes / (fetchShare * copies)));
+  let maxBytes = most;
   let held = 0;
-  for (const each of wanted) {
-    const { url, at } = each;
-    if (files.has(url)) continue;
-    const before = held;
-    const hold = (bytes: number): void => bounds.hold(before + bytes);
-    const timeoutMs = Math.min(bounds.longestMs, Math.max(1, deadline - performance.now()));
-    const result = await new Promise<Downloaded | GatewayError>((resolve) => {
-      const asked = { ...bounds.hosts, dialer, owner: call, maxBytes, timeoutMs, rate, hold };
-      waiting.cancel = download(url, asked, resolve);
-    });
-    if (result instanceof GatewayError) {
-      if (result.status === 503) throw result;
-      const message = at === null ? result.message : `${at}: ${result.message}`;
-      throw new GatewayError(result.kind, message, { param: at, cause: result.cause });
+  const holdAll = (bytes: number): void => {
+    if (!call.accounted) setHeldBytes(services, call, bounds.heldBefore + bytes);
+  };
+  try {
+    for (const each of wanted) {
+      const { url, at } = each;
+      if (files.has(url)) continue;
+      const before = held;
+      const hold = (bytes: number): void => holdAll(before + bytes);
+      const timeoutMs = Math.min(longestMs, Math.max(1, deadline - performance.now()));
+      const result = await new Promise<Downloaded | GatewayError>((resolve) => {
+        const asked = { ...hosts, dialer: services.dialer, owner: call, maxBytes, timeoutMs, rate, hold };
+        waiting.cancel = download(url, asked, resolve);
+      });
+      if (result instanceof GatewayError) throw named(result, at);
+      const { kept, bytes } = keep(result, each, hold);
+      maxBytes -= result.bytes.length;
+      held += bytes;
+      files.set(url, kept);
     }
-    const { kept, bytes } = keep(result, each, hold);
-    maxBytes -= result.bytes.length;
-    held += bytes;
-    files.set(url, kept);
+    holdAll(copies * (most - maxBytes));
+    return files;
+  } catch (fault) {
+    holdAll(0);
+    throw fault;
   }
-  return files;
+}
+
+/** The error for a file, with the path of its URL. */
+function named(error: GatewayError, at: string | null): GatewayError {
+  if (error.status === 503) return error;
+  const message = at === null ? error.message : `${at}: ${error.message}`;
+  return new GatewayError(error.kind, message, { param: at, cause: error.cause });
 }
 
 /**

@@ -6,7 +6,6 @@ import type { Translation } from '../../protocols/endpoint.js';
 import { filePartOf } from '../../protocols/openai-shared/file-part.js';
 import type { Downloaded } from '../../upstream/download.js';
 import type { Call } from '../call.js';
-import { setHeldBytes } from '../memory-budget.js';
 import type { Services } from '../services.js';
 import type { Waiter } from './collect.js';
 import { fetchFiles, mediaHosts } from './fetch-files.js';
@@ -14,12 +13,8 @@ import { translatedEndpoint } from './prepare.js';
 
 /** Total bytes of all media of a call. */
 const mostFetched = 20 * 1024 * 1024;
-/** Media are in memory as base64, and in the text and the bytes of the body that is made with them. */
-const fetchedCopies = 3;
-/** Bytes of these copies for each fetched byte. */
-const fetchCopies = (fetchedCopies * 4) / 3;
-/** One call may take at most this fraction of the worker's memory budget. */
-const fetchShare = 8;
+/** Media are in memory as base64, and in the text and the bytes of the body that is made with them: 4/3 bytes each time. */
+const fetchCopies = 4;
 const mostMedia = 32;
 /** Milliseconds for each of them. */
 const longestMs = 20_000;
@@ -45,24 +40,12 @@ export async function fetchMedia(
 ): Promise<ConversationRequest> {
   const excess = wanted[mostMedia];
   if (excess !== undefined) throw tooManyMedia(excess);
-  const { bodyBytes, bufferedBytes } = call.running.snapshot.limits;
-  const maxBytes = Math.min(bodyBytes, mostFetched, Math.floor(bufferedBytes / (fetchShare * fetchCopies)));
+  const maxBytes = Math.min(call.running.snapshot.limits.bodyBytes, mostFetched);
   const files = wanted.map(({ at, source: { url, mediaType } }) => ({ url, at, mediaType }));
-  const body = call.body?.length ?? 0;
-  let held = 0;
-  const hold = (bytes: number): void => {
-    held = bytes;
-    setHeldBytes(services, call, body + bytes);
-  };
-  const bounds = { maxBytes, longestMs, hosts: mediaHosts(call, target.upstream), hold };
-  try {
-    const fetched = await fetchFiles(services, call, { wanted: files, bounds, waiting, keep: inBase64 });
-    if (!call.accounted) setHeldBytes(services, call, body + fetchedCopies * held);
-    return withMedia(request, fetched);
-  } catch (fault) {
-    if (!call.accounted) setHeldBytes(services, call, body);
-    throw fault;
-  }
+  const hosts = mediaHosts(call, target.upstream);
+  const bounds = { maxBytes, copies: fetchCopies, heldBefore: call.body?.length ?? 0, longestMs, hosts };
+  const fetched = await fetchFiles(services, call, { wanted: files, bounds, waiting, keep: inBase64 });
+  return withMedia(request, fetched);
 }
 
 /** Converts the bytes of a file to base64. */
