@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { type Test, test } from 'tap';
-import { startGateway, testKey } from '../support/gateway.js';
-import { goodAnswer } from '../support/routed.js';
-import { startRawUpstream } from '../support/upstream.js';
+import { type RunningGateway, testKey } from '../support/gateway.js';
+import { goodAnswer, startRouted } from '../support/routed.js';
 
 /* All requests of one write are answered in one turn: what else the worker has to do, its heartbeat included, waits. */
 
@@ -22,15 +21,12 @@ const requests = {
     'OPTIONS /v1/models HTTP/1.1\r\nhost: x\r\norigin: http://a\r\naccess-control-request-method: GET\r\n\r\n',
 };
 
-async function start(t: Test) {
-  const upstream = await startRawUpstream(t, goodAnswer);
+async function start(t: Test): Promise<RunningGateway> {
   const targets = [{ upstream: 'u0', model: 'm' }];
   const names = ['m', ...Array.from({ length: 300 }, (_, i) => `model-with-a-long-name-${i}`)];
   const models = Object.fromEntries(names.map((name) => [name, { protocols: ['chat', 'audio'], targets }]));
-  return startGateway(t, {
-    upstreams: [upstream.url],
-    config: { models, listen: { host: '127.0.0.1', port: 0, cors: { origins: ['*'] } } },
-  });
+  const listen = { host: '127.0.0.1', port: 0, cors: { origins: ['*'] } };
+  return (await startRouted(t, [goodAnswer], { config: { models, listen } })).gateway;
 }
 
 /** Sends all bytes in one write. @returns what comes until the other side ends the connection */
