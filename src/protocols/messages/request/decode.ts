@@ -50,8 +50,8 @@ import { compactionIn } from '../compaction-block.js';
 import { readMembers } from '../read-members.js';
 import { decodeSearch, isSearchTool } from '../search-blocks.js';
 import { isServerBlock, serverBlockText } from '../server-blocks.js';
+import { effortOfMessages, isCleared } from '../system-messages.js';
 import { changedTools, type GivenTool, noteToolChange, type ToolChange } from '../tool-changes.js';
-import { effortOfMessages, isCleared } from './system-messages.js';
 
 /**
  * Reads the body of `POST /v1/messages` or of a request that counts its tokens; see `TextCodec.decodeRequest`. Drops

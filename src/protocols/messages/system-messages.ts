@@ -1,6 +1,6 @@
-import { readEffort } from '../../../conversation/effort.js';
-import type { EffortWord } from '../../../conversation/request.js';
-import { type JsonObject, objectOf } from '../../../wire/json.js';
+import { readEffort } from '../../conversation/effort.js';
+import type { EffortWord } from '../../conversation/request.js';
+import { type JsonObject, objectOf } from '../../wire/json.js';
 
 /**
  * Returns whether the model no longer sees the text of a system message: a message of the user has come after it
