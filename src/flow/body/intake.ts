@@ -17,7 +17,7 @@ import type { Services } from '../services.js';
 const usualRatio = 20;
 const leastDecodedBytes = 64 * 1024;
 /** Decoding a body of this size takes milliseconds. */
-const largeBytes = 1024 * 1024;
+export const largeBytes = 1024 * 1024;
 /** Least factor by which the limit grows each time a decoded body exceeds it. */
 const leastGrowth = 4;
 

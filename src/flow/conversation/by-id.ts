@@ -10,10 +10,9 @@ import {
   asksForStream,
   deletedResponse,
   type IdentifiedTurn,
-  inputItems,
-  itemPage,
   notCancellable,
   notStreamable,
+  PageOfItems,
   type ResponseAction,
   readItemPage,
   responseNotFound,
@@ -24,6 +23,7 @@ import type { UpstreamFailure } from '../../upstream/types.js';
 import { backgroundId } from '../../usage/background-calls.js';
 import { parseObject } from '../../wire/json.js';
 import { responseRequest, settleShown, settleUnknown } from '../background/settle.js';
+import { largeBytes } from '../body/intake.js';
 import type { AuthenticatedCall } from '../call.js';
 import { takeMemory } from '../memory-budget.js';
 import type { Services } from '../services.js';
@@ -68,7 +68,7 @@ async function find(
   }
   if (value === null || call.accounted) return null;
   takeMemory(services, call, copies * value.length);
-  return readKept(value);
+  return readLarge(services, value);
 }
 
 /** @throws {GatewayError} `request_too_large` if it exceeds the memory that a call may hold */
@@ -119,18 +119,25 @@ async function ownAnswer(
 }
 
 async function ownItems(services: Services, call: AuthenticatedCall, turn: IdentifiedTurn): Promise<string> {
-  const page = readItemPage(call.exchange.head.query);
-  const { before, bytes } = turn.kept;
-  takeMemory(services, call, copies * bytes);
-  const found = await read(services, call, before);
-  const turns = before.map((id, index): IdentifiedTurn => {
-    const value = found[index] ?? null;
-    const kept = value === null ? null : readKept(value);
-    // An earlier turn is gone, so the input of this response cannot be shown.
-    if (kept === null || isHolder(kept)) throw responseNotFound(turn.id);
-    return { id, kept };
-  });
-  return itemPage(inputItems(turns, turn), page);
+  const page = new PageOfItems(readItemPage(call.exchange.head.query), turn);
+  takeMemory(services, call, copies * turn.kept.bytes);
+  for (let ids = page.needed; ids.length > 0; ids = page.needed) {
+    const found = await read(services, call, ids);
+    for (const [index, id] of ids.entries()) {
+      const value = found[index] ?? null;
+      const kept = value === null ? null : await readLarge(services, value);
+      // An earlier turn is gone, so this page of the input cannot be shown.
+      if (kept === null || isHolder(kept)) throw responseNotFound(turn.id);
+      page.add({ id, kept });
+    }
+  }
+  return page.text();
+}
+
+/** Reads the value of a record, in a turn of its own if that takes long. */
+async function readLarge({ largeBodies }: Services, value: string): Promise<KeptResponse | Holder | null> {
+  if (value.length >= largeBytes) await new Promise<void>((resolve) => largeBodies.add(resolve));
+  return readKept(value);
 }
 
 interface HeldResponse {

@@ -4,6 +4,7 @@ import { GatewayError, guard } from '../../errors.js';
 import type { Endpoint } from '../../protocols/endpoint.js';
 import { type CompiledSchema, validateBody } from '../../schema/accept.js';
 import type { OwnedRecords } from '../../store/owned.js';
+import { largeBytes } from '../body/intake.js';
 import type { ResolvedCall } from '../call.js';
 import type { Next } from '../limits/admit.js';
 import { takeMemory } from '../memory-budget.js';
@@ -107,7 +108,20 @@ class Recalling {
     let read = bytes;
     for (const value of found) read += value?.length ?? 0;
     takeMemory(this.#services, this.#call, copies * read);
-    this.#find(ids, (before) => this.#join(found, before), null);
+    this.#find(ids, (before) => this.#inTurn(read, () => this.#join(found, before)), null);
+  }
+
+  /** Does a step in a turn of its own if it takes long. @param bytes that it works on */
+  #inTurn(bytes: number, step: () => void): void {
+    const call = this.#call;
+    if (bytes < largeBytes) {
+      step();
+      return;
+    }
+    const run = (): void => {
+      if (!call.accounted) this.#run(step);
+    };
+    this.#services.largeBodies.add(guard('request', call, run));
   }
 
   #join(found: readonly (string | null)[], before: readonly (string | null)[]): void {
@@ -115,7 +129,7 @@ class Recalling {
     const recalled = wanted.join(found, before, settings.recordBytes);
     const { bodyBytes } = this.#call.running.snapshot.limits;
     if ((recalled.body?.length ?? 0) > bodyBytes) throw conversationTooLarge(bodyBytes);
-    this.#proceed(recalled);
+    this.#inTurn(recalled.body?.length ?? 0, () => this.#proceed(recalled));
   }
 
   #proceed(recalled: Recalled): void {

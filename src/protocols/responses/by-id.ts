@@ -2,12 +2,12 @@ import { shownId } from '../../conversation/kept-turns.js';
 import { chargedUsage, noCharges } from '../../conversation/stream-rules.js';
 import type { Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
-import { type JsonObject, memberError, parseJson, parseObject } from '../../wire/json.js';
+import { type JsonObject, memberError, parseJson, parseObject, textOrNull } from '../../wire/json.js';
 import { withoutMembers } from '../../wire/json-skip.js';
 import { queryParameter } from '../../wire/query.js';
 import { usageOfAnswer } from './answer/usage.js';
 import { noteCharges } from './charges.js';
-import { itemsIn, type KeptResponse, outputOf } from './kept.js';
+import { itemsIn, type KeptResponse, outputOf, responseOfItem } from './kept.js';
 
 /** An operation on a response that is named by its id. */
 export type ResponseAction = 'show' | 'stream' | 'delete' | 'items' | 'cancel';
@@ -110,19 +110,6 @@ export interface IdentifiedTurn {
   readonly kept: KeptResponse;
 }
 
-/**
- * Returns all items that a response was made from, in their order: those of the turns before it, and the client's own
- * of its turn.
- * @param before oldest first
- */
-export function inputItems(before: readonly IdentifiedTurn[], last: IdentifiedTurn): readonly JsonObject[] {
-  const earlier = before.flatMap((turn) => [
-    ...clientItems(turn),
-    ...objectsIn(outputOf(turn.kept.response)),
-  ]);
-  return [...earlier, ...clientItems(last)];
-}
-
 /** Prefixes of the vendor's ids of items. */
 const idPrefixes: Readonly<Record<string, string>> = {
   message: 'msg',
@@ -134,21 +121,32 @@ const idPrefixes: Readonly<Record<string, string>> = {
   compaction: 'cmp',
 };
 
-/**
- * Returns the client's items. An item that arrived without an id gets one from its position in its turn. `recall` finds
- * it under that id.
- */
-function clientItems({ id, kept }: IdentifiedTurn): JsonObject[] {
-  const made = id.slice(id.indexOf('_') + 1);
-  return objectsIn(`[${kept.items}]`).map((item, index) => {
-    if (typeof item.id === 'string') return item;
-    const prefix = idPrefixes[typeof item.type === 'string' ? item.type : 'message'] ?? 'item';
-    return { ...item, id: `${prefix}_${made}_i${index}` };
-  });
+/** An item of a turn: its JSON text, and its number among the client's items of its turn, or -1 for one of the answer. */
+interface TurnItem {
+  readonly turnId: string;
+  readonly text: string;
+  readonly number: number;
 }
 
-function objectsIn(list: string): JsonObject[] {
-  return itemsIn(list).map((item) => parseObject(item) ?? {});
+function turnItems({ id, kept }: IdentifiedTurn, withAnswer: boolean): TurnItem[] {
+  const asked = itemsIn(`[${kept.items}]`).map((text, number) => ({ turnId: id, text, number }));
+  if (!withAnswer) return asked;
+  return [...asked, ...itemsIn(outputOf(kept.response)).map((text) => ({ turnId: id, text, number: -1 }))];
+}
+
+const ofIdentity: ReadonlySet<string> = new Set(['id', 'type']);
+
+/**
+ * Returns the id of an item. A client's item that arrived without an id gets one from its position in its turn. `recall`
+ * finds it under that id.
+ */
+function idOfItem({ turnId, text, number }: TurnItem): string | null {
+  const taken = withoutMembers(Buffer.from(text), ofIdentity)?.taken;
+  const id = parseJson(taken?.get('id') ?? 'null');
+  if (number === -1 || typeof id === 'string') return textOrNull(id);
+  const type = parseJson(taken?.get('type') ?? 'null');
+  const prefix = idPrefixes[typeof type === 'string' ? type : 'message'] ?? 'item';
+  return `${prefix}_${turnId.slice(turnId.indexOf('_') + 1)}_i${number}`;
 }
 
 /** Final states of a response in the background: https://platform.openai.com/docs/api-reference/responses/object */
@@ -209,23 +207,82 @@ export function readItemPage(query: string): ItemPage {
 }
 
 /**
- * Returns the JSON text of one page of an input's items.
- * @param items in their order, each with an id
- * @throws {GatewayError} `invalid_value` for a page that begins after an unknown item
+ * Gathers one page of the items that a response was made from: those of the turns before it, and the client's own of its
+ * turn. It is given the turns that the page needs, and no others.
  */
-export function itemPage(items: readonly JsonObject[], { limit, order, after }: ItemPage): string {
-  const ordered = order === 'asc' ? items : items.toReversed();
-  const before = after === '' ? -1 : ordered.findIndex(({ id }) => id === after);
-  if (after !== '' && before === -1)
-    throw memberError('invalid_value', 'after', "'after' names no item of this response.");
-  const data = ordered.slice(before + 1, before + 1 + limit);
-  return JSON.stringify({
-    object: 'list',
-    data: data.map(shownItem),
-    first_id: data[0]?.id ?? null,
-    last_id: data.at(-1)?.id ?? null,
-    has_more: before + 1 + limit < ordered.length,
-  });
+export class PageOfItems {
+  readonly #page: ItemPage;
+  readonly #last: IdentifiedTurn;
+  /** Ids of the turns that may still be needed, in the order of the page. */
+  readonly #turns: string[];
+  /** Those of the page, and one more if there is one. */
+  readonly #items: TurnItem[] = [];
+  #isBegun: boolean;
+
+  constructor(page: ItemPage, last: IdentifiedTurn) {
+    const turns = [...last.kept.before, last.id];
+    if (page.order === 'desc') turns.reverse();
+    // An item with an id of the gateway's own names its turn.
+    const of = responseOfItem(page.after);
+    const from = of === null ? -1 : turns.indexOf(of);
+    this.#page = page;
+    this.#last = last;
+    this.#turns = turns.slice(Math.max(0, from));
+    this.#isBegun = page.after === '';
+    this.#takeLast();
+  }
+
+  /** Ids of the next turns to read and to give to `add`, in this order; none once the page is complete. */
+  get needed(): readonly string[] {
+    const missing = this.#page.limit + 1 - this.#items.length;
+    const last = this.#turns.indexOf(this.#last.id);
+    // Most turns have an item of the client and one of the answer.
+    return this.#turns.slice(0, Math.min(Math.ceil(missing / 2), last === -1 ? this.#turns.length : last));
+  }
+
+  /** Adds the first of the needed turns. */
+  add(turn: IdentifiedTurn): void {
+    this.#turns.shift();
+    this.#take(turnItems(turn, true));
+    this.#takeLast();
+  }
+
+  #takeLast(): void {
+    if (this.#turns[0] !== this.#last.id) return;
+    this.#turns.shift();
+    this.#take(turnItems(this.#last, false));
+  }
+
+  #take(items: readonly TurnItem[]): void {
+    const { limit, order, after } = this.#page;
+    for (const item of order === 'asc' ? items : items.toReversed()) {
+      if (this.#items.length > limit) return;
+      if (this.#isBegun) this.#items.push(item);
+      else this.#isBegun = idOfItem(item) === after;
+    }
+  }
+
+  /**
+   * Returns the JSON text of the page.
+   * @throws {GatewayError} `invalid_value` for a page that begins after an unknown item
+   */
+  text(): string {
+    if (!this.#isBegun)
+      throw memberError('invalid_value', 'after', "'after' names no item of this response.");
+    const { limit } = this.#page;
+    const data = this.#items.slice(0, limit).map((item): JsonObject => {
+      const parsed = parseObject(item.text) ?? {};
+      const id = idOfItem(item);
+      return id === null || typeof parsed.id === 'string' ? parsed : { ...parsed, id };
+    });
+    return JSON.stringify({
+      object: 'list',
+      data: data.map(shownItem),
+      first_id: data[0]?.id ?? null,
+      last_id: data.at(-1)?.id ?? null,
+      has_more: this.#items.length > limit,
+    });
+  }
 }
 
 /**

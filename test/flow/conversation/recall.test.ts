@@ -240,6 +240,25 @@ test('a conversation that is too large with what is kept of it is refused', asyn
   t.match(second, { status: 413, body: { error: { code: 'request_too_large' } } });
 });
 
+test('a conversation of several mebibytes goes on until it is too large', async (t) => {
+  const gateway = await startTranslated(t, {
+    answer: jsonAnswer(200, completion),
+    config: { ...keptIn(temporaryFolder(t)), limits: { bodyBytes: 4_000_000 } },
+  });
+  const input = 'x'.repeat(1_500_000);
+  const first = await askResponse(gateway, { input });
+  const second = await askResponse(gateway, { input, previous_response_id: first.body.id });
+  t.match(second, { status: 200, body: { store: true } });
+  t.match(lastMessages(gateway), [{ content: input }, { content: said }, { content: input }]);
+  const third = await askResponse(gateway, { input, previous_response_id: second.body.id });
+  t.match(third, { status: 413, body: { error: { code: 'request_too_large' } } });
+  const wrong = await askResponse(gateway, {
+    input: [{ type: 'item_reference', id: 'msg_1' }],
+    previous_response_id: second.body.id,
+  });
+  t.match(wrong, { status: 404, body: { error: { param: 'input' } } });
+});
+
 test('the oldest turns of a key give way, and a turn that is larger than allowed is not kept', async (t) => {
   const gateway = await stage(t, { keyBytes: 8192, recordBytes: 5000 });
   const first = await askResponse(gateway, { input: 'x'.repeat(2000) });

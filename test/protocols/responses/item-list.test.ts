@@ -1,8 +1,30 @@
 import { test } from 'tap';
-import { itemPage, readItemPage } from '../../../src/protocols/responses/by-id.js';
+import { type IdentifiedTurn, PageOfItems, readItemPage } from '../../../src/protocols/responses/by-id.js';
+
+function turnOf(
+  id: string,
+  { items, output = [], before = [] }: { items: object[]; output?: object[]; before?: string[] },
+): IdentifiedTurn {
+  const listed = JSON.stringify(items).slice(1, -1);
+  return { id, kept: { bytes: 9, before, items: listed, response: JSON.stringify({ output }) } };
+}
+
+/** Pages of a response. @param earlier the turns before it */
+function pagesOf(last: IdentifiedTurn, earlier: readonly IdentifiedTurn[] = []) {
+  return (query: string) => {
+    const gathered = new PageOfItems(readItemPage(query), last);
+    const read: string[] = [];
+    for (let ids = gathered.needed; ids.length > 0; ids = gathered.needed)
+      for (const id of ids) {
+        read.push(id);
+        gathered.add(earlier.find((turn) => turn.id === id) as IdentifiedTurn);
+      }
+    return { ...JSON.parse(gathered.text()), read };
+  };
+}
 
 const items = ['a', 'b', 'c'].map((id) => ({ id, type: 'function_call', name: id }));
-const page = (query: string) => JSON.parse(itemPage(items, readItemPage(query)));
+const page = pagesOf(turnOf('resp_1', { items }));
 const idsOf = ({ data }: { data: { id: string }[] }) => data.map(({ id }) => id);
 
 test('items come newest first, unless the other order is asked for', async (t) => {
@@ -12,6 +34,7 @@ test('items come newest first, unless the other order is asked for', async (t) =
     first_id: 'c',
     last_id: 'a',
     has_more: false,
+    read: [],
   });
   t.strictSame(idsOf(page('order=asc')), ['a', 'b', 'c']);
 });
@@ -35,16 +58,12 @@ test('a page that cannot be is refused by name', async (t) => {
 });
 
 test('messages are shown with their parts', async (t) => {
-  const shown = JSON.parse(
-    itemPage(
-      [
-        { id: 'u', role: 'user', content: 'hi' },
-        { id: 'a', type: 'message', role: 'assistant', content: 'ho' },
-        { id: 'd', type: 'message', role: 'developer', content: [], status: 'incomplete' },
-      ],
-      readItemPage('order=asc'),
-    ),
-  );
+  const items = [
+    { id: 'u', role: 'user', content: 'hi' },
+    { id: 'a', type: 'message', role: 'assistant', content: 'ho' },
+    { id: 'd', type: 'message', role: 'developer', content: [], status: 'incomplete' },
+  ];
+  const shown = pagesOf(turnOf('resp_1', { items }))('order=asc');
   const type = 'message';
   const status = 'completed';
   t.strictSame(shown.data, [
@@ -58,4 +77,46 @@ test('messages are shown with their parts', async (t) => {
     },
     { status: 'incomplete', id: 'd', type, role: 'developer', content: [] },
   ]);
+});
+
+const made = (number: number): string => `resp_${String(number).repeat(8)}`;
+const chain = Array.from({ length: 9 }, (_, at) =>
+  turnOf(made(at), {
+    items: [{ role: 'user', content: `q${at}` }],
+    output: [{ type: 'message', id: `msg_${String(at).repeat(8)}`, role: 'assistant', content: `a${at}` }],
+  }),
+);
+const pageOfChain = pagesOf(
+  turnOf(made(9), { items: [{ role: 'user', content: 'q9' }], before: chain.map(({ id }) => id) }),
+  chain,
+);
+
+test('a page reads the turns that it has items of, and no others', (t) => {
+  const last = pageOfChain('limit=1');
+  t.strictSame([idsOf(last), last.has_more, last.read], [['msg_99999999_i0'], true, [made(8)]]);
+  const next = pageOfChain('limit=2&after=msg_44444444');
+  t.strictSame(idsOf(next), ['msg_44444444_i0', 'msg_33333333']);
+  t.strictSame(next.read, [made(4), made(3)]);
+  const first = pageOfChain('limit=3&order=asc');
+  t.strictSame(idsOf(first), ['msg_00000000_i0', 'msg_00000000', 'msg_11111111_i0']);
+  t.strictSame(first.read, [made(0), made(1)]);
+  t.throws(() => pageOfChain('after=msg_44444444_7'), { code: 'invalid_value', param: 'after' });
+  t.end();
+});
+
+test('pages of a chain of turns join to all of its items', (t) => {
+  for (const order of ['asc', 'desc'])
+    for (const limit of [1, 2, 3, 7, 19, 20]) {
+      const all: string[] = [];
+      let more = true;
+      while (more) {
+        const shown = pageOfChain(`limit=${limit}&order=${order}&after=${all.at(-1) ?? ''}`);
+        all.push(...idsOf(shown));
+        more = shown.has_more;
+      }
+      t.equal(all.length, 19);
+      t.equal(new Set(all).size, 19);
+      t.equal(all.at(order === 'asc' ? -1 : 0), 'msg_99999999_i0');
+    }
+  t.end();
 });
