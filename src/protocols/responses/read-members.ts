@@ -1,7 +1,7 @@
 import { type JsonObject, listOf } from '../../wire/json.js';
 import { servingMembers } from '../openai-shared/settings.js';
 import { type Shape, shapeOf, unreadMembers } from '../unsupported.js';
-import { updateType } from './request/configuration.js';
+import { updateType } from './configuration.js';
 import { includedSources, isSearchTool } from './search-item.js';
 
 const definition = shapeOf('type', 'name', 'description', 'parameters', 'strict', 'format');

@@ -39,6 +39,7 @@ import { decodeServing, decodeUser } from '../../openai-shared/settings.js';
 import { ofType, untranslatable } from '../../unsupported.js';
 import { callIdOf, clientCallOf, clientOutputOf } from '../client-tools.js';
 import { isCompaction, keptContents, openCompaction } from '../compact.js';
+import { decodeConfiguration, updateType } from '../configuration.js';
 import { nameOfItem, nameOfPart } from '../left-out.js';
 import {
   clientTools,
@@ -55,7 +56,6 @@ import { carriedReasoning } from '../reasoning.js';
 import { isReference, referenceType } from '../references.js';
 import { echoedSettings } from '../response.js';
 import { decodeSearch } from '../search-item.js';
-import { decodeConfiguration, updateType } from './configuration.js';
 
 /**
  * Items of an input that declare tools: agents add some in the course of their work, and a search for tools finds some.

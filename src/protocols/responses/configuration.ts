@@ -1,5 +1,5 @@
-import { effortOfWord } from '../../../conversation/effort.js';
-import type { ConversationRequest, OutputFormat, Reasoning } from '../../../conversation/request.js';
+import { effortOfWord } from '../../conversation/effort.js';
+import type { ConversationRequest, OutputFormat, Reasoning } from '../../conversation/request.js';
 import {
   invalidValue,
   isObject,
@@ -8,9 +8,9 @@ import {
   missingValue,
   objectOf,
   textOrNull,
-} from '../../../wire/json.js';
-import { decodeSchema } from '../../openai-shared/settings.js';
-import { ofType, untranslatable } from '../../unsupported.js';
+} from '../../wire/json.js';
+import { decodeSchema } from '../openai-shared/settings.js';
+import { ofType, untranslatable } from '../unsupported.js';
 
 /** Type of an item of the input that changes settings from its place on, until the next such item. */
 export const updateType = 'configuration_update';
