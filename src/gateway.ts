@@ -92,7 +92,7 @@ const leaseTickMs = 100;
  * its long calls. With several hosts it is long, since a host that is cut off from the database continues to serve.
  */
 const silentMs = { embedded: 60_000, postgres: 15 * 60_000 } as const;
-/** How long closing waits for the last ledger entries, in milliseconds. */
+/** How long closing waits for the store at least: for the last ledger entries, then for the records of calls in flight. */
 const lastEntriesMs = 2000;
 
 const usualStoreWait: StoreWait = { endMs: 5000, turnsMs: 2000 };
@@ -484,10 +484,10 @@ export class Gateway {
   }
 
   /**
-   * Ends all calls that are left. Resolves when their records are in the store, or when the ledger and the calls in
-   * flight have each taken `lastEntriesMs`.
+   * Ends all calls that are left. Resolves when their records are in the store, or when the ledger has taken `ledgerMs`
+   * and the calls in flight `lastEntriesMs`.
    */
-  async close(): Promise<void> {
+  async close(ledgerMs: number = lastEntriesMs): Promise<void> {
     for (const ticker of this.#tickers) clearInterval(ticker);
     this.#ownProcess.close();
     this.#unseen.close();
@@ -504,12 +504,22 @@ export class Gateway {
     this.#recordQueue.flush();
     for (const { record } of this.#services.background.close()) this.#meter(record);
     const lines = this.#accessLog.close();
-    await this.#usageWriter.close(lastEntriesMs);
+    const waits = setTimeout(() => {
+      const words = { waiting: this.#usageWriter.waiting(), limitMs: ledgerMs };
+      this.#log.warn(words, 'waiting until the store accepts the last ledger entries');
+    }, lastEntriesMs);
+    await this.#usageWriter.close(ledgerMs);
+    clearTimeout(waits);
     await this.#services.openCalls.close(lastEntriesMs);
     await this.#store
       .close()
       .catch((error: unknown) => this.#log.error({ err: error }, 'could not close the store'));
     await lines;
+  }
+
+  /** Shortens a `close` under way: the ledger may take `lastEntriesMs` from now. */
+  hasten(): void {
+    void this.#usageWriter.close(lastEntriesMs);
   }
 }
 

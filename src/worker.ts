@@ -1,5 +1,6 @@
 // One worker process: a gateway that the primary starts, reloads and drains over IPC. The build bundles it into one file,
 // since loading several hundred modules takes longer than the rest of its start.
+import { performance } from 'node:perf_hooks';
 import { Compile } from 'typebox/schema';
 import { changedConfig, JoinedParts } from './config/change.js';
 import type { ResolvedConfig, ResolvedKey } from './config/resolve.js';
@@ -20,6 +21,7 @@ import {
   graceMs,
   type Inspected,
   isMessage,
+  lastLedgerMs,
   type OrderOf,
   replacedSignal,
   type WorkerOrder,
@@ -47,6 +49,8 @@ let listening = false;
 let isRelieved = false;
 let leaving = false;
 let finished = false;
+/** The time of `performance.now()` at which the drain ends. */
+let drainsUntil = 0;
 let timeouts: Pick<Timeouts, 'drainMs' | 'orphanMs'> = { drainMs: 0, orphanMs: 0 };
 /** Orders run one after another: a reload may arrive while the start is still running. */
 let orders: Promise<void> = Promise.resolve();
@@ -182,23 +186,44 @@ function answer(send: (id: number) => Promise<void>, id: number): void {
  */
 async function leave(graceMs?: number): Promise<void> {
   if (gateway === null || !listening) return end(0);
-  if (!leaving) setTimeout(cut, timeouts.drainMs);
+  if (!leaving) {
+    setTimeout(endDrain, timeouts.drainMs);
+    drainsUntil = performance.now() + timeouts.drainMs;
+  }
   leaving = true;
   await gateway.drain(graceMs);
-  await finish(gateway);
+  await finish(gateway, ledgerMs());
 }
 
+/** How long the ledger may take after the last request: the rest of the drain, within bounds. */
+function ledgerMs(): number {
+  return Math.min(Math.max(drainsUntil - performance.now(), lastLedgerMs.least), lastLedgerMs.most);
+}
+
+/** Called at the drain limit. */
+function endDrain(): void {
+  if (finished) return;
+  log.logger.warn('ending the remaining requests');
+  if (gateway !== null) finish(gateway, ledgerMs()).catch(fail);
+}
+
+/** Called when the worker has little time left. */
 function cut(): void {
+  if (finished) {
+    gateway?.hasten();
+    return;
+  }
   log.logger.warn('ending the remaining requests');
   if (gateway === null) end(0);
   else finish(gateway).catch(fail);
 }
 
-async function finish(served: Gateway): Promise<void> {
+/** @param ledgerMs how long the ledger may take; default: that of `Gateway.close` */
+async function finish(served: Gateway, ledgerMs?: number): Promise<void> {
   if (finished) return;
   finished = true;
   // Also writes the log and ledger lines of the last requests.
-  await served.close();
+  await served.close(ledgerMs);
   await answers;
   // The counts since the primary's last request.
   setTimeout(() => end(0), lastReportMs);

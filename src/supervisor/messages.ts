@@ -19,6 +19,12 @@ export const workerMark = 'worker-of-model-gateway';
 /** How long requests on idle connections are still served: when a gateway ends, and when there is another worker. */
 export const graceMs = { atEnd: 300, replaced: 5000 } as const;
 
+/**
+ * How long a worker that drains waits for the ledger after its last request while the store fails: the rest of the
+ * drain, within these bounds. With a longer wait, a restart during an outage would be an outage itself.
+ */
+export const lastLedgerMs = { least: 10_000, most: 60_000 } as const;
+
 /** Messages from the primary to a worker. */
 export type WorkerOrder =
   /**

@@ -11,6 +11,7 @@ import { type KeptProcess, keepRunning, sendMessage, unrefProcess } from './keep
 import {
   graceMs,
   isMessage,
+  lastLedgerMs,
   type OrderOf,
   type WorkerNews,
   type WorkerOrder,
@@ -46,8 +47,8 @@ interface WorkersOptions {
 }
 
 /**
- * Time between the limit of a worker's drain and SIGKILL. A worker uses it to end on its own, notify its clients and
- * record their usage.
+ * Time between the order to end all requests and SIGKILL. A worker uses it to end on its own, notify its clients and
+ * record their usage. After the limit of a drain, the ledger has its time in addition.
  */
 const lastWordsMs = 4000;
 /** Longest wait for a successor to serve. */
@@ -196,13 +197,16 @@ export class WorkerPool {
     // The others never accepted a connection, and may not read orders yet.
     for (const child of this.#running()) if (!takers.includes(child)) child.kill('SIGKILL');
     await this.#drainTogether(takers);
-    const timer = setTimeout(() => {
-      this.#log.warn(
-        { workers: this.#running().length },
-        'workers did not exit by the drain limit: killing them',
-      );
-      this.kill();
-    }, limitMs + lastWordsMs);
+    const timer = setTimeout(
+      () => {
+        this.#log.warn(
+          { workers: this.#running().length },
+          'workers did not exit by the drain limit: killing them',
+        );
+        this.kill();
+      },
+      limitMs + lastLedgerMs.least + lastWordsMs,
+    );
     await allGone;
     clearTimeout(timer);
     clearInterval(this.#looking);

@@ -68,6 +68,8 @@ const defaultMostWaiting = 100_000;
 const defaultMostWaitingBytes = 64 * 1024 * 1024;
 const firstBackOffMs = 100;
 const longestBackOffMs = 5000;
+/** The longest while closing: what the store does not accept by then is lost. */
+const closingBackOffMs = 200;
 
 /** A batch that accepts no more calls: their pages, in the form of its store, and their sums. */
 interface SealedBatch {
@@ -110,6 +112,10 @@ export class UsageWriter {
   /** Whether the open batch has waited for `flushMs`. */
   #isDue = false;
   #closing: Promise<void> | null = null;
+  #onClosed: () => void = () => {};
+  /** Ends the waiting for the store at that time of `performance.now()`. */
+  #deadline: NodeJS.Timeout | null = null;
+  #closeUntil = Number.POSITIVE_INFINITY;
   #hasEnded = false;
 
   constructor(options: UsageWriterOptions) {
@@ -182,22 +188,27 @@ export class UsageWriter {
 
   /**
    * Writes the waiting records, and drops those not written within `withinMs`. Records added after the call are dropped.
-   * Resolves when done; never rejects.
+   * Resolves when done; never rejects. A second call may shorten the time.
    */
   close(withinMs: number): Promise<void> {
     this.#closing ??= new Promise((resolve) => {
+      this.#onClosed = resolve;
       if (this.#timer !== null) clearTimeout(this.#timer);
-      const deadline = setTimeout(() => {
-        this.#end();
-        // A batch in back-off first reports its records as dropped.
-        setImmediate(resolve);
-      }, withinMs);
       void this.flush().then(() => {
-        clearTimeout(deadline);
         this.#end();
         resolve();
       });
     });
+    const until = performance.now() + withinMs;
+    if (!this.#hasEnded && until < this.#closeUntil) {
+      this.#closeUntil = until;
+      if (this.#deadline !== null) clearTimeout(this.#deadline);
+      this.#deadline = setTimeout(() => {
+        this.#end();
+        // A batch in back-off first reports its records as dropped.
+        setImmediate(this.#onClosed);
+      }, withinMs);
+    }
     return this.#closing;
   }
 
@@ -244,7 +255,8 @@ export class UsageWriter {
         this.#options.onFailure(error, this.waiting());
         // Any error other than unavailability is permanent.
         if (!(error instanceof GatewayError)) return false;
-        if (!this.#hasEnded) await this.#backOff.wait(attempt);
+        if (this.#hasEnded) break;
+        await this.#backOff.wait(attempt, this.#closing === null ? longestBackOffMs : closingBackOffMs);
       }
     }
     return false;
@@ -275,6 +287,7 @@ export class UsageWriter {
 
   #end(): void {
     this.#hasEnded = true;
+    if (this.#deadline !== null) clearTimeout(this.#deadline);
     this.#backOff.end();
     this.#seal();
     while (this.#sealed.length > 0) this.#dropOldest();
@@ -334,9 +347,9 @@ function createBackOff(firstMs: number) {
   let resume: (() => void) | null = null;
   return {
     /** Longer with each attempt, with jitter. */
-    wait: (attempt: number): Promise<void> =>
+    wait: (attempt: number, longestMs: number): Promise<void> =>
       new Promise((resolve) => {
-        const timer = setTimeout(() => resume?.(), backOffBefore(attempt, firstMs, longestBackOffMs)).unref();
+        const timer = setTimeout(() => resume?.(), backOffBefore(attempt, firstMs, longestMs)).unref();
         resume = () => {
           clearTimeout(timer);
           resume = null;

@@ -310,3 +310,28 @@ test('a close does not wait for ever', async (t) => {
   await eventually(() => writer.waiting() === 0);
   t.equal(dropped(), 25);
 });
+
+test('a close tries again soon, however long the store has failed, and takes what it accepts then', async (t) => {
+  const { ledger, writer, dropped } = open({ batchRecords: 10, backOffMs: 60_000 });
+  ledger.failure = unreachable;
+  add(writer, 0, 25);
+  await eventually(() => ledger.offered.length === 1);
+  const closed = writer.close(60_000);
+  // With the pauses of a store that fails for long, these would be half a minute.
+  await eventually(() => ledger.offered.length > 10, { withinMs: 15_000 });
+  ledger.failure = null;
+  await closed;
+  t.same(requestsOf(ledger.taken), ids(0, 25));
+  t.equal(dropped(), 0);
+});
+
+test('a close that waits for the store can be shortened, and not prolonged', async (t) => {
+  const { ledger, writer, dropped } = open({ batchRecords: 10 });
+  ledger.failure = unreachable;
+  add(writer, 0, 25);
+  const closed = writer.close(3_600_000);
+  await eventually(() => ledger.offered.length > 2);
+  t.equal(dropped(), 0);
+  await Promise.all([writer.close(20), writer.close(3_600_000), closed]);
+  t.equal(dropped(), 25);
+});
