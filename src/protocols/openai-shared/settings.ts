@@ -70,6 +70,6 @@ export function decodeServing(body: JsonObject): JsonObject | undefined {
 export function encodeServing(serving: JsonObject | undefined, except: string | null = null): string {
   let text = '';
   for (const [name, value] of Object.entries(serving ?? {}))
-    if (name !== except) text += `,"${name}":${JSON.stringify(value)}`;
+    if (name !== except && value !== undefined) text += `,"${name}":${JSON.stringify(value)}`;
   return text;
 }

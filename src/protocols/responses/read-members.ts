@@ -12,11 +12,20 @@ const search = shapeOf('type', 'user_location', 'search_context_size', 'external
 
 /** Some members of an answer in the history have no meaning for the model. */
 const part = shapeOf(
-  ...['type', 'text', 'refusal', 'image_url', 'detail', 'file_id', 'file_data', 'file_url', 'filename'],
+  ...['type', 'text', 'refusal', 'image_url', 'file_id', 'file_data', 'file_url', 'filename'],
   ...['annotations', 'logprobs', 'prompt_cache_breakpoint'],
 );
-const message = shapeOf('type', 'role', 'id', 'status', 'phase', { content: part });
-const output = shapeOf('type', 'id', 'call_id', 'caller', 'name', 'namespace', 'status', { output: part });
+const imagePart = shapeOf(part, 'detail');
+
+function partOf({ type }: JsonObject): Shape {
+  return type === 'input_image' ? imagePart : part;
+}
+
+const message = shapeOf('type', 'role', 'id', 'status', 'phase', { content: partOf });
+/** A call that its model made itself (`direct`) has no other member there. */
+const called = shapeOf('type', 'id', 'call_id', 'name', 'namespace', 'status', { caller: shapeOf('type') });
+const call = shapeOf(called, 'arguments', 'input');
+const output = shapeOf(called, { output: partOf });
 const broughtTools = shapeOf('type', 'role', 'id', 'call_id', 'execution', 'status', { tools: toolOf });
 
 const update = shapeOf('type', 'id', { reasoning: shapeOf('effort'), text: shapeOf('format') });
@@ -33,6 +42,9 @@ function itemOf({ type }: JsonObject): Shape | true {
   switch (type ?? 'message') {
     case 'message':
       return message;
+    case 'function_call':
+    case 'custom_tool_call':
+      return call;
     case 'function_call_output':
     case 'custom_tool_call_output':
       return output;
@@ -66,7 +78,7 @@ const included = ['message.output_text.logprobs', 'reasoning.encrypted_content',
 
 /** Returns the names of a body's members that are not read; see `unreadMembers`. */
 export function unreadOf(body: JsonObject): string[] {
-  const names = unreadMembers(body, readMembers, { truncation: 'disabled' });
+  const names = unreadMembers(body, readMembers, { truncation: 'disabled', detail: 'auto' });
   if (listOf(body.include).some((each) => typeof each === 'string' && !included.includes(each)))
     names.push('include');
   return names;

@@ -43,6 +43,34 @@ test('metadata goes to chat only beside leave to store', async (t) => {
   t.match(JSON.parse(writeRequest(chatCodec, ofResponses({ metadata: {} }), target)), { store: undefined });
 });
 
+test('what only responses can say of it is left out toward chat, and named', async (t) => {
+  const written = (more: JsonObject) => {
+    const leftOut = new LeftOut();
+    const body = JSON.parse(writeRequest(chatCodec, ofResponses(more), target, leftOut)) as JsonObject;
+    return { body, names: leftOut.names };
+  };
+  const options = { mode: 'explicit', ttl: '12h', prewarm: true, comparison_response_id: 'resp_1' };
+  const lost = written({ service_tier: 'ultrafast', prompt_cache_options: options });
+  t.notOk('service_tier' in lost.body);
+  t.strictSame(lost.body.prompt_cache_options, { mode: 'explicit' });
+  t.strictSame(lost.names, [
+    'service_tier',
+    'prompt_cache_options.ttl',
+    'prompt_cache_options.prewarm',
+    'prompt_cache_options.comparison_response_id',
+  ]);
+  t.notOk('prompt_cache_options' in written({ prompt_cache_options: { ttl: '12h' } }).body);
+  const known = { mode: 'implicit', ttl: '30m' };
+  const kept = written({ prompt_cache_options: { ...known, prewarm: false, comparison_response_id: null } });
+  t.strictSame([kept.body.prompt_cache_options, kept.body.service_tier, kept.names], [known, 'flex', []]);
+});
+
+test('a request that only prepares the cache generates the least that is possible', async (t) => {
+  const prewarming = { prompt_cache_options: { prewarm: true }, max_output_tokens: 900 };
+  t.equal(ofResponses(prewarming).maxTokens, 1);
+  t.equal(ofResponses({ ...prewarming, prompt_cache_options: { prewarm: false } }).maxTokens, 900);
+});
+
 test('the other protocols tell that they left it out', async (t) => {
   for (const codec of [messagesCodec, generateContentCodec]) {
     for (const request of [ofChat(), ofResponses()]) {

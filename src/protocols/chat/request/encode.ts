@@ -15,7 +15,7 @@ import type {
 } from '../../../conversation/request.js';
 import { toolParameters } from '../../../conversation/tool-calls.js';
 import { opaqueIn, type ReasoningName, unsignedReasoning } from '../../../conversation/unsigned-reasoning.js';
-import { type JsonObject, listOf, parseJson, wholeOrNull } from '../../../wire/json.js';
+import { type JsonObject, listOf, objectOf, parseJson, wholeOrNull } from '../../../wire/json.js';
 import { quoted } from '../../../wire/quoted.js';
 import { systemParts, withBreakpoint } from '../../openai-shared/cache-breakpoint.js';
 import { fileNameOf, textOfDocument } from '../../openai-shared/file-part.js';
@@ -73,12 +73,34 @@ function streaming({ stream }: ConversationRequest, { streamUsage }: TargetOptio
  * responses is true. Source: the vendor's error message, "The 'metadata' parameter is only allowed when 'store' is
  * enabled."
  */
-function serving({ serving, stored }: ConversationRequest, leftOut: LeftOut): string {
+function serving({ serving: given, stored }: ConversationRequest, leftOut: LeftOut): string {
+  const serving = ownServing(given, leftOut);
   if (serving?.metadata === undefined && stored !== true) return encodeServing(serving);
   if (stored !== false) return `,"store":true${encodeServing(serving)}`;
   leftOut.add('metadata');
   return encodeServing(serving, 'metadata');
 }
+
+/** Leaves out members and words that only responses has (https://developers.openai.com/api/docs/guides/prompt-caching). */
+function ownServing(serving: JsonObject | undefined, leftOut: LeftOut): JsonObject | undefined {
+  const { service_tier: tier, prompt_cache_options: options } = serving ?? {};
+  const isTierLost = tier === 'ultrafast';
+  if (!isTierLost && options === undefined) return serving;
+  if (isTierLost) leftOut.add('service_tier');
+  const kept: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(objectOf(options))) {
+    if (name === 'mode' || (name === 'ttl' && value === chatLifetime)) kept[name] = value;
+    else if (value !== null && value !== false) leftOut.add(`prompt_cache_options.${name}`);
+  }
+  return {
+    ...serving,
+    service_tier: isTierLost ? undefined : tier,
+    prompt_cache_options: Object.keys(kept).length === 0 ? undefined : kept,
+  };
+}
+
+/** The only lifetime in chat. */
+const chatLifetime = '30m';
 
 function encodeFormat(format: OutputFormat): JsonObject {
   if (format.kind === 'object') return { type: 'json_object' };

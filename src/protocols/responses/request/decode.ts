@@ -134,7 +134,8 @@ function decodeBody(
     toolChoice,
     parallelCalls: flagOrNull(body.parallel_tool_calls),
     ...decodeConfiguration(body),
-    maxTokens: numberOrNull(body.max_output_tokens),
+    // A request that only prepares the cache. Other protocols generate at least one token.
+    maxTokens: isPrewarming(body) ? 1 : numberOrNull(body.max_output_tokens),
     temperature: numberOrNull(body.temperature),
     topP: numberOrNull(body.top_p),
     topK: null,
@@ -166,6 +167,10 @@ function refuseServerState(body: JsonObject): void {
   if (Array.isArray(body.instructions)) throw untranslatable('instructions', 'as a list of items');
   if ((body.input ?? null) !== null) return;
   throw missingValue('input', 'a string or an array');
+}
+
+function isPrewarming({ prompt_cache_options: options }: JsonObject): boolean {
+  return isObject(options) && options.prewarm === true;
 }
 
 function includes({ include }: JsonObject, name: string): boolean {
@@ -346,7 +351,7 @@ class InputReader {
         break;
       case 'function_call_output':
       case 'custom_tool_call_output':
-        this.#output(requireCallId(item, at).id, this.#content(item.output, `${at}.output`), at);
+        this.#functionOutput(item, at);
         break;
       case 'reasoning':
         this.#reasoning(item);
@@ -462,8 +467,18 @@ class InputReader {
     else parts.splice(at, 0, part);
   }
 
-  #output(callId: string, content: ToolResultPart['content'], at: string): void {
-    const name = this.#called.get(callId) ?? '';
+  /** An output may belong to no call of the conversation, and name its tool instead. */
+  #functionOutput(item: JsonObject, at: string): void {
+    const { name, namespace } = item;
+    const callId = textOf(item.call_id);
+    const content = this.#content(item.output, `${at}.output`);
+    if (callId !== '') this.#output(cutId(callId).id, content, at);
+    else this.#output('', content, at, upstreamName(this.#context.list, namespace, textOf(name)));
+  }
+
+  /** @param ownName of the tool, if no call has its name */
+  #output(callId: string, content: ToolResultPart['content'], at: string, ownName = ''): void {
+    const name = this.#called.get(callId) ?? ownName;
     const result = markedAsWhole({ kind: 'toolResult', callId, name, content, isError: false, at }, null);
     if (this.#results === null) {
       const results: UserPart[] = [];

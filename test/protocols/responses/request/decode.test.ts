@@ -172,6 +172,41 @@ test('a message’s phase has no place elsewhere', async (t) => {
   t.strictSame(leftOut, ['phase']);
 });
 
+test('an output may name its tool instead of its call', async (t) => {
+  const tools = [{ type: 'namespace', name: 'ns', tools: [{ type: 'function', name: 'g', parameters: {} }] }];
+  const outputs = [
+    { type: 'function_call_output', call_id: null, name: 'f', output: 'late' },
+    { type: 'custom_tool_call_output', name: 'g', namespace: 'ns', output: 'x' },
+    { type: 'function_call_output', call_id: '', output: 'x' },
+  ];
+  const { turns, tools: declared } = decode({ input: [user, call('c'), ...outputs], tools });
+  t.match(turns.at(-1), {
+    role: 'user',
+    parts: [
+      { kind: 'toolResult', callId: '', name: 'f', content: [{ text: 'late' }] },
+      { callId: '', name: declared[0]?.name },
+      { callId: '', name: '' },
+    ],
+  });
+});
+
+test('what a call, an output or a file says that no other protocol can is named', async (t) => {
+  const file = { type: 'input_file', file_data: 'JVBERi0=', filename: 'a.pdf' };
+  const leftOut = (...items: object[]) => decode({ input: [user, ...items] }).leftOut;
+  const direct = { caller: { type: 'direct' }, status: 'completed', id: 'x' };
+  t.strictSame(
+    leftOut({ ...call('c'), ...direct, async: false }, { ...output('c'), ...direct, name: 'f' }),
+    [],
+  );
+  const program = { caller: { type: 'program', caller_id: 'p' } };
+  t.strictSame(leftOut({ ...call('c'), ...program, async: true }, { ...output('c'), ...program }), [
+    'caller.caller_id',
+    'async',
+  ]);
+  t.strictSame(leftOut({ role: 'user', content: [{ ...file, detail: 'low' }] }), ['detail']);
+  t.strictSame(leftOut({ role: 'user', content: [{ ...file, detail: 'auto' }] }), []);
+});
+
 test('what is not of the protocol is refused by its name', async (t) => {
   const item = (value: unknown) => ({ input: [user, value] });
   const cases: [Record<string, unknown>, string, string][] = [
@@ -191,7 +226,6 @@ test('what is not of the protocol is refused by its name', async (t) => {
     ],
     [item({ type: 'function_call', name: 'f' }), 'missing_parameter', 'input[1].call_id'],
     [item({ type: 'function_call', call_id: 'c' }), 'missing_parameter', 'input[1].name'],
-    [item({ type: 'function_call_output', output: 'x' }), 'missing_parameter', 'input[1].call_id'],
     [item({ ...output('c'), output: 5 }), 'invalid_request', 'input[1].output'],
     [{ tool_choice: 'any' }, 'invalid_value', 'tool_choice'],
     [{ tool_choice: { type: 'function' } }, 'missing_parameter', 'tool_choice.name'],
