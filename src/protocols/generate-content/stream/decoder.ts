@@ -1,4 +1,4 @@
-import type { StreamEvent } from '../../../conversation/answer.js';
+import type { StreamEvent, TokenLogprob } from '../../../conversation/answer.js';
 import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js';
 import { endedEarly } from '../../../conversation/stream-rules.js';
 import { type Usage, withCharges } from '../../../conversation/usage.js';
@@ -23,6 +23,9 @@ interface Progress {
   isEmpty: boolean;
   /** A text or a call has arrived. */
   hasSaid: boolean;
+  hasText: boolean;
+  /** Log probabilities of chunks without a text, which go with the next one. */
+  logprobs: TokenLogprob[];
   /** Its finish reason was reported, and nothing may follow. */
   isFinished: boolean;
   readonly grounding: GroundingReader;
@@ -105,7 +108,7 @@ export class BlockDecoder implements StreamDecoder {
     const progress = this.#progressOf(choice);
     if (progress.isFinished) return;
     const told = out.length;
-    let logprobs = decodeLogprobs(candidate.logprobsResult) ?? undefined;
+    for (const each of decodeLogprobs(candidate.logprobsResult) ?? []) progress.logprobs.push(each);
     for (const part of partsOf(candidate)) {
       const text = textOf(part.text);
       const signature = signatureOf(part, this.#source);
@@ -117,10 +120,8 @@ export class BlockDecoder implements StreamDecoder {
       // A part carries the signature of the reasoning before it.
       if (signature !== null) out.push({ kind: 'signature', choice, signature });
       if (text !== '') {
-        out.push(
-          logprobs === undefined ? { kind: 'text', choice, text } : { kind: 'text', choice, text, logprobs },
-        );
-        logprobs = undefined;
+        out.push(textEvent(choice, text, progress));
+        progress.hasText = true;
         progress.grounding.addText(text);
         progress.hasSaid = true;
         continue;
@@ -163,6 +164,8 @@ export class BlockDecoder implements StreamDecoder {
         finishReason: null,
         isEmpty: true,
         hasSaid: false,
+        hasText: false,
+        logprobs: [],
         isFinished: false,
         grounding: new GroundingReader(this.#source),
       };
@@ -172,10 +175,20 @@ export class BlockDecoder implements StreamDecoder {
   }
 }
 
+function textEvent(choice: number, text: string, progress: Progress): StreamEvent {
+  const { logprobs } = progress;
+  if (logprobs.length === 0) return { kind: 'text', choice, text };
+  progress.logprobs = [];
+  return { kind: 'text', choice, text, logprobs };
+}
+
 /** Reports why a choice ended, once. */
 function finishChoice(choice: number, progress: Progress, out: StreamEvent[]): void {
   if (progress.isFinished) return;
   progress.isFinished = true;
+  // An empty text after a call would begin another message.
+  if (progress.logprobs.length > 0 && progress.hasText && progress.calls === 0)
+    out.push(textEvent(choice, '', progress));
   for (const search of progress.grounding.searches()) out.push({ ...search, choice });
   const reason = decodeFinish(progress.finishReason, progress.calls > 0);
   out.push({ kind: 'finish', choice, reason, stopSequence: null });

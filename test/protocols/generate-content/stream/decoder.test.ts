@@ -180,3 +180,25 @@ test('a stream has no more candidates than an answer may have', async (t) => {
   const many = { candidates: Array.from({ length: 129 }, () => ({ content: { parts: [{ text: 'a' }] } })) };
   t.equal(kindsOf(many).at(-1), 'unsupported_stream_event');
 });
+
+test('log probabilities of chunks without a text go with the next text, or stand at the end', async (t) => {
+  const chunk = (token: string, ...given: JsonObject[]) => ({
+    candidates: [
+      {
+        content: { parts: given },
+        logprobsResult: { chosenCandidates: [{ token, logProbability: -1 }] },
+        index: 0,
+      },
+    ],
+  });
+  const of = (...tokens: string[]) =>
+    tokens.map((token) => ({ token, logprob: -1, bytes: null, top_logprobs: [] }));
+  const textsOf = (...blocks: JsonObject[]) => decodeBlocks(...blocks).filter(({ kind }) => kind === 'text');
+  t.strictSame(textsOf(chunk('a'), chunk('b', { text: 'b' }), chunk('c', { text: '' }), stop()), [
+    { kind: 'text', choice: 0, text: 'b', logprobs: of('a', 'b') },
+    { kind: 'text', choice: 0, text: '', logprobs: of('c') },
+  ]);
+  t.strictSame(textsOf(chunk('a', { functionCall: { name: 'f' } }), stop()), []);
+  const called = [parts({ text: 'a' }), chunk('b', { functionCall: { name: 'f' } }), stop()];
+  t.strictSame(textsOf(...called), [{ kind: 'text', choice: 0, text: 'a' }]);
+});
