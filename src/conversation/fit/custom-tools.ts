@@ -56,6 +56,14 @@ function grammarOf(format: JsonObject | null): string | null {
   return `The input must follow this grammar${syntax}:\n${format.definition}`;
 }
 
+/** Returns the text in the arguments of a call, also of one that the token limit cut. */
+function freeText(args: string): string {
+  const whole = memberOf(args, argument);
+  if (whole !== args) return whole;
+  const reader = new MemberText(argument);
+  return reader.add(args) + reader.end();
+}
+
 /** Extracts the text from the arguments of the functions that replace tools of free text. */
 class CustomCalls implements AnswerRestorer {
   readonly changesText = false;
@@ -89,6 +97,6 @@ class CustomCalls implements AnswerRestorer {
 
   #restored(part: AnswerPart): AnswerPart {
     if (part.kind !== 'toolCall' || part.custom || !this.#names.has(part.name)) return part;
-    return { ...part, custom: true, input: memberOf(part.input, argument) };
+    return { ...part, custom: true, input: freeText(part.input) };
   }
 }

@@ -124,4 +124,6 @@ test('a whole answer comes back likewise, whatever the model wrote', async (t) =
   t.match(answerOf('{"input":"a\\nb"}'), [{ custom: true, input: 'a\nb' }]);
   t.match(answerOf('*** Begin'), [{ custom: true, input: '*** Begin' }]);
   t.match(answerOf('{}'), [{ custom: true, input: '' }]);
+  t.match(answerOf('{"input":"a\\nb'), [{ custom: true, input: 'a\nb' }], 'cut by the token limit');
+  t.match(answerOf('{"text":"a'), [{ custom: true, input: '{"text":"a' }]);
 });
