@@ -7,7 +7,7 @@ import { unreadMembers, untranslatable } from '../unsupported.js';
 import { answerEnd } from './answer/encode.js';
 import { encodeUsage } from './answer/usage.js';
 import { readForImages } from './read-members.js';
-import { decodeRequest } from './request/decode.js';
+import { decodeWithMedia } from './request/decode.js';
 import { generateContentRequest } from './request/schema.js';
 import {
   type KindFormat,
@@ -58,7 +58,7 @@ function isImage(modality: unknown): boolean {
  */
 function decode(body: JsonObject): WantedImages {
   if (!generateContentRequest.check(body)) throw generateContentRequest.explain(body);
-  const request = decodeRequest(withoutImages(body), false);
+  const request = decodeWithMedia(withoutImages(body), false);
   const texts = [...request.system];
   const images: ImageSource[] = [];
   for (const turn of request.turns) {
@@ -86,7 +86,7 @@ function decode(body: JsonObject): WantedImages {
 }
 
 /**
- * Returns the body without the members that request images, for `decodeRequest`: `imageConfig`, the same in
+ * Returns the body without the members that request images, for `decodeWithMedia`: `imageConfig`, the same in
  * `responseFormat`, and IMAGE in the modalities.
  */
 function withoutImages(body: JsonObject): JsonObject {

@@ -108,7 +108,7 @@ function addPart(parts: AnswerPart[], part: JsonObject, source: AnswerSource): v
 }
 
 /** Parts that the vendor's own tools leave in a conversation. */
-export const servedParts = ['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'];
+const servedParts = ['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'];
 /** Parts without an equivalent in other protocols: media, and the work of the vendor's own tools. */
 const otherParts = ['inlineData', 'fileData', 'audioTranscription', ...servedParts];
 

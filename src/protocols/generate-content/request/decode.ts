@@ -32,7 +32,6 @@ import {
   wrongValue,
 } from '../../../wire/json.js';
 import { unreadMembers, untranslatable } from '../../unsupported.js';
-import { servedParts } from '../answer/decode.js';
 import { CallIds } from '../call-ids.js';
 import { readMembers } from '../read-members.js';
 import { addReasoning, decodeReasoning } from '../reasoning.js';
@@ -120,10 +119,36 @@ function decodeSearch(key: string, value: unknown, at: string): WebSearch {
 
 /**
  * Reads the body of a generateContent request; see `TextCodec.decodeRequest`. Members may have either of their names.
- * Drops what no other protocol can express if the answer is the same without it.
+ * Drops what no other protocol can express if the answer is the same without it, and media that the model itself made,
+ * since no client can remove them from its history.
  * @throws {GatewayError} of status 400, naming the field
  */
 export function decodeRequest(body: JsonObject, stream: boolean): ConversationRequest {
+  const request = decodeWithMedia(body, stream);
+  const leftOut = new Set(request.leftOut);
+  const turns = request.turns.map((turn) => withoutMedia(turn, leftOut));
+  return turns.every((turn, index) => turn === request.turns[index])
+    ? request
+    : { ...request, turns: turns.filter(hasParts), leftOut: [...leftOut] };
+}
+
+function hasParts(turn: Turn): boolean {
+  return turn.role === 'system' || turn.parts.length > 0;
+}
+
+/** @param leftOut receives the names of members with media that are left out of a turn of the model */
+function withoutMedia(turn: Turn, leftOut: Set<string>): Turn {
+  if (turn.role !== 'assistant' || !turn.parts.some(isMedia)) return turn;
+  for (const part of turn.parts) if (isMedia(part)) leftOut.add(part.at.slice(part.at.lastIndexOf('.') + 1));
+  return { ...turn, parts: turn.parts.filter((part) => !isMedia(part)) };
+}
+
+function isMedia(part: AssistantPart): part is MediaPart {
+  return 'source' in part;
+}
+
+/** Does the same, but keeps the media of the model. */
+export function decodeWithMedia(body: JsonObject, stream: boolean): ConversationRequest {
   if (textOrNull(memberOf(body, 'cachedContent'))) throw untranslatable(keyOf(body, 'cachedContent'));
   const named = memberOf(body, 'generationConfig');
   const given = objectOf(named);
@@ -422,16 +447,19 @@ function isBare(part: JsonObject): boolean {
   return Object.keys(part).every((key) => part[key] === null || key === keyOf(part, 'thoughtSignature'));
 }
 
-/** Returns a text or a medium. Returns null for an empty text, and for what a tool of the vendor left there. */
+/**
+ * Returns a text or a medium. Returns null for an empty text, for what a tool of the vendor left there, and for a part of
+ * an unknown kind.
+ * @throws {GatewayError} of status 400 for a part of a turn of another role
+ */
 function spokenPart(part: JsonObject, at: string): ContentPart | null {
   if (typeof part.text === 'string') return part.text === '' ? null : { kind: 'text', text: part.text };
   const media = decodeMedia(part, at);
   if (media !== null) return media;
-  if (servedParts.some((name) => isObject(memberOf(part, name)))) return null;
-  const [key] = Object.keys(part);
-  throw key === undefined
-    ? wrongValue(at, "an object with 'text', 'inlineData' or another kind of data")
-    : untranslatable(`${at}.${nameOfType(key)}`);
+  const misplaced = ['functionCall', 'functionResponse'].find((name) => memberOf(part, name) !== null);
+  if (misplaced !== undefined) throw untranslatable(`${at}.${keyOf(part, misplaced)}`);
+  if (Object.keys(part).length > 0) return null;
+  throw wrongValue(at, "an object with 'text', 'inlineData' or another kind of data");
 }
 
 function decodeCall(call: JsonObject, at: string, ids: CallIds): ToolCallPart {

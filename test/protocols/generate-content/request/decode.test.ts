@@ -224,6 +224,35 @@ test('what tools of the vendor left in a conversation is left out, and named', a
   t.strictSame(leftOut, ['executableCode', 'code_execution_result', 'toolCall', 'toolResponse']);
 });
 
+test('parts of unknown kinds, and what the model itself made, are left out and named', async (t) => {
+  const image = { mimeType: 'image/png', data: 'AA==' };
+  const { turns, leftOut } = decode({
+    contents: [
+      { parts: [{ text: 'a' }, { madeUp: 1 }, { partMetadata: { a: 1 } }, { audioTranscription: { b: 1 } }] },
+      model({ inlineData: image }),
+      { parts: [{ text: 'b' }, { inlineData: image }] },
+      model({ text: 'c' }, { inline_data: image }, { fileData: { fileUri: 'https://h/a.png' } }),
+    ],
+  });
+  t.match(turns, [
+    { role: 'user', parts: [{ text: 'a' }] },
+    { role: 'user', parts: [{ text: 'b' }, { kind: 'image' }] },
+    { role: 'assistant', parts: [{ text: 'c' }] },
+  ]);
+  t.strictSame(
+    turns.map((turn) => turn.role === 'system' || turn.parts.length),
+    [1, 2, 1],
+  );
+  t.strictSame([...leftOut].sort(), [
+    'audioTranscription',
+    'fileData',
+    'inlineData',
+    'inline_data',
+    'madeUp',
+    'partMetadata',
+  ]);
+});
+
 test('what no other protocol can say is refused by its path', async (t) => {
   const bodies: [JsonObject, string][] = [
     [{ cachedContent: 'cachedContents/1' }, 'cachedContent'],
@@ -247,7 +276,7 @@ test('what no other protocol can say is refused by its path', async (t) => {
     ],
     [{ systemInstruction: { parts: [{ inlineData: { data: '' } }] } }, 'systemInstruction.parts[0]'],
     [{ contents: [{ role: 'system', parts: [] }] }, 'contents[0]'],
-    [{ contents: [{ parts: [{ madeUp: 1 }] }] }, 'contents[0].parts[0].madeUp'],
+    [{ contents: [{ parts: [{ functionCall: { name: 'f' } }] }] }, 'contents[0].parts[0].functionCall'],
     [
       { contents: [{ parts: [{ fileData: { fileUri: 'gs://b/a.png' } }] }] },
       'contents[0].parts[0].fileData.fileUri',
