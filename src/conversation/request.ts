@@ -208,6 +208,8 @@ export interface ConversationRequest {
   readonly verbosity: string | null;
   /** Id of the end user. */
   readonly user: string | null;
+  /** The member that holds this id, if it is not the first of its names in the client's protocol. */
+  readonly userMember?: 'safety_identifier' | undefined;
   /**
    * Settings of how the call is served (prompt cache, tier, metadata), under the names that chat and responses share.
    * Absent if the client sets none.

@@ -178,11 +178,20 @@ export function settingName(from: TextProtocolName, setting: Setting): string {
 
 /** Records a setting that is left out under the client's name for it. */
 export function leaveOut(
-  { from }: Pick<ConversationRequest, 'from'>,
+  request: Pick<ConversationRequest, 'from' | 'userMember'>,
   setting: Setting,
   leftOut: LeftOut,
 ): void {
-  leftOut.add(settingName(from, setting));
+  leftOut.add(sentName(request, setting) ?? setting);
+}
+
+/** Returns the client's name for a setting; undefined if its protocol lacks it. */
+function sentName(
+  { from, userMember }: Pick<ConversationRequest, 'from' | 'userMember'>,
+  setting: Setting,
+): string | undefined {
+  const paths: Paths = settings[setting];
+  return setting === 'user' && userMember !== undefined ? userMember : paths[from][0];
 }
 
 /**
@@ -200,7 +209,7 @@ export function namesRemovedByRules(
   for (const setting of Object.keys(settings) as Setting[]) {
     const paths: Paths = settings[setting];
     const isMeant = paths[to].some((other) => other === path || other.startsWith(`${path}.`));
-    const [name] = paths[request.from];
+    const name = sentName(request, setting);
     if (isMeant && name !== undefined && isSetByClient(request, setting)) names.push(name);
   }
   // Chat and responses share these names.

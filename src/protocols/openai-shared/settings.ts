@@ -1,4 +1,4 @@
-import type { OutputFormat } from '../../conversation/request.js';
+import type { ConversationRequest, OutputFormat } from '../../conversation/request.js';
 import { flagOrNull, isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 
 /* Settings that chat and responses have in the same form, if not in the same place. */
@@ -36,8 +36,13 @@ export function encodeSchema({ name, description, schema, strict }: SchemaFormat
 }
 
 /** Reads the end user's id. Some clients send an empty text if they have none (LlamaIndex). */
-export function decodeUser({ safety_identifier: id, user }: JsonObject): string | null {
-  return textOrNull(id) || textOrNull(user) || null;
+export function decodeUser({
+  safety_identifier: id,
+  user,
+}: JsonObject): Pick<ConversationRequest, 'user' | 'userMember'> {
+  const newer = textOrNull(id) || null;
+  if (newer !== null) return { user: newer, userMember: 'safety_identifier' };
+  return { user: textOrNull(user) || null };
 }
 
 /** Members of chat and responses bodies that determine how the call is served, not its answer. */

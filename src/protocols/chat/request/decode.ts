@@ -79,7 +79,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     logitBias: isObject(body.logit_bias) && Object.keys(body.logit_bias).length > 0 ? body.logit_bias : null,
     logprobs: body.logprobs === true ? (numberOrNull(body.top_logprobs) ?? 0) : null,
     verbosity: textOrNull(body.verbosity),
-    user: decodeUser(body),
+    ...decodeUser(body),
     serving: decodeServing(body),
     includeUsage: wantsUsage(body),
     functionForm,

@@ -147,7 +147,7 @@ function decodeBody(
     logitBias: null,
     logprobs: includes(body, 'message.output_text.logprobs') ? (numberOrNull(body.top_logprobs) ?? 0) : null,
     verbosity: textOrNull(text.verbosity),
-    user: decodeUser(body),
+    ...decodeUser(body),
     serving: decodeServing(body),
     stored: flagOrNull(body.store) ?? undefined,
     returnsEncrypted: includes(body, 'reasoning.encrypted_content'),

@@ -61,6 +61,7 @@ test('settings are read, and what no other protocol has is dropped', async (t) =
     logprobs: 4,
     verbosity: 'low',
     user: 's',
+    userMember: 'safety_identifier',
     serving: { service_tier: 'flex', prompt_cache_key: 'k', metadata: { a: 'b' } },
     includeUsage: true,
     functionForm: false,
