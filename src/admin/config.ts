@@ -234,6 +234,7 @@ function modelView(model: ResolvedModel): object {
           'promptCaching',
           'threads',
           'unsignedThinking',
+          'systemMessages',
           'encryptedReasoning',
           'search',
         ),

@@ -35,6 +35,17 @@ const openaiReasoning: Preset = {
   ],
 };
 
+/** Opus 4.7 and later refuse thinking budgets and sampling settings. Some of them also refuse `disabled` thinking. */
+const claudeAdaptive: Preset = {
+  kinds: ['messages'],
+  models: 'Claude from Opus 4.7, Sonnet 5 and Haiku 5.5 on',
+  rules: { efforts: { minimal: 'low', ultra: 'max' }, sampling: false, thinking: 'adaptive' },
+  translation: { thinking: 'adaptive' },
+  sources: [
+    'https://platform.claude.com/docs/en/about-claude/models/migration-guide#migrating-to-claude-opus-4-7',
+  ],
+};
+
 /**
  * Presets by name. Those for messages upstreams of other vendors than Anthropic state that these neither search the web
  * nor keep threads. A rule that a vendor's page does not state is as an issue of a public repository reports it.
@@ -53,14 +64,18 @@ export const presets: Readonly<Record<string, Preset>> = {
     translation: { ...openaiReasoning.translation, cacheBreakpoints: true },
     sources: [...openaiReasoning.sources, 'https://developers.openai.com/api/docs/guides/prompt-caching'],
   },
-  // Opus 4.7 and later refuse thinking budgets and sampling settings. Some of them also refuse `disabled` thinking.
-  'claude-adaptive': {
-    kinds: ['messages'],
-    models: 'Claude from Opus 4.7, Sonnet 5 and Haiku 5.5 on',
-    rules: { efforts: { minimal: 'low', ultra: 'max' }, sampling: false, thinking: 'adaptive' },
-    translation: { thinking: 'adaptive' },
+  'claude-adaptive': claudeAdaptive,
+  // Sonnet 5 and the clouds of other vendors refuse messages of the system.
+  'claude-4.8': {
+    ...claudeAdaptive,
+    models:
+      "Claude Opus from 4.8, Sonnet and Haiku from 5.5, Fable and Mythos from 5 on, by Anthropic's own API",
+    translation: { ...claudeAdaptive.translation, systemMessages: true },
     sources: [
-      'https://platform.claude.com/docs/en/about-claude/models/migration-guide#migrating-to-claude-opus-4-7',
+      ...claudeAdaptive.sources,
+      'https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages',
+      'https://github.com/langchain-ai/langchainjs/releases/tag/@langchain%2Fanthropic@1.5.13',
+      'https://github.com/pydantic/pydantic-ai/pull/6765',
     ],
   },
   // These models refuse a call in the history without a signature, such as one of another model. It gets the vendor's

@@ -209,6 +209,7 @@ export const defaults = {
     cacheBreakpoints: false,
     threads: true,
     unsignedThinking: false,
+    systemMessages: false,
     encryptedReasoning: false,
     search: null,
     hostedTools: 'drop',

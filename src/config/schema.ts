@@ -394,6 +394,10 @@ const translation = closedObject({
     '`true` for messages upstreams whose thinking has no signature, and has to be returned to them: thinking with an empty signature reaches them.',
     Type.Boolean(),
   ),
+  systemMessages: optional(
+    '`true` for messages upstreams whose model takes messages of the system within the conversation; elsewhere these are texts of the user.',
+    Type.Boolean(),
+  ),
   encryptedReasoning: optional(
     '`true` for models of responses upstreams that reason unasked: their encrypted reasoning is requested with every call that has tools, so that it returns to them. Else it is requested with an effort; models that do not reason refuse it.',
     Type.Boolean(),

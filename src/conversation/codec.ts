@@ -142,6 +142,8 @@ export interface TargetOptions {
   readonly threads: boolean;
   /** The model's thinking has no signature, and is returned to it all the same (messages). */
   readonly unsignedThinking: boolean;
+  /** The model takes messages of the system within the conversation (messages). */
+  readonly systemMessages: boolean;
   /** The model reasons unasked, and can be asked for its reasoning in encrypted form (responses). */
   readonly encryptedReasoning: boolean;
   /** Whether the target is told to search the web if a client wants that. Null: its protocol decides. */

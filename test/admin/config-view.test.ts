@@ -231,6 +231,7 @@ function fullConfig(secrets: Secrets) {
             topK: true,
             promptCaching: false,
             unsignedThinking: true,
+            systemMessages: true,
             encryptedReasoning: true,
             cacheBreakpoints: true,
             threads: false,

@@ -48,6 +48,7 @@ export const plainTarget: TargetOptions = {
   cacheBreakpoints: false,
   threads: true,
   unsignedThinking: false,
+  systemMessages: false,
   encryptedReasoning: false,
   upstream: '',
   search: null,

@@ -10,6 +10,7 @@ import type {
   Effort,
   MediaPart,
   Reasoning,
+  TextPart,
   TextProtocolName,
   Tool,
   ToolCallPart,
@@ -45,7 +46,7 @@ const leastThinkingTopP = 0.95;
 export function encodeRequest(request: ConversationRequest, target: TargetOptions, leftOut: LeftOut): string {
   refuseUnsupported(request, target, 'messages', ['candidates', 'logprobs', 'logitBias']);
   const { tools, toolChoice, forced } = encodeTools(request);
-  const messages = encodeMessages(request, target.unsignedThinking);
+  const messages = encodeMessages(request, target);
   const mayThink = target.thinking === 'adaptive' ? !messages.isBegun : messages.mayThink;
   const { thinking, effort, maxTokens } = encodeThinking(request, target, mayThink && !forced);
   if (thinking === undefined && effort === undefined && wantsThinking(request))
@@ -288,6 +289,8 @@ interface UserMessage {
   readonly role: 'user';
   readonly results: ToolResultPart[];
   readonly rest: ContentPart[];
+  /** Texts of a message of the system, which is behind it. */
+  readonly instructions: TextPart[];
 }
 
 interface AssistantMessage {
@@ -301,14 +304,15 @@ interface AssistantMessage {
 type Spoken = (Cacheable & { readonly text: string }) | { readonly thinking: string };
 
 /**
- * Writes `messages`. Instructions in the middle of the conversation become texts of the user, in the same place.
+ * Writes `messages`. Instructions in the middle of the conversation become texts of the user, in the same place, or
+ * messages of the system behind the user's, where targets that take these require them.
  * Reasoning is kept if an upstream of this protocol signed it. A message is written in the same way in every later
  * request of the conversation.
  * @throws {GatewayError} of status 400, naming the client's field, for parts that the protocol cannot express, and for
  * a conversation without content
  */
-function encodeMessages(request: ConversationRequest, takesUnsigned: boolean): EncodedMessages {
-  const messages = collect(request, takesUnsigned);
+function encodeMessages(request: ConversationRequest, target: TargetOptions): EncodedMessages {
+  const messages = collect(request, target);
   trimPrefill(messages);
   if (messages.length === 0) throw nothingSaid(request.from);
   return {
@@ -329,19 +333,21 @@ function nothingSaid(from: TextProtocolName): GatewayError {
   );
 }
 
-function collect({ turns }: ConversationRequest, takesUnsigned: boolean): Message[] {
+function collect({ turns }: ConversationRequest, target: TargetOptions): Message[] {
   const messages: Message[] = [];
   for (const turn of turns) {
     if (turn.role === 'system') {
-      if (!isBlank(turn.text))
-        userMessage(messages).rest.push({ kind: 'text', text: turn.text, cache: turn.cache });
+      if (isBlank(turn.text)) continue;
+      const message = userMessage(messages);
+      const place = target.systemMessages ? message.instructions : message.rest;
+      place.push({ kind: 'text', text: turn.text, cache: turn.cache });
     } else if (turn.role === 'user') {
       for (const part of turn.parts) {
         if (part.kind === 'toolResult') userMessage(messages).results.push(part);
         else if (part.kind !== 'text' || !isBlank(part.text)) userMessage(messages).rest.push(part);
       }
     } else {
-      for (const part of turn.parts) addAssistantPart(messages, part, takesUnsigned);
+      for (const part of turn.parts) addAssistantPart(messages, part, target.unsignedThinking);
     }
   }
   return messages;
@@ -350,7 +356,7 @@ function collect({ turns }: ConversationRequest, takesUnsigned: boolean): Messag
 function userMessage(messages: Message[]): UserMessage {
   const last = messages.at(-1);
   if (last?.role === 'user') return last;
-  const message: UserMessage = { role: 'user', results: [], rest: [] };
+  const message: UserMessage = { role: 'user', results: [], rest: [], instructions: [] };
   messages.push(message);
   return message;
 }
@@ -409,19 +415,26 @@ function mayThink(messages: readonly Message[]): boolean {
 }
 
 function encodeMessage(message: Message): string {
-  const blocks =
-    message.role === 'user'
-      ? [
-          ...message.results.map((part) => withCacheControl(encodeResult(part), part)),
-          ...message.rest.map((part) => withCacheControl(encodeBlock(part), part)),
-        ]
-      : [
-          ...message.spoken.map((each) =>
-            'text' in each ? withCacheControl(encodeText(each.text), each) : each.thinking,
-          ),
-          ...message.calls.map((part) => withCacheControl(encodeCall(part), part)),
-        ];
-  return `{"role":"${message.role}","content":[${blocks.join(',')}]}`;
+  if (message.role === 'user') return encodeUserMessage(message);
+  const blocks = [
+    ...message.spoken.map((each) =>
+      'text' in each ? withCacheControl(encodeText(each.text), each) : each.thinking,
+    ),
+    ...message.calls.map((part) => withCacheControl(encodeCall(part), part)),
+  ];
+  return `{"role":"assistant","content":[${blocks.join(',')}]}`;
+}
+
+/** Writes a message of the user, and that of the system behind it. Instructions without one are the user's texts. */
+function encodeUserMessage({ results, rest, instructions }: UserMessage): string {
+  const orders = instructions.map((part) => withCacheControl(encodeText(part.text), part));
+  const blocks = [
+    ...results.map((part) => withCacheControl(encodeResult(part), part)),
+    ...rest.map((part) => withCacheControl(encodeBlock(part), part)),
+  ];
+  if (blocks.length === 0) return `{"role":"user","content":[${orders.join(',')}]}`;
+  const system = orders.length === 0 ? '' : `,{"role":"system","content":[${orders.join(',')}]}`;
+  return `{"role":"user","content":[${blocks.join(',')}]}${system}`;
 }
 
 /** Writes a call. Its arguments stay as they were written, so that large numbers keep all their digits. */

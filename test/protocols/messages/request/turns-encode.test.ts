@@ -41,6 +41,29 @@ const block = (text: string) => ({ type: 'text', text });
 const toolUse = (id: string, input: object = { a: 1 }) => ({ type: 'tool_use', id, name: 'f', input });
 const toolResult = (id: string, more: object = {}) => ({ type: 'tool_result', tool_use_id: id, ...more });
 
+test('instructions within the conversation are messages of the system, behind the user, for models that take them', (t) => {
+  const system = (text: string): Turn => ({ role: 'system', text });
+  const sent = (...turns: Turn[]) => encode({ turns }, { systemMessages: true }).messages;
+  const asked = { role: 'user', content: [block('a')] };
+  const answered = { role: 'assistant', content: [block('b')] };
+  const told = { role: 'system', content: [block('S')] };
+  t.same(sent(user('a'), system('S')), [asked, told]);
+  t.same(sent(user('a'), system('S'), assistant('b'), user('a')), [asked, told, answered, asked]);
+  t.same(sent(user('a'), assistant('b'), system('S'), user('a')), [asked, answered, asked, told]);
+  t.same(sent(user('a'), system('S'), user('c'), system('T')), [
+    { role: 'user', content: [block('a'), block('c')] },
+    { role: 'system', content: [block('S'), block('T')] },
+  ]);
+  t.same(
+    sent(user('a'), assistant('b'), system('S')),
+    [asked, answered, { ...told, role: 'user' }],
+    'the vendor refuses one that no message of the user precedes',
+  );
+  const marked = { role: 'system', text: 'S', cache: { ttl: null } } as const;
+  t.match(sent(user('a'), marked), [asked, { content: [{ cache_control: { type: 'ephemeral' } }] }]);
+  t.end();
+});
+
 test('turns of one role in a row are one message', async (t) => {
   t.same(messagesOf(user('a'), user('b'), assistant('c'), assistant(call('1')), user(result('1'))), [
     { role: 'user', content: [block('a'), block('b')] },
