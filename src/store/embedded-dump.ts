@@ -27,9 +27,10 @@ const lineSpanMs = 1000;
 /**
  * Reads an embedded store in pages. Gateways may use it meanwhile.
  * @param path of the store's folder
+ * @throws Error if there is no store
  */
 export async function* readEmbedded(path: string): AsyncGenerator<readonly DumpEntry[]> {
-  if (!existsSync(path)) return;
+  refuseNone(path);
   const { open } = await import('lmdb');
   const base = openBase(open, path);
   try {
@@ -205,7 +206,7 @@ function heldOf({ owner, id, idHash, bytes, expiresAt }: EntryOf<'owned'>) {
 export async function copyEmbedded(path: string, folder: string): Promise<void> {
   // Without a trailing slash, after which the copy would be made inside the folder.
   const to = resolve(folder);
-  if (!existsSync(join(path, 'records'))) throw new Error(`there is no store in ${path}`);
+  refuseNone(path);
   const { open } = await import('lmdb');
   const making = makeAside(to, 'backup');
   try {
@@ -222,4 +223,9 @@ export async function copyEmbedded(path: string, folder: string): Promise<void> 
     making.discard();
     throw error;
   }
+}
+
+/** @throws Error if there is no store in a folder. Opening one would create it. */
+function refuseNone(path: string): void {
+  if (!existsSync(join(path, 'records'))) throw new Error(`there is no store in ${path}`);
 }

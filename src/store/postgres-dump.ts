@@ -1,24 +1,37 @@
 import type { Client } from 'pg';
 import type { PostgresStoreSettings } from '../config/types.js';
+import { errorCode } from '../errors.js';
+import { formatAuthority } from '../wire/authority.js';
 import { type DumpEntry, type DumpTarget, type EntryOf, entriesAtOnce } from './dump.js';
 import { callJson, callOf, callsInOrder, insertCalls } from './postgres-calls.js';
 import { valuesOf } from './postgres-ledger.js';
 import { clientConfig, numberOf, type Row, textOf } from './postgres-link.js';
-import { prepareConnection } from './postgres-schema.js';
+import { prepareConnection, prepareReading, ReadOnlyServer } from './postgres-schema.js';
 import { digestOf, fromColumn, hashedKey, toColumn, toKey } from './postgres-text.js';
 
 const connectMs = 10_000;
 
-/** Connects to the first place whose server accepts changes. Statements have no timeout. */
-async function connect(settings: PostgresStoreSettings): Promise<Client> {
+/**
+ * Connects to the first place that can be used. Statements have no timeout.
+ * @param prepare rejects for a place that cannot be used
+ */
+async function connect(
+  settings: PostgresStoreSettings,
+  prepare: (client: Client) => Promise<void>,
+): Promise<Client> {
   const { default: pg } = await import('pg');
   for (let tries = 0; ; tries += 1) {
-    const client = new pg.Client(clientConfig(settings, connectMs, tries));
+    const config = clientConfig(settings, connectMs, tries);
+    const client = new pg.Client(config);
     // An error between two statements also fails the next one.
     client.on('error', () => {});
     try {
-      await client.connect();
-      await prepareConnection(client, settings, 0);
+      await client.connect().catch((error: unknown) => {
+        throw new Error(
+          `cannot connect to PostgreSQL at ${formatAuthority(config.host ?? '', config.port ?? 0)}: ${reasonOf(error)}`,
+        );
+      });
+      await prepare(client);
       return client;
     } catch (error) {
       await client.end();
@@ -27,9 +40,35 @@ async function connect(settings: PostgresStoreSettings): Promise<Client> {
   }
 }
 
+/** The driver reports a name with several addresses as an error without a message. */
+function reasonOf(error: unknown): string {
+  return error instanceof Error && error.message !== '' ? error.message : errorCode(error);
+}
+
+function connectToWrite(settings: PostgresStoreSettings): Promise<Client> {
+  return connect(settings, (client) => prepareConnection(client, settings, 0));
+}
+
+/** Connects to the first place whose server accepts changes, or else to a standby, which may lag. */
+async function connectToRead(settings: PostgresStoreSettings): Promise<Client> {
+  let isAnyReadOnly = false;
+  try {
+    return await connect(settings, async (client) => {
+      const { isReadOnly } = await prepareReading(client, settings);
+      isAnyReadOnly ||= isReadOnly;
+      if (isReadOnly) throw new ReadOnlyServer();
+    });
+  } catch (error) {
+    if (!isAnyReadOnly) throw error;
+    return connect(settings, async (client) => {
+      await prepareReading(client, settings);
+    });
+  }
+}
+
 /** Reads a PostgreSQL store in pages, as of one moment. */
 export async function* readPostgres(settings: PostgresStoreSettings): AsyncGenerator<readonly DumpEntry[]> {
-  const client = await connect(settings);
+  const client = await connectToRead(settings);
   try {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     for (const { text, entryOf } of readings) {
@@ -128,7 +167,7 @@ FROM (
  * @throws Error if the store is not empty
  */
 export async function writePostgres(settings: PostgresStoreSettings): Promise<DumpTarget> {
-  const client = await connect(settings);
+  const client = await connectToWrite(settings);
   await client.query('BEGIN');
   const { rows } = await client.query<{ full: boolean }>(
     'SELECT EXISTS (SELECT 1 FROM records) OR EXISTS (SELECT 1 FROM owned_records) OR EXISTS (SELECT 1 FROM ledgers) AS full',

@@ -25,7 +25,7 @@ const migrationLock = 7_240_813_322_017_345n;
 
 const idleInTransactionMs = 60_000;
 
-/** The server is a standby, or is configured to accept no changes. It cannot be used. */
+/** The server is a standby, or is configured to accept no changes. Gateways cannot use it. */
 export class ReadOnlyServer extends Error {
   constructor() {
     super('the server is read-only, as a standby is');
@@ -43,18 +43,47 @@ export async function prepareConnection(
   { schema }: Pick<PostgresStoreSettings, 'schema'>,
   timeoutMs: number,
 ): Promise<void> {
-  const version = await inTime(openSchema(client, schema, timeoutMs), timeoutMs);
+  const { version, isReadOnly } = await inTime(openSchema(client, schema, timeoutMs), timeoutMs);
+  if (isReadOnly) throw new ReadOnlyServer();
   if (version === migrations.length) return;
-  if (version > migrations.length) {
-    throw new Error(
-      `the tables of the store are of form ${version}, and this gateway knows ${migrations.length}`,
-    );
-  }
+  if (version > migrations.length) throw laterForm(version);
   await migrate(client, schema);
 }
 
-/** @returns how many migrations were made; 0 if there are no tables yet */
-async function openSchema(client: ClientBase, schema: string, timeoutMs: number): Promise<number> {
+/**
+ * Prepares a connection for reading alone: nothing is created or updated, since gateways of the release that has made
+ * the tables may be running. Statements have no timeout.
+ * @returns whether the server accepts no changes
+ * @throws Error if there are no tables, or not those of this version of the gateway
+ */
+export async function prepareReading(
+  client: ClientBase,
+  { schema }: Pick<PostgresStoreSettings, 'schema'>,
+): Promise<{ readonly isReadOnly: boolean }> {
+  const { version, isReadOnly } = await openSchema(client, schema, 0);
+  if (version === 0) throw new Error(`there is no store in this database (schema ${schema})`);
+  if (version > migrations.length) throw laterForm(version);
+  if (version < migrations.length)
+    throw new Error(
+      `the tables of the store are of form ${version}, and this release reads ${migrations.length}: export with the release that made them, or start this one first, which updates them`,
+    );
+  return { isReadOnly };
+}
+
+function laterForm(version: number): Error {
+  return new Error(
+    `the tables of the store are of form ${version}, and this gateway knows ${migrations.length}`,
+  );
+}
+
+/** What a database has of a store. */
+interface OpenedSchema {
+  /** How many migrations were made; 0 if there are no tables yet. */
+  readonly version: number;
+  readonly isReadOnly: boolean;
+}
+
+async function openSchema(client: ClientBase, schema: string, timeoutMs: number): Promise<OpenedSchema> {
   // The config check restricts names of schemas.
   await client.query(
     `SET search_path TO "${schema}"; SET timezone TO 'UTC'; SET client_min_messages TO warning;` +
@@ -65,8 +94,10 @@ async function openSchema(client: ClientBase, schema: string, timeoutMs: number)
     `SELECT to_regclass('"${schema}".migrations')::text AS made,
 current_setting('transaction_read_only') AS read_only`,
   );
-  if (rows[0]?.read_only === 'on') throw new ReadOnlyServer();
-  return rows[0]?.made == null ? 0 : readVersion(client);
+  return {
+    version: rows[0]?.made == null ? 0 : await readVersion(client),
+    isReadOnly: rows[0]?.read_only === 'on',
+  };
 }
 
 /**

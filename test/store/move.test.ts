@@ -14,7 +14,8 @@ import { allLines, allSums, ledgerBatch } from '../suites/ledger.js';
 import { sumTable } from '../suites/ledger-sums.js';
 import { postgresSettings } from '../suites/store.js';
 import { eventually } from '../support/eventually.js';
-import { postgresFor, skipWithoutPostgres } from '../support/postgres.js';
+import { freePort } from '../support/free-port.js';
+import { postgresFor, skipWithoutPostgres, standbyFor } from '../support/postgres.js';
 import { noRedis, startRedis, startRedisCluster } from '../support/redis.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 
@@ -133,6 +134,42 @@ test('what PostgreSQL holds comes back from another schema as it was', { skip },
   await importStore(last, Readable.from([dump]));
   t.strictSame(saying(await exported(last)), saying(dump));
   await holds(t, last);
+});
+
+test('an export of PostgreSQL changes nothing, be it of another release or of a standby', {
+  skip,
+}, async (t) => {
+  const server = await postgresFor(t);
+  const settings = postgresSettings(server.port);
+  await t.rejects(exported(settings), /there is no store in this database/);
+  t.equal(server.query("SELECT count(*) FROM pg_namespace WHERE nspname = 'gateway'"), '0');
+  const store = await opened(t, settings);
+  await store.create('plain', 'a', '1', dayMs);
+  const dump = await exported(settings);
+
+  const standby = await standbyFor(t, server.port);
+  t.equal(await exported(postgresSettings(standby.port)), dump);
+  const last = server.query('DELETE FROM gateway.migrations WHERE number >= 5 RETURNING number');
+  t.ok(last.startsWith('5'));
+  await t.rejects(
+    exported(settings),
+    /of form 4, .* export with the release that made them, or start this one first/,
+  );
+  t.equal(server.query('SELECT max(number) FROM gateway.migrations'), '4');
+  server.query('INSERT INTO gateway.migrations (number) VALUES (99)');
+  await t.rejects(exported(settings), /of form 99, and this gateway knows/);
+});
+
+test('an export of what is no store says so, and makes none', async (t) => {
+  const folder = temporaryFolder(t);
+  for (const path of [folder, join(folder, 'none')])
+    await t.rejects(exported(embeddedIn(path)), new Error(`there is no store in ${path}`));
+  t.strictSame(readdirSync(folder), []);
+  const port = await freePort();
+  await t.rejects(
+    exported(postgresSettings(port)),
+    new RegExp(`cannot connect to PostgreSQL at 127.0.0.1:${port}: connect ECONNREFUSED`),
+  );
 });
 
 test('a store that holds something takes no import, and one that is damaged leaves nothing', {
