@@ -63,6 +63,9 @@ export function encodeReasoning(
   { model, thinking }: Pick<TargetOptions, 'model' | 'thinking'>,
 ): JsonObject | undefined {
   const includeThoughts = show && effort !== 'none' ? true : undefined;
+  // A word in capitals is the target's own, which its rules have put in place of the client's.
+  if (thinking === 'levels' && effort !== null && effort !== effort.toLowerCase())
+    return { includeThoughts, thinkingLevel: effort };
   const known = knownEffort(effort);
   if (known === null && budget === null)
     return includeThoughts === undefined ? undefined : { includeThoughts };

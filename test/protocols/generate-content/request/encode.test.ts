@@ -200,6 +200,10 @@ test('reasoning as a budget or as a level', async (t) => {
     thinkingLevel: 'MEDIUM',
   });
   t.same(configOf({ effort: 'max' }, 'levels'), { thinkingLevel: 'HIGH' });
+  const own = { thinkingLevel: 'XHIGH' };
+  t.same(configOf({ effort: 'XHIGH' }, 'levels'), own, "a target's own word, by its rules");
+  t.equal(configOf({ effort: 'ultra' }, 'levels'), undefined);
+  t.equal(configOf({ effort: 'XHIGH' }), undefined, 'a target with budgets has no words');
 });
 
 test('a tool round trip', async (t) => {
