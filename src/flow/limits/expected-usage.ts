@@ -205,7 +205,10 @@ function elementsAt(body: Buffer, span: Span | null): number {
   return count;
 }
 
-/** Returns a whole number above 0, also one that is written as a string; null for anything else. */
+/**
+ * Returns a whole number above 0, also one that is written as a string; null for anything else. A number that is too large to
+ * be exact is a limit all the same.
+ */
 function numberAt(body: Buffer, span: Span | null): number | null {
   if (span === null) return null;
   const inner = body[span.start] === QUOTE ? 1 : 0;
@@ -213,5 +216,6 @@ function numberAt(body: Buffer, span: Span | null): number | null {
   const digits = inner === 1 ? -1 : wholeNumber(body, span.start);
   const value =
     digits === -1 ? Number(body.toString('latin1', span.start + inner, span.end - inner)) : digits;
+  if (value > Number.MAX_SAFE_INTEGER) return Number.MAX_SAFE_INTEGER;
   return Number.isSafeInteger(value) && value > 0 ? value : null;
 }

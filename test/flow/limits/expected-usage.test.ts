@@ -51,6 +51,8 @@ test('an answer is taken for no more than its model gives', (t) => {
   t.equal(expected('8000', ',"max_tokens":999999999'), 8000);
   t.equal(expected('8000', ',"max_tokens":999999999,"n":2'), 16_000);
   t.equal(expected('8000', ',"max_tokens":10'), 10);
+  for (const limit of ['9007199254740993', '"99999999999999999999"', '1e400'])
+    t.equal(expected('8000', `,"max_tokens":${limit}`), 8000, `${limit} is a limit, if no exact one`);
   t.equal(expected('500', ''), 500, 'nor for more where the client sets no limit');
   t.equal(expected(null, ',"max_tokens":999999999'), 999_999_999);
   t.end();
@@ -109,8 +111,6 @@ test('where it sets no limit, or none that is a whole number above 0, a thousand
     ',"max_tokens":null',
   ])
     t.equal(outputOf(members), 1000, members);
-  t.equal(outputOf(',"max_tokens":1e400'), 1000);
-  t.equal(outputOf(',"max_tokens":99999999999999999999'), 1000);
   t.end();
 });
 
