@@ -12,9 +12,9 @@ import { summedToken, tagSignature, tokenAsBytes, wholeToken } from './signature
  * the end). A token in an id therefore has a checksum: the vendor would refuse a damaged signature.
  */
 
-const separator = '__thought__';
+export const carryingSeparator = '__thought__';
 /** Present in every body that contains an id with a token of this gateway. */
-const ownMark = `${separator}Z3cx`;
+const ownMark = `${carryingSeparator}Z3cx`;
 export const carryingMark = needleOf(ownMark);
 /** Maximum length of an id that is given to clients, which send it twice for each call. */
 const longestId = 16 * 1024;
@@ -30,7 +30,8 @@ const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 export function carryInId(id: string, tokens: readonly string[]): string | null {
   if (tokens.length > mostTokens) return null;
   let carrying = id;
-  for (const token of tokens) carrying += separator + Buffer.from(summedToken(token)).toString('base64url');
+  for (const token of tokens)
+    carrying += carryingSeparator + Buffer.from(summedToken(token)).toString('base64url');
   return carrying.length > longestId ? null : carrying;
 }
 
@@ -40,7 +41,7 @@ export function carryInId(id: string, tokens: readonly string[]): string | null 
  */
 export function carryBeside(tokens: readonly string[]): string | null {
   if (tokens.length > mostTokens) return null;
-  const carried = tokens.map(tokenAsBytes).join(separator);
+  const carried = tokens.map(tokenAsBytes).join(carryingSeparator);
   return carried.length > longestCarried ? null : carried;
 }
 
@@ -54,16 +55,16 @@ export interface CutId {
  * has altered them, there are none.
  */
 export function cutId(carrying: string): CutId {
-  const at = carrying.indexOf(separator);
-  const isCarrying = at > 0 && carrying.length - at - separator.length >= shortestSignature;
-  const tokens = isCarrying ? tokensIn(carrying.slice(at + separator.length)) : [];
+  const at = carrying.indexOf(carryingSeparator);
+  const isCarrying = at > 0 && carrying.length - at - carryingSeparator.length >= shortestSignature;
+  const tokens = isCarrying ? tokensIn(carrying.slice(at + carryingSeparator.length)) : [];
   if (tokens.length === 0) return { id: withoutOwnTokens(carrying), tokens };
   return { id: carrying.slice(0, at), tokens };
 }
 
 /** Returns the tokens in the member beside a call, or that of the raw signature in it. Empty if it is neither. */
 export function tokensIn(carried: string): readonly string[] {
-  const pieces = carried.split(separator, mostTokens + 1);
+  const pieces = carried.split(carryingSeparator, mostTokens + 1);
   if (pieces.length > mostTokens || !pieces.every((piece) => base64.test(piece))) return [];
   const own = pieces.map(wholeToken);
   if (own.every((token) => token === undefined)) return pieces.map(signatureOfOther);

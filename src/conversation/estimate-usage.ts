@@ -1,6 +1,7 @@
 import { QUOTE } from '../wire/bytes.js';
 import { textWeight } from '../wire/text-weight.js';
 import { type Answer, wordsOf } from './answer.js';
+import { ArgumentPlaces } from './argument-places.js';
 import { type ClassifiedString, classifyString } from './media-string.js';
 import type { ConversationRequest, UserPart } from './request.js';
 import type { Metering } from './stream-rules.js';
@@ -102,6 +103,7 @@ export function bodyEstimate(body: Buffer): number {
 
 function sampledEstimate(body: Buffer): number {
   const step = (body.length - sampleBytes) / samples;
+  const places = new ArgumentPlaces(body);
   let ofMedia = 0;
   let media = 0;
   let isMedium = false;
@@ -117,7 +119,7 @@ function sampledEstimate(body: Buffer): number {
       const from = wasInBase64 ? Math.max(before, at - longestWayBack) : Math.max(0, before - longestHead);
       const quote = body.subarray(from, at).lastIndexOf(QUOTE);
       if (quote !== -1) {
-        last = classifyString(body, from + quote, last);
+        last = classifyString(body, from + quote, last, places);
         isMedium = last.isMedium;
         if (isMedium) media++;
       }

@@ -1,11 +1,12 @@
 import { BACKSLASH, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../wire/bytes.js';
 import { type JsonObject, parseObject } from '../wire/json.js';
 import { isSpace } from '../wire/json-skip.js';
+import type { ArgumentPlaces } from './argument-places.js';
 
 /*
  * Decides whether a string in an unparsed body is media, or something else whose tokens do not depend on its length.
- * Only strings at the places where a protocol has such data count. In doubt a string is text: otherwise clients could
- * disguise any text as media.
+ * Only strings at the places where a protocol has such data count, and none in the arguments or the result of a tool call.
+ * In doubt a string is text: otherwise clients could disguise any text as media.
  */
 
 /**
@@ -64,9 +65,14 @@ export interface ClassifiedString {
  * Classifies the string that begins at a quote as media (or the like) or as text.
  * @param last the string that was classified before, so that no byte is scanned twice; null for none
  */
-export function classifyString(body: Buffer, quote: number, last: ClassifiedString | null): ClassifiedString {
+export function classifyString(
+  body: Buffer,
+  quote: number,
+  last: ClassifiedString | null,
+  places: ArgumentPlaces,
+): ClassifiedString {
   const { member, isListed } = memberOf(body, quote, last);
-  const isMedium = member !== null && isMediaIn(body, member, quote);
+  const isMedium = member !== null && isMediaIn(body, member, quote) && !places.hold(quote);
   return { quote, isMedium, list: isListed ? member : null };
 }
 

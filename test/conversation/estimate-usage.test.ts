@@ -104,6 +104,16 @@ test('only what stands where media do is taken for one', (t) => {
     { messages: [{ role: 'assistant', content: [{ type: 'thinking', thinking: w }] }] },
     { messages: [{ role: 'user', content: `data:image/png;base64,${w}` }] },
     { contents: [{ parts: [{ functionResponse: { response: { result: w } } }] }] },
+    { contents: [{ parts: [{ functionResponse: { response: { image: w } } }] }] },
+    {
+      contents: [
+        { parts: [{ functionCall: { args: { a: [{ inlineData: { mimeType: 'image/png', data: w } }] } } }] },
+      ],
+    },
+    { messages: [{ role: 'assistant', content: [{ type: 'tool_use', input: { image: w } }] }] },
+    { messages: [{ role: 'assistant', content: [{ type: 'tool_use', input: { images: ['A', w] } }] }] },
+    JSON.stringify({ messages: [{ content: [{ given: { image: w } }] }] }).replace('given', '\\u0069nput'),
+    { tools: [{ function: { parameters: { properties: { image: w } } } }] },
     { input: ['short', w] },
     { query: 'q', documents: ['short', w, 'x'] },
     { prefix: w, suffix: w },
@@ -135,6 +145,18 @@ test('only what stands where media do is taken for one', (t) => {
     { input: [{ type: 'reasoning', encrypted_content: w }] },
     { messages: [{ role: 'assistant', content: [{ type: 'redacted_thinking', data: w }] }] },
     { prompt: 'x', image: [url, url] },
+    { input: { image: w } },
+    { instances: [{ prompt: 'x', image: { bytesBase64Encoded: w } }], parameters: { sampleCount: 1 } },
+    {
+      messages: [
+        { role: 'assistant', content: [{ type: 'tool_use', input: { a: [{}, '}'] } }] },
+        {
+          content: [
+            { type: 'tool_result', content: [{ type: 'image', source: { type: 'base64', data: w } }] },
+          ],
+        },
+      ],
+    },
   ];
   for (const each of media) {
     for (const space of [0, 2]) {

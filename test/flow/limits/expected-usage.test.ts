@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { test } from 'tap';
 import { carryBeside, carryInId } from '../../../src/conversation/carrying-id.js';
 import { tagSignature } from '../../../src/conversation/signature.js';
@@ -115,7 +116,7 @@ test('where it sets no limit, or none that is a whole number above 0, a thousand
 });
 
 test('what a client carries for its upstream is not expected to be input, and what only looks like it is', (t) => {
-  const value = 'QUJD'.repeat(2000);
+  const value = randomBytes(6000).toString('base64');
   const token = tagSignature({ protocol: 'responses', model: 'm', value, redacted: true });
   const id = carryInId('call_1', [token]) as string;
   const beside = carryBeside([token, token]) as string;
@@ -151,5 +152,55 @@ test('what a client carries for its upstream is not expected to be input, and wh
   t.ok(text(JSON.stringify({ id })) > length, 'an id that is quoted in a text');
   t.ok(text([{ inlineData: { mimeType: 'text/plain', data: bytes } }]) > length);
   t.ok(text('"__thought__Z3cx'.repeat(100_000)) > 400_000);
+  t.end();
+});
+
+test('a text is expected input although it begins as a token, or is one in the arguments of a call', (t) => {
+  const token = tagSignature({
+    protocol: 'messages',
+    model: 'm',
+    value: randomBytes(60_000).toString('base64'),
+    redacted: true,
+  });
+  const prose = 'the quick brown fox jumps over it. '.repeat(2000);
+  const joined = prose.replaceAll(/[ .]/g, '_');
+  const inputOf = (content: unknown, space = 0) => {
+    const text = JSON.stringify({ messages: [{ role: 'assistant', content }] }, null, space);
+    const escaped = text.replace('"given":', '"\\u0069nput":');
+    const call = { body: Buffer.from(escaped), route: { endpoint: messages }, upload: null, validated: null };
+    return expectedUsage({ ...call, model: null } as unknown as Call).input;
+  };
+  const use = { type: 'tool_use', id: 't', name: 'f' };
+  const head = token.slice(0, 200);
+  const texts: readonly (readonly [what: string, content: unknown])[] = [
+    ['prose behind the tag, in arguments', [{ ...use, input: { id: `gw1.${prose}` } }]],
+    ['prose behind the tag', [{ ...use, id: `gw1.${prose}` }]],
+    ['prose behind the head of a token', [{ ...use, id: head + prose }]],
+    ['joined words behind the head of a token', [{ ...use, id: head + joined }]],
+    ['joined words behind the mark in an id', [{ ...use, id: `t__thought__Z3cx${joined}` }]],
+    ['a token in arguments', [{ ...use, input: { id: token } }]],
+    ['a token in a list in arguments', [{ ...use, input: { x: [{ type: 'thinking', signature: token }] } }]],
+    ['a token in arguments with an escaped name', [{ ...use, given: { id: token } }]],
+    ['a token in arguments by another case', [{ ...use, Input: { id: token } }]],
+    ['a token in the arguments of generateContent', [{ functionCall: { args: { id: token } } }]],
+    ['a token in its result', [{ functionResponse: { response: { id: token } } }]],
+    ['a token in a schema', [{ parameters: { properties: { id: token } } }]],
+  ];
+  for (const [what, content] of texts)
+    for (const space of [0, 1]) t.ok(inputOf(content, space) > 15_000, `${what}: ${inputOf(content, space)}`);
+  const real = [
+    { ...use, input: { id: 'x', a: [{}] } },
+    { type: 'thinking', thinking: '', signature: token },
+  ];
+  t.ok(inputOf(real) < 100, `a token behind arguments: ${inputOf(real)}`);
+  const slashed = JSON.stringify({ messages: [{ content: real }] }).replaceAll('/', '\\/');
+  const call = {
+    body: Buffer.from(slashed),
+    route: { endpoint: messages },
+    upload: null,
+    validated: null,
+    model: null,
+  };
+  t.ok(expectedUsage(call as unknown as Call).input < 100, 'a token with escaped slashes');
   t.end();
 });
