@@ -2,7 +2,7 @@ import { type TObject, Type } from 'typebox';
 import type { GatewayError } from '../errors.js';
 import { memberError, missingValue } from '../wire/json.js';
 import { MemberGuard } from '../wire/member-guard.js';
-import type { PartRules } from '../wire/part-names.js';
+import { nameWithoutBrackets, type PartRules } from '../wire/part-names.js';
 import type { CompiledSchema } from './accept.js';
 import { compileSchema } from './compile.js';
 import { asSchema, type SchemaNode } from './node.js';
@@ -142,7 +142,7 @@ function requireFiles(
     throw refused(baseOf(file.name), 'is sent as a file: send it as a field, without a filename');
   }
   for (const name of wanted) {
-    if (files.filter((each) => each.name === name).length > 1) throw repeated(name);
+    if (files.filter((each) => nameWithoutBrackets(each.name) === name).length > 1) throw repeated(name);
   }
 }
 

@@ -25,7 +25,7 @@ export class PartNames {
   add(name: string): SteeringMember | null {
     const { guard, many } = this.#rules;
     // Parsers build lists and objects from names with brackets and ignore backslashes. Some decode encoded words.
-    const base = baseOf(name);
+    const base = nameWithoutBrackets(name);
     const entry = guard.entryOf(base) ?? (base.includes('=?') ? guard.entryOf(decodedWord(base)) : null);
     if (entry === null) return null;
     if (entry.kind === 'steering') return entry.spellings[0] as SteeringMember;
@@ -41,7 +41,7 @@ export class PartNames {
 }
 
 /** Returns the name before the first bracket, without backslashes. */
-function baseOf(name: string): string {
+export function nameWithoutBrackets(name: string): string {
   const plain = name.includes('\\') ? name.replaceAll('\\', '') : name;
   const bracket = plain.indexOf('[');
   return bracket > 0 ? plain.slice(0, bracket) : plain;

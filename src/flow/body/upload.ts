@@ -12,7 +12,7 @@ import { ByteBlocks } from '../../wire/byte-blocks.js';
 import { leadingField } from '../../wire/form-data.js';
 import { MultipartDecoder, type PartHead, type PartReceiver } from '../../wire/multipart.js';
 import { boundaryOf } from '../../wire/multipart-type.js';
-import { PartNames } from '../../wire/part-names.js';
+import { nameWithoutBrackets, PartNames } from '../../wire/part-names.js';
 import { Recording } from '../../wire/recording.js';
 import type { AuthenticatedCall, OpenedForm, UploadBody } from '../call.js';
 import { type AdmissionListener, admit } from '../limits/admit.js';
@@ -307,7 +307,7 @@ export class Upload
     }
     this.#files.push(head);
     const isMetered = this.#call.route.endpoint?.metering.seconds != null;
-    this.#isRecorded = isMetered && this.#options.form.files.includes(head.name);
+    this.#isRecorded = isMetered && this.#options.form.files.includes(nameWithoutBrackets(head.name));
     if (this.#isRecorded) this.#recording ??= new Recording();
   }
 

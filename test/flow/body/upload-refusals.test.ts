@@ -37,6 +37,12 @@ const refusals: readonly Refusal[] = [
   { what: 'an empty model', pieces: [field('model', ''), file], param: 'model' },
   { what: 'a model twice', pieces: [model, file, model], param: 'model' },
   { what: 'a file twice', pieces: [model, file, file], param: 'file' },
+  { what: 'a file twice, once as a list', pieces: [model, file, { ...file, name: 'file[]' }], param: 'file' },
+  {
+    what: 'a file twice, once by its number',
+    pieces: [model, { ...file, name: 'file[0]' }, file],
+    param: 'file',
+  },
   { what: 'a file as a field', pieces: [model, field('file', 'x')], param: 'file' },
   { what: 'a model as a file', pieces: [{ ...model, filename: 'm' }, file], param: 'model' },
   { what: 'a model as a list', pieces: [field('model[]', 'm'), file], param: 'model' },

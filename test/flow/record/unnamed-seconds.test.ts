@@ -113,15 +113,21 @@ test('a client pays by the second for what names none', async (t) => {
   const several = await transcribe(textAnswer('text/plain', 'only text'), others);
   t.ok((several?.mediaSeconds ?? 0) >= 10, 'a file of another name says nothing of the recording');
 
-  const bytes = Buffer.from(await new Response(form()).arrayBuffer());
-  const boundary = bytes.toString('latin1', 2, bytes.indexOf('\r\n'));
-  const chunked = await transcribe(textAnswer('text/plain', 'only text'), new Blob([bytes]).stream(), {
-    'content-type': `multipart/form-data; boundary=${boundary}`,
-  });
-  t.ok(
-    chunked !== undefined && chunked.mediaSeconds >= 10 && chunked.mediaSeconds < 11,
-    'of no announced length',
-  );
+  for (const name of ['file', 'file[]']) {
+    const text = await new Response(form()).arrayBuffer();
+    const bytes = Buffer.from(
+      Buffer.from(text).toString('latin1').replace('name="file"', `name="${name}"`),
+      'latin1',
+    );
+    const boundary = bytes.toString('latin1', 2, bytes.indexOf('\r\n'));
+    const chunked = await transcribe(textAnswer('text/plain', 'only text'), new Blob([bytes]).stream(), {
+      'content-type': `multipart/form-data; boundary=${boundary}`,
+    });
+    t.ok(
+      chunked !== undefined && chunked.mediaSeconds >= 10 && chunked.mediaSeconds < 11,
+      `of no announced length, in the part '${name}'`,
+    );
+  }
 
   const speak = (answer: Answer) =>
     ask('/v1/audio/speech', answer, {
