@@ -77,6 +77,7 @@ export class MemberGuard {
   /** By a hash of the folded name. Most names are unknown to the guard, and are recognized as such by this alone. */
   readonly #filter = new Uint8Array(buckets);
   readonly #hashes = new Set<number>();
+  #longest = 0;
 
   /** @param isInner whether the object is merged into another one, in which case nothing is merged into it */
   constructor(spec: GuardSpec, isInner = false) {
@@ -117,6 +118,7 @@ export class MemberGuard {
 
   #set(folded: string, entry: GuardEntry): void {
     this.#entries.set(folded, entry);
+    this.#longest = Math.max(this.#longest, folded.length);
     const hash = hashOf(folded);
     this.#hashes.add(hash);
     this.#filter[hash & (buckets - 1)] = 1;
@@ -124,7 +126,7 @@ export class MemberGuard {
 
   /** Returns the entry of a name, however it is spelled. */
   entryOf(name: string): GuardEntry | null {
-    return this.#entries.get(foldName(name)) ?? null;
+    return this.#entries.get(foldUpTo(name, this.#longest)) ?? null;
   }
 
   /**
@@ -204,8 +206,13 @@ const foldedLetters = new Map([
  * space, control characters and characters that are invisible or not text.
  */
 export function foldName(name: string): string {
+  return foldUpTo(name, name.length);
+}
+
+/** Folds a name that is compared with others of a length: of a longer one, only enough that it differs from them. */
+function foldUpTo(name: string, longest: number): string {
   let folded = '';
-  for (let i = 0; i < name.length; i++) {
+  for (let i = 0; i < name.length && folded.length <= longest; i++) {
     const code = name.charCodeAt(i);
     if (code === 0) break;
     if (code < 0x80) {
