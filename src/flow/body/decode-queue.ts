@@ -3,6 +3,7 @@ type Begin = () => boolean;
 
 /** Half of the threads that Node decodes in, so that other work does not wait for one. Each decoder may keep 16 MiB. */
 const maxOpen = 2;
+/** Of one key. What their bodies hold is counted, which bounds those of all keys. */
 const maxWaiting = 1024;
 
 /**
@@ -11,16 +12,14 @@ const maxWaiting = 1024;
  */
 export class DecodeQueue {
   #open = 0;
-  #count = 0;
   readonly #waiting = new Map<string, Begin[]>();
 
-  /** @returns false if too many bodies wait already */
+  /** @returns false if too many bodies of the key wait already */
   add(keyId: string, begin: Begin): boolean {
-    if (this.#count >= maxWaiting) return false;
     const others = this.#waiting.get(keyId);
     if (others === undefined) this.#waiting.set(keyId, [begin]);
-    else others.push(begin);
-    this.#count += 1;
+    else if (others.length < maxWaiting) others.push(begin);
+    else return false;
     this.#fill();
     return true;
   }
@@ -45,7 +44,6 @@ export class DecodeQueue {
       const begin = begins.shift();
       this.#waiting.delete(keyId);
       if (begins.length > 0) this.#waiting.set(keyId, begins);
-      this.#count -= 1;
       return begin;
     }
     return undefined;

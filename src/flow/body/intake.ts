@@ -204,7 +204,8 @@ export class Intake extends SweepMember implements BodyReceiver, ExchangeListene
 }
 
 function tooManyCoded(): GatewayError {
-  const message = 'The gateway cannot decode more compressed bodies at the moment: try again shortly.';
+  const message =
+    'The gateway cannot decode more compressed bodies of your key at the moment: try again shortly.';
   return new GatewayError('overloaded', message, { retryAfter: 1 });
 }
 

@@ -37,12 +37,15 @@ test('a body that is not needed any more takes no decoder', (t) => {
   t.end();
 });
 
-test('a body is refused while 1024 wait', (t) => {
-  const { queue, add } = start();
-  const isTaken = Array.from({ length: 2 + 1024 }, (_, i) => add(`k${i % 3}`, ''));
+test('a body is refused while 1024 of its key wait, and those of other keys are not', (t) => {
+  const { queue, begun, add } = start();
+  const isTaken = Array.from({ length: 2 + 1024 }, () => add('a', 'a'));
   t.notOk(isTaken.includes(false));
-  t.notOk(add('new', ''));
+  t.notOk(add('a', 'a'));
+  t.ok(add('b', 'b'));
   queue.next();
-  t.ok(add('new', ''));
+  queue.next();
+  t.same(begun, ['a', 'a', 'a', 'b']);
+  t.ok(add('a', 'a'));
   t.end();
 });
