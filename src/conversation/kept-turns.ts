@@ -318,15 +318,25 @@ export function isLegalId(id: string): boolean {
   return legalId.test(id);
 }
 
+const visible = /^[!-~]*$/;
+
+/**
+ * Whether no upstream can have assigned an id, because it contains white space, control characters or others than ASCII.
+ * An upstream that drops or converts these would find the object of another id, which has not been looked up.
+ */
+export function isStrangeId(id: string): boolean {
+  return !visible.test(id);
+}
+
 /**
  * Returns the id of an object that a body names by its id alone or by an object with the id.
  * @param text JSON text of the member
- * @returns null for none, and for an id that cannot have been assigned
+ * @returns null for none, and for an id that is not looked up. A strange id is returned
  */
 export function namedId(text: string | undefined): string | null {
   const named: unknown = text === undefined ? null : parseJson(text);
   const id = isObject(named) ? named.id : named;
-  return typeof id === 'string' && isLegalId(id) ? id : null;
+  return typeof id === 'string' && (isLegalId(id) || isStrangeId(id)) ? id : null;
 }
 
 /** Formats an id for an error message. Returns an empty string for an id that cannot have been assigned. */

@@ -5,6 +5,7 @@ import {
   type Holder,
   isHolder,
   isLegalId,
+  isStrangeId,
   type Keep,
   type KeepRequest,
   type KeptChain,
@@ -194,6 +195,8 @@ function recall(body: Buffer): Recall | null {
   const previousId = thread?.previousId ?? null;
   const containerId = namedId(withoutMembers(body, ofContainer)?.taken.get('container'));
   if (previousId === null && containerId === null) return null;
+  if (previousId !== null && isStrangeId(previousId)) throw threadNotFound(previousId);
+  if (containerId !== null && isStrangeId(containerId)) throw containerNotFound(containerId);
   const ids = [previousId, containerId].filter((id) => id !== null).filter(isLegalId);
   const recordIn = (found: Found, id: string | null) => {
     const value = id === null ? null : found[ids.indexOf(id)];
@@ -303,7 +306,7 @@ function heldContainer(end: Buffer, holder: () => Holder): KeptRecord | null {
   const start = member === -1 ? -1 : objectAfterKey(end, member, whole.length);
   const behind = start === -1 ? -1 : endOfValue(end, start, mostDepth);
   const id = behind === -1 ? null : namedId(end.toString('utf8', start, behind));
-  return id === null ? null : { id, value: writeHolder(holder(), 'messages') };
+  return id === null || !isLegalId(id) ? null : { id, value: writeHolder(holder(), 'messages') };
 }
 
 function keep({ body, recalled, newId, recordBytes, isPassed = false }: KeepRequest): Keep | null {

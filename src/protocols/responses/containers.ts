@@ -1,4 +1,10 @@
-import { type Holder, isLegalId, type KeptRecord, writeHolder } from '../../conversation/kept-turns.js';
+import {
+  type Holder,
+  isLegalId,
+  isStrangeId,
+  type KeptRecord,
+  writeHolder,
+} from '../../conversation/kept-turns.js';
 import { CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../wire/bytes.js';
 import { isObject, type JsonObject, listOf, objectOf, parseJson, parseObject } from '../../wire/json.js';
 import {
@@ -111,7 +117,7 @@ export function containersIn(body: Buffer): readonly string[] {
 
 function idsIn(id: unknown, { environment }: JsonObject): readonly string[] {
   return [id, objectOf(environment).container_id].filter(
-    (each): each is string => typeof each === 'string' && isLegalId(each),
+    (each): each is string => typeof each === 'string' && (isLegalId(each) || isStrangeId(each)),
   );
 }
 
@@ -120,7 +126,7 @@ export function containersOf(run: Buffer, isStream: boolean, holder: Holder): re
   if (!contains(run, idKey)) return [];
   const items = isStream ? itemsOf(run) : listOf(parseObject(run.toString('utf8'))?.output);
   const ids = items.map(objectOf).flatMap((item) => idsIn(item.container_id, item));
-  return ids.map((id) => ({ id, value: writeHolder(holder, 'responses') }));
+  return ids.filter(isLegalId).map((id) => ({ id, value: writeHolder(holder, 'responses') }));
 }
 
 function itemsOf(run: Buffer): readonly unknown[] {

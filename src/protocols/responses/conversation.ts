@@ -5,6 +5,7 @@ import {
   type Holder,
   isHolder,
   isLegalId,
+  isStrangeId,
   type Keep,
   type KeepRequest,
   type KeptRecord,
@@ -81,21 +82,27 @@ function recall(body: Buffer): Recall | null {
   const { previousId, conversationId, items } = conversation;
   const elements = itemsIn(`[${items}]`);
   const ids = new Places();
+  if (previousId !== null && isStrangeId(previousId)) throw previousNotFound(previousId);
   if (previousId !== null && isLegalId(previousId)) ids.of(previousId);
   const references: Reference[] = [];
   for (const [index, element] of elements.entries()) {
     const id = referredTo(element);
     if (id === null) continue;
+    if (isStrangeId(id)) throw itemNotFound(id);
     const response = responseOfItem(id);
     const own = response === null ? -1 : ids.of(response);
     const held = isLegalId(id) ? ids.of(id) : -1;
     references.push({ index, id, own, held });
     if (references.length > mostReferences) throw tooManyReferences();
   }
+  if (conversationId !== null && isStrangeId(conversationId)) throw conversationNotFound(conversationId);
   if (conversationId !== null) ids.of(conversationId);
   const containers = containersIn(body);
   if (containers.length > mostReferences) throw tooManyReferences();
-  for (const id of containers) ids.of(id);
+  for (const id of containers) {
+    if (isStrangeId(id)) throw containerNotFound(id);
+    ids.of(id);
+  }
   if (ids.list.length === 0 && previousId === null && references.length === 0) return null;
   const { withItems } = conversation;
   const asked = { previousId, conversationId, containers, ids, elements, references, withItems };

@@ -107,6 +107,13 @@ async function tellResponsesApart(t: Test, targets: number, config: object): Pro
       status: 404,
       body: { error: { message: /^Item with id/, param: 'input' } },
     });
+    t.match(await askResponse(gateway, { input: [{ id: item.id, status: null }] }, other), { status: 404 });
+    const answer = await fetch(`${gateway.url}/v1/responses`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${otherKey}`, 'content-type': 'application/json' },
+      body: `{"model":"m","input":[{"id":"${item.id}","type":"item\\u005freference"}]}`,
+    });
+    t.equal(answer.status, 404);
     t.equal((await askResponse(gateway, { input: [item] })).status, 200, 'its own key refers to it');
   }
   const refused = at.total();
@@ -133,6 +140,24 @@ test('a response is not found by another key in PostgreSQL', { skip: skipWithout
   const { url } = await postgresFor(t);
   const config = { store: { kind: 'postgres', url }, secret: sharedSecret, conversations: {} };
   await tellResponsesApart(t, 1, config);
+});
+
+test('an id that no upstream can have assigned reaches none, since an upstream might trim it', async (t) => {
+  const at = await stage(t, { config: keptIn(temporaryFolder(t)) });
+  const trimmed = { ...notFound, body: { error: { param: 'previous_response_id' } } };
+  for (const id of ['resp_out ', '\tresp_out', 'resp_out\u0000', 'resp_out\u200b'])
+    for (const path of ['/v1/responses', '/v1/responses/compact', '/v1/responses/input_tokens'])
+      t.match(await askResponse(at.gateway, { input: 'x', previous_response_id: id }, { path }), trimmed, id);
+  const conversation = await askResponse(at.gateway, { input: 'x', conversation: { id: 'conv_1 ' } });
+  t.match(conversation, { status: 404, body: { error: { param: 'conversation' } } });
+  const item = { type: 'item_reference', id: 'msg_1\n' };
+  t.match(await askResponse(at.gateway, { input: [item] }), {
+    status: 404,
+    body: { error: { param: 'input' } },
+  });
+  t.equal(at.total(), 0);
+  const encoded = { input: 'x', previous_response_id: 'resp_bGl0ZQ+/==' };
+  t.equal((await askResponse(at.gateway, encoded)).status, 200, "an upstream's own id in base64");
 });
 
 test('a key goes on from its own turn whose note is not there, and from what is not kept', async (t) => {
