@@ -87,6 +87,7 @@ export function keepRunning(options: KeepOptions): KeptProcess {
     const said = reason ?? `it ended with ${how}`;
     if (child === current && servingSince === 0) problem = said;
     options.onExit(child);
+    if (child !== current || released) logDrainEnd(options, child, how);
     if (child !== current) return;
     current = null;
     if (released) return;
@@ -134,6 +135,12 @@ export function keepRunning(options: KeepOptions): KeptProcess {
       if (timer !== null) clearTimeout(timer);
     },
   };
+}
+
+/** Logs how a process ended that was to drain, unless it exited in order. What this process has killed was logged then. */
+function logDrainEnd({ role, log }: KeepOptions, child: ChildProcess, how: string): void {
+  if (how === 'code 0' || child.killed) return;
+  log.error({ [role]: child.pid, reason: `it ended with ${how}` }, `${role} ended while it drained`);
 }
 
 /** Sends a message to a process. No-op if it is disconnected. */

@@ -135,4 +135,50 @@ test('a released place starts nothing any more', async (t) => {
   t.strictSame(left, []);
 });
 
+test('a process that is killed while it drains is logged, and one that ends by itself or that is ended is not', async (t) => {
+  for (const [end, logged] of [
+    ['kill', ['it ended with SIGKILL']],
+    ['fail', ['it ended with code 7']],
+    ['leave', []],
+    ['be ended', []],
+  ] as const) {
+    const lines: string[] = [];
+    const children: ChildProcess[] = [];
+    await new Promise<void>((resolve) => {
+      const place = keepRunning(
+        optionsFor(t, serving, {
+          log: pino({}, { write: (line) => void lines.push(line) }),
+          onMessage(child) {
+            place.markServing(child);
+            children.push(child);
+            const [first] = children;
+            if (first === undefined) return;
+            if (children.length === 1) {
+              place.replace(first);
+              return;
+            }
+            place.release();
+            if (end === 'kill') process.kill(first.pid ?? 0, 'SIGKILL');
+            else if (end === 'be ended') first.kill('SIGKILL');
+            else sendMessage(first, { code: end === 'fail' ? 7 : 0 });
+          },
+          // Logged after the call.
+          onExit: () => void setImmediate(resolve),
+        }),
+      );
+    });
+    const said = lines.map((line) => JSON.parse(line) as { msg: string; worker: number; reason: string });
+    t.strictSame(
+      said.map(({ reason }) => reason),
+      logged,
+      end,
+    );
+    for (const { msg, worker } of said) {
+      t.equal(msg, 'worker ended while it drained');
+      t.equal(worker, children[0]?.pid);
+    }
+    children[1]?.kill('SIGKILL');
+  }
+});
+
 t.end();
