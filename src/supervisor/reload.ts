@@ -118,9 +118,9 @@ function reasonsOf(error: unknown): readonly string[] {
 
 /**
  * Keeps what a reload must not change. A known model keeps its date, and a generated secret stays. So does the store: a
- * worker that starts later must not look for its records elsewhere than the others. The operators' listener stays open
- * if the new file has none, with the tokens that were last in force. Older tokens may be known to people who must not
- * have them.
+ * worker that starts later must not look for its records elsewhere than the others. The operators' listener stays
+ * where it is, also if the new file has none: with the tokens that were last in force, since older tokens may be known
+ * to people who must not have them. Without one at the start there is none.
  */
 function* keepFromBefore(next: ResolvedConfig, running: ResolvedConfig): Steps<ResolvedConfig> {
   const { listen } = running;
@@ -145,7 +145,12 @@ function* keepFromBefore(next: ResolvedConfig, running: ResolvedConfig): Steps<R
     },
     secret: next.secret.given ? next.secret : running.secret,
     store: running.store,
-    admin: next.admin ?? running.admin,
+    admin: running.admin && {
+      ...running.admin,
+      ...next.admin,
+      host: running.admin.host,
+      port: running.admin.port,
+    },
     models,
   };
 }

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { test } from 'tap';
 import { demoConfig } from '../../src/config/demo.js';
-import type { ResolvedConfig } from '../../src/config/resolve.js';
+import type { AdminSettings, ResolvedConfig } from '../../src/config/resolve.js';
 import { createReloader } from '../../src/supervisor/reload.js';
 
 test('a reload waits for two checks at most, however many are asked for', async (t) => {
@@ -44,4 +44,29 @@ test('a check that is asked for during another one reads the file as it is then'
   const first = reloader.check();
   isGood = true;
   t.strictSame(await Promise.all([first, reloader.check(), reloader.check()]), [['bad'], [], []]);
+});
+
+test('the listener of operators stays where it is, with the new tokens, and each reload says so', async (t) => {
+  const tokens = { readToken: null, keyToken: null };
+  const admin = { host: '127.0.0.1', port: 9001, token: 'old', ...tokens } as unknown as AdminSettings;
+  const moved = { ...admin, port: 9002, token: 'new' } as unknown as AdminSettings;
+  const config = demoConfig(0);
+  const lines: string[] = [];
+  const begin = (first: AdminSettings | null, next: AdminSettings | null) =>
+    createReloader({
+      config: { ...config, admin: first },
+      read: () => ({ ...config, admin: next }),
+      apply: async () => null,
+      log: pino({}, { write: (line) => void lines.push(line) }),
+    });
+  const reloader = begin(admin, moved);
+  for (const round of [1, 2]) {
+    await reloader.reload();
+    t.strictSame(reloader.running.admin, { ...moved, port: 9001 }, `${round}`);
+    t.match(lines.pop(), '"settings":["admin"]');
+  }
+  const without = begin(null, moved);
+  await without.reload();
+  t.equal(without.running.admin, null, 'there is none before the restart');
+  t.match(lines.pop(), '"settings":["admin"]');
 });
