@@ -33,8 +33,11 @@ export interface BudgetSourceOptions {
   readonly now: () => number;
   /** What to do while the store cannot be reached. `open` lets calls spend and reports it to the store later. */
   readonly whenGone: () => 'open' | 'closed';
-  /** Called once when the store becomes unreachable, and once when it can be reached again. */
-  onAvailable(isAvailable: boolean): void;
+  /**
+   * Called once when the store becomes unreachable, and once when it can be reached again.
+   * @param failure why it cannot be reached
+   */
+  onAvailable(isAvailable: boolean, failure?: unknown): void;
   /** Called when nothing of a pool is held any more: what was reserved is spent or was returned. */
   onForgotten?(pool: OwnedPool): void;
 }
@@ -243,10 +246,10 @@ export class BudgetSource implements ShareSource {
     return this.#working < mostAtOnce;
   }
 
-  #setAvailable(next: boolean): void {
+  #setAvailable(next: boolean, failure?: unknown): void {
     if (next === this.#isAvailable) return;
     this.#isAvailable = next;
-    this.#options.onAvailable(next);
+    this.#options.onAvailable(next, failure);
   }
 
   #isDue(account: Account, at: number): boolean {
@@ -259,15 +262,15 @@ export class BudgetSource implements ShareSource {
     this.#working++;
     account.work = call().then(
       () => this.#onDone(account, true),
-      () => this.#onDone(account, false),
+      (failure: unknown) => this.#onDone(account, false, failure),
     );
   }
 
-  #onDone(account: Account, isDone: boolean): void {
+  #onDone(account: Account, isDone: boolean, failure?: unknown): void {
     const { pool } = account;
     account.work = null;
     this.#working--;
-    this.#setAvailable(isDone);
+    this.#setAvailable(isDone, failure);
     pool.isCutOff = !isDone;
     if (!isDone) {
       account.emptyUntil = this.#now() + retryMs;

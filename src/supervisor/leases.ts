@@ -340,9 +340,9 @@ function createBudgets({
     now,
     whenGone,
     onForgotten,
-    onAvailable(isAvailable) {
+    onAvailable(isAvailable, failure) {
       if (isAvailable) log.info('budget accounts are reachable again');
-      else log.warn({ budgets: whenGone() }, 'cannot reach the budget accounts');
+      else log.warn({ err: failure, budgets: whenGone() }, 'cannot reach the budget accounts');
     },
   });
 }
@@ -367,6 +367,8 @@ function createRateShares({ settings, now, whenGone, log }: RateSharesOptions) {
     return { source: unsharedSource, ready: none, gauges: (): PrimaryGauge[] => [], close: () => none };
   }
   let onHeard = (): void => {};
+  /** The last of an exchange. */
+  let failure: unknown;
   const ready = new Promise<void>((resolve) => {
     onHeard = resolve;
   });
@@ -377,12 +379,15 @@ function createRateShares({ settings, now, whenGone, log }: RateSharesOptions) {
     exchange(statement, onAnswer) {
       store
         .exchange(statement)
-        .then(onAnswer, () => onAnswer(null))
+        .then(onAnswer, (error: unknown) => {
+          failure = error;
+          onAnswer(null);
+        })
         .finally(onHeard);
     },
     onAvailable(isAvailable) {
       if (isAvailable) log.info('the store of limits is reachable again: limits apply across hosts');
-      else log.error({ rates: whenGone() }, meaningOf[whenGone()]);
+      else log.error({ err: failure, rates: whenGone() }, meaningOf[whenGone()]);
     },
   });
   return {

@@ -102,6 +102,8 @@ test('open: without the store each host counts alone, says so, and comes back', 
   const from = host.logs.length;
   await postgres.crash();
   await untilSaid(host, from, false);
+  const told = await host.untilLogged(({ msg }) => String(msg).startsWith('the store of limits cannot be'));
+  t.type(told.err, 'object', 'it says why');
   t.equal(await storeGauge(host), '0');
   let accepted = 1;
   for (let i = 0; i < 60; i++) if ((await askLimited(host.baseUrl)).status === 200) accepted++;
