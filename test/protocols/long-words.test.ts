@@ -26,7 +26,6 @@ const bodies: Readonly<Record<TextProtocolName, readonly JsonObject[]>> = {
   ],
   generateContent: [
     { contents: [{ role: word, parts: [{ text: 'hi' }] }] },
-    { contents: [{ parts: [{ [word]: 1 }] }] },
     { contents: [{ parts: [{ text: 'hi' }] }], generationConfig: { responseModalities: [word] } },
     { contents: [{ parts: [{ text: 'hi' }] }], generationConfig: { responseMimeType: word } },
   ],

@@ -42,13 +42,8 @@ const systemInstruction = nullable(
   Type.Union([Type.String(), Type.Object({ role: text, parts: nullable(repeated(part)) })]),
 );
 
-const imageFormat = nullable(spelled({ aspectRatio: text, imageSize: text }));
-const responseFormat = spelled({
-  text: nullable(spelled({ mimeType: text, schema: record })),
-  image: imageFormat,
-  audio: record,
-  video: record,
-});
+// What is in these is read as far as it has the right type.
+const responseFormat = Type.Object({ text: record, image: record, audio: record, video: record });
 
 const generationConfig = nullable(
   spelled({
@@ -70,7 +65,7 @@ const generationConfig = nullable(
     logprobs: nullable(Type.Integer({ minimum: 0 })),
     responseModalities: texts,
     responseFormat: nullable(repeated(responseFormat)),
-    imageConfig: imageFormat,
+    imageConfig: nullable(spelled({ aspectRatio: text, imageSize: text })),
     speechConfig: record,
     mediaResolution: text,
     thinkingConfig: nullable(
