@@ -28,6 +28,7 @@ export const referenceType = 'item_reference';
 
 const typed = Buffer.from(`"${referenceType}"`);
 const escaped = Buffer.from('\\u00');
+const escapedLetters = ['5', '6', '7'].map((digit) => Buffer.from(`\\u00${digit}`));
 const idName = needleOf('"id"');
 /** An item with one of these, and a string as its value, is no reference without a type. */
 const namesOfOthers = [Buffer.from('"type"'), Buffer.from('"role"')] as const;
@@ -47,15 +48,7 @@ export function mayRefer(body: Buffer): boolean {
 
 /** Whether a body contains an escape of `_` or a lower-case letter, with which it could spell any name or type. */
 function hasEscapedLetter(body: Buffer): boolean {
-  const first = body.indexOf(escaped);
-  if (first === -1) return false;
-  // A loop: there may be many escapes of other letters, and a call for each costs more.
-  for (let at = first; at + 4 < body.length; at++) {
-    if (body[at] !== BACKSLASH) continue;
-    const digit = body[at + 4] as number;
-    if (digit >= 0x35 && digit <= 0x37 && standsAt(body, at, escaped)) return true;
-  }
-  return false;
+  return body.includes(escaped) && escapedLetters.some((text) => body.includes(text));
 }
 
 /** Whether an object has null in place of a type or role. */
