@@ -3,12 +3,13 @@ import { type Needle, needleAt } from '../wire/json-skip.js';
 import { ArgumentPlaces } from './argument-places.js';
 import { carryingMark, carryingSeparator } from './carrying-id.js';
 import { memberNameOf } from './media-string.js';
-import { hasTokenHead, tokenHeadBytes, tokenMarks } from './signature.js';
+import { isSignedHead, tokenHeadBytes, tokenMarks } from './signature.js';
 
 /*
  * Tokens of `signature.ts` in a body that was not parsed. Clients send them with every later turn, encoded up to twice, and in two
  * ids for each call, while their upstream gets the content once, or not at all. They are no text of a prompt. What has not the
- * form of a token, or is in the arguments of a call, is: otherwise clients could disguise any text as tokens.
+ * form of a token, or is in the arguments of a call, is: otherwise clients could disguise any text as tokens. So is reasoning that
+ * no vendor has signed, which its upstream gets as text.
  */
 
 /** Members that tokens are carried in. In another member, what looks like a token is a text. */
@@ -106,7 +107,7 @@ const sampleLetters = 128;
 /** Returns where the tokens of a string end, at its quote; -1 if they are none. */
 function endOfTokens(body: Buffer, start: number): number {
   const head = body.toString('latin1', start, start + tokenHeadBytes);
-  if (!hasTokenHead(head.replaceAll('\\/', '/'))) return -1;
+  if (!isSignedHead(head.replaceAll('\\/', '/'))) return -1;
   let dots = 0;
   let at = start;
   for (; body[at] !== QUOTE; at++) {

@@ -2,6 +2,7 @@ import { BACKSLASH, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../wir
 import { type JsonObject, parseObject } from '../wire/json.js';
 import { isSpace } from '../wire/json-skip.js';
 import type { ArgumentPlaces } from './argument-places.js';
+import { isUnsignedToken } from './signature.js';
 
 /*
  * Decides whether a string in an unparsed body is media, or something else whose tokens do not depend on its length.
@@ -83,7 +84,7 @@ function isMediaIn(body: Buffer, member: Name, quote: number): boolean {
   const mediaType = dataUrl.exec(head)?.[1];
   if (mediaType !== undefined)
     return lengthlessMedia.test(mediaType) && (mediaMembers.has(name) || urlMembers.has(name));
-  return mediaMembers.has(name) && bareBase64.test(head);
+  return mediaMembers.has(name) && bareBase64.test(head) && !isUnsignedToken(head);
 }
 
 /** Returns the name of the member whose value is the string that begins at a quote; null for another string, or in doubt. */

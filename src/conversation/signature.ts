@@ -128,16 +128,26 @@ export function wholeToken(base64: string): string | null | undefined {
 
 /** Follows the tag and the checksum in every token. */
 const kindAndProtocol = new RegExp(`[.:][a-z]\\.(?:${textProtocols.join('|')})\\.`);
-const tokenHead = new RegExp(`^gw1(?::[0-9a-z]{1,7})?${kindAndProtocol.source}`);
+const signingProtocols = textProtocols.filter((protocol) => signedBy[protocol] !== 'nothing');
+const signedHead = new RegExp(`^gw1(?::[0-9a-z]{1,7})?[.:][a-z]\\.(?:${signingProtocols.join('|')})\\.`);
 /** Number of base64 characters that contain this, even if some before it are lost. */
 const lettersOfHead = 64;
 /** Number of bytes with which a token is recognized, as it is or as base64. */
 export const tokenHeadBytes = lettersOfHead;
 
-/** Returns whether a text, as it is or as base64, begins as a token does. @param head its first `tokenHeadBytes` */
-export function hasTokenHead(head: string): boolean {
+/**
+ * Returns whether a text, as it is or as base64, begins as a token with a signature or encrypted reasoning does. Other tokens
+ * hold reasoning that its upstream reads as text.
+ * @param head its first `tokenHeadBytes`
+ */
+export function isSignedHead(head: string): boolean {
   const plain = head.startsWith(tag) ? head : Buffer.from(head, 'base64').toString('latin1');
-  return tokenHead.test(plain);
+  return signedHead.test(plain);
+}
+
+/** Returns whether base64 begins as a token does, and not as one with a signature or encrypted reasoning. */
+export function isUnsignedToken(head: string): boolean {
+  return head.startsWith(bytesTag) && !isSignedHead(head.slice(0, tokenHeadBytes));
 }
 
 /** Returns whether a text without the gateway's tag is a beginning of the tag, or a token with a damaged tag. */

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { test } from 'tap';
 import { carryBeside, carryInId } from '../../../src/conversation/carrying-id.js';
-import { tagSignature } from '../../../src/conversation/signature.js';
+import { tagSignature, tokenAsBytes } from '../../../src/conversation/signature.js';
+import { tagOpaque } from '../../../src/conversation/unsigned-reasoning.js';
 import type { Call } from '../../../src/flow/call.js';
 import { expectedUsage } from '../../../src/flow/limits/expected-usage.js';
 import { chat } from '../../../src/protocols/chat/index.js';
@@ -163,6 +164,7 @@ test('a text is expected input although it begins as a token, or is one in the a
     redacted: true,
   });
   const prose = 'the quick brown fox jumps over it. '.repeat(2000);
+  const unsigned = tagOpaque('reasoning_details', prose, 'm');
   const joined = prose.replaceAll(/[ .]/g, '_');
   const inputOf = (content: unknown, space = 0) => {
     const text = JSON.stringify({ messages: [{ role: 'assistant', content }] }, null, space);
@@ -178,6 +180,8 @@ test('a text is expected input although it begins as a token, or is one in the a
     ['prose behind the head of a token', [{ ...use, id: head + prose }]],
     ['joined words behind the head of a token', [{ ...use, id: head + joined }]],
     ['joined words behind the mark in an id', [{ ...use, id: `t__thought__Z3cx${joined}` }]],
+    ['text that a chat upstream gets', [{ type: 'thinking', thinking: '', signature: unsigned }]],
+    ['text that a chat upstream gets, as base64', [{ thoughtSignature: tokenAsBytes(unsigned) }]],
     ['a token in arguments', [{ ...use, input: { id: token } }]],
     ['a token in a list in arguments', [{ ...use, input: { x: [{ type: 'thinking', signature: token }] } }]],
     ['a token in arguments with an escaped name', [{ ...use, given: { id: token } }]],
