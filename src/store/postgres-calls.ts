@@ -1,5 +1,6 @@
 import { callColumns, callLedger } from './postgres-call-tables.js';
 import { numberOf, type PostgresLink, pageOf, type Row, type Statement, textOf } from './postgres-link.js';
+import { toColumn } from './postgres-text.js';
 import type { CallFilter, StoredCall, StoredCalls } from './store.js';
 
 /** Most request ids in one lookup. */
@@ -80,7 +81,7 @@ function pageStatement({ keyId, model }: CallFilter): {
   const conditionOf = (column: string, value: string | null | undefined): string => {
     if (value === undefined) return '';
     if (value === null) return ` AND ${column} IS NULL`;
-    values.push(value);
+    values.push(toColumn(value));
     return ` AND ${column} = $${5 + values.length}`;
   };
   const conditions = conditionOf('key_id', keyId) + conditionOf('model', model);

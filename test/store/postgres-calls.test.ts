@@ -175,6 +175,7 @@ test('calls are read with SQL, by key and by request with an index', { skip }, a
   const rare = records.filter(({ keyId }) => keyId === 'rare');
   t.strictSame(await stored(store, { keyId: 'rare' }), rare);
   t.strictSame(await stored(store, { keyId: null }), []);
+  t.strictSame(await stored(store, { keyId: '\0', model: '\u0001\ud800' }), [], 'no row can have these');
   t.equal(
     server.query(
       `SELECT key_id, model, count(*), sum(cost_nano_usd) FROM gateway.calls WHERE key_id = 'rare' GROUP BY 1, 2`,
