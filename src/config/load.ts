@@ -53,8 +53,17 @@ export function parseConfig(text: string, source: ConfigSource): ResolvedConfig 
     const known = new Set(problems.map((problem) => problem.path));
     problems.push(...step.filter((problem) => problem.path === '' || !known.has(problem.path)));
   }
-  if (problems.length > 0 || !hasConfigShape(value)) throw new ConfigError(problems);
+  if (problems.length > 0 || !hasConfigShape(value)) throw new ConfigError(listed(problems));
   return resolveConfig(value, files, source.created);
+}
+
+/** Most problems listed, enough for any hand-written file. */
+const mostListed = 500;
+
+function listed(problems: readonly Problem[]): readonly Problem[] {
+  const left = problems.length - mostListed;
+  if (left <= 0) return problems;
+  return [...problems.slice(0, mostListed), { path: '', message: `and ${left} more problems` }];
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -255,8 +264,8 @@ function validator(): NonNullable<typeof compiled> {
   return compiled;
 }
 
-/** Most errors reported, enough for any hand-written file. TypeBox stops at 8 by default. */
-const mostErrors = 1000;
+/** Most errors found, far more than are listed. TypeBox stops at 8 by default. */
+const mostErrors = 100_000;
 
 /** Checks whether a value has the config file's shape. */
 function hasConfigShape(value: unknown): value is ConfigFile {

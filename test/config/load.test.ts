@@ -236,3 +236,12 @@ test('a file is read, with the files that it names beside it', (t) => {
   t.throws(() => loadConfig(gone, {}), { message: `${gone} cannot be read (ENOENT)` });
   t.end();
 });
+
+test('of very many problems the first are listed, and the last line says how many there are more', (t) => {
+  const groups = Object.fromEntries(Array.from({ length: 800 }, (_, index) => [`g${index}`, 5]));
+  const found = problemsOf({ ...validConfig(), groups });
+  t.equal(found.length, 501);
+  t.match(found[499], /^groups\.g\d+: /);
+  t.match(found[500], /^and 3\d\d more problems$/);
+  t.end();
+});
