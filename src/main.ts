@@ -3,6 +3,7 @@ import { chownSync, readFileSync, realpathSync, renameSync, rmSync, statSync, wr
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { demoConfig, demoKeys, isLoopback } from './config/demo.js';
+import { hostForm } from './config/host.js';
 import { loadConfigApart } from './config/load-apart.js';
 import { notesOf } from './config/notes.js';
 import { ConfigError, formatProblem } from './config/problem.js';
@@ -11,6 +12,7 @@ import { hashKey, newKey } from './keys/secret.js';
 import { launch } from './supervisor/launch.js';
 import { createLog, ignoreDebugSignal, logLevels } from './supervisor/log.js';
 import type { AdminAccess } from './supervisor/operate.js';
+import { UnusableHostError } from './supervisor/port.js';
 import { supervise } from './supervisor/supervise.js';
 
 const help = `Usage: model-gateway <command> [options]
@@ -105,6 +107,17 @@ function readNumber(option: string, given: string | undefined, most: number): nu
   );
 }
 
+/** Reads the address to listen on, like `readNumber`. */
+function readHost(given: string | undefined): string | null {
+  const text = given ?? (process.env.HOST || null);
+  if (text === null || new RegExp(hostForm.pattern).test(text)) return text;
+  throw new UsageError(`${hostSource(given)} must be ${hostForm.expected}`);
+}
+
+function hostSource(given: string | undefined): 'HOST' | '--host' {
+  return given === undefined ? 'HOST' : '--host';
+}
+
 function configPath(options: Options): string | null {
   return options.config ?? (process.env.GATEWAY_CONFIG || null);
 }
@@ -147,7 +160,7 @@ async function start(options: Options): Promise<number> {
     throw new UsageError(`LOG_LEVEL must be one of ${logLevels.join(', ')}`);
   }
   const path = configPath(options);
-  const host = options.host ?? (process.env.HOST || null);
+  const host = readHost(options.host);
   const port = readNumber('port', options.port, 65_535);
   const workers = readNumber('workers', options.workers, 1024);
   const nodeNote = await launch();
@@ -160,14 +173,14 @@ async function start(options: Options): Promise<number> {
   if (config.demo && !isLoopback(config.listen.host)) {
     throw new UsageError(
       `without a config file the gateway uses keys that everybody knows, so it listens on loopback only, ` +
-        `not on ${config.listen.host} (from ${options.host === undefined ? 'HOST' : '--host'}); give it a --config`,
+        `not on ${config.listen.host} (from ${hostSource(options.host)}); give it a --config`,
     );
   }
   process.env.LOG_LEVEL = level;
   const log = createLog('primary', level);
   ignoreDebugSignal(log.logger);
   if (nodeNote !== null) log.logger.info({ node: process.versions.node }, nodeNote);
-  const code = await supervise({
+  const supervised = supervise({
     config,
     configPath: path === null ? null : resolve(path),
     takeOver: options['take-over'] ?? false,
@@ -178,6 +191,10 @@ async function start(options: Options): Promise<number> {
     onListening(url, admin) {
       if (config.demo) process.stdout.write(demoBanner(url, admin, nodeNote));
     },
+  });
+  const code = await supervised.catch((error: unknown) => {
+    if (host === null || !(error instanceof UnusableHostError)) throw error;
+    throw new Error(`${error.message}; ${host} is from ${hostSource(options.host)}`);
   });
   await log.lines.written();
   return code;

@@ -89,6 +89,14 @@ test('without a config the gateway refuses any address but loopback', (t) => {
     code: 2,
     err: /loopback only, not on :: \(from HOST\)/,
   });
+  const form = 'must be an address or the name of a host, without scheme and port';
+  t.match(run(['start', '--host', '[::1]']), { code: 2, err: `--host ${form}` });
+  t.match(run(['start'], { env: { HOST: 'http://a' } }), { code: 2, err: `HOST ${form}` });
+  const folder = t.testdir({ 'good.json': JSON.stringify(config) });
+  t.match(run(['start', '--config', join(folder, 'good.json')], { env: { HOST: 'nowhere.invalid' } }), {
+    code: 1,
+    err: /nowhere\.invalid:\d+ cannot be listened on \(E[A-Z_]+\); nowhere\.invalid is from HOST/,
+  });
   t.end();
 });
 

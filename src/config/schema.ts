@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { steeringMembers } from '../wire/routed-members.js';
+import { hostForm } from './host.js';
 import { price } from './price-schema.js';
 import { rules } from './rules-schema.js';
 import { closedObject, described, headerValue, optional } from './setting.js';
@@ -54,10 +55,7 @@ const port = Type.Integer({ minimum: 0, maximum: 65_535 });
 const positive = Type.Integer({ minimum: 1 });
 const words = Type.Array(Type.String({ pattern: '^[a-z][a-z0-9-]*$', expected: 'a lower-case word' }));
 
-const host = Type.String({
-  pattern: '^([A-Za-z0-9._-]+|[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*(%[A-Za-z0-9._-]+)?)$',
-  expected: 'an address or the name of a host, without scheme and port',
-});
+const host = Type.String(hostForm);
 
 const listen = closedObject({
   host: optional('Address to listen on.', host),

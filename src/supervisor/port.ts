@@ -13,6 +13,9 @@ const mostPicks = 100;
 /** Another process listens on the port. */
 export class PortInUseError extends Error {}
 
+/** The host is no address of this machine, or no name of one. */
+export class UnusableHostError extends Error {}
+
 /** Node's socket errors. */
 export interface SocketError extends Error {
   readonly code?: string;
@@ -104,6 +107,7 @@ export function portError(error: SocketError, host: string, port: number, advice
     return new PortInUseError(`${authority} is in use by another process; ${advice}`);
   if (error.code === 'EACCES')
     return new Error(`${authority} may not be used by this user (ports below 1024 need the right to)`);
-  if (error.code === 'EADDRNOTAVAIL') return new Error(`${host} is not an address of this machine`);
-  return new Error(`${authority} cannot be listened on (${error.code ?? error.message})`);
+  if (error.code === 'EADDRNOTAVAIL')
+    return new UnusableHostError(`${host} is not an address of this machine`);
+  return new UnusableHostError(`${authority} cannot be listened on (${error.code ?? error.message})`);
 }
