@@ -1,3 +1,5 @@
+import { WaitingByKey } from '../waiting-by-key.js';
+
 /** Opens a decoder, whose end `DecodeQueue.next` is told. Must not throw. @returns false if none is needed any more */
 type Begin = () => boolean;
 
@@ -12,14 +14,12 @@ const maxWaiting = 1024;
  */
 export class DecodeQueue {
   #open = 0;
-  readonly #waiting = new Map<string, Begin[]>();
+  readonly #waiting = new WaitingByKey<Begin>();
 
   /** @returns false if too many bodies of the key wait already */
   add(keyId: string, begin: Begin): boolean {
-    const others = this.#waiting.get(keyId);
-    if (others === undefined) this.#waiting.set(keyId, [begin]);
-    else if (others.length < maxWaiting) others.push(begin);
-    else return false;
+    if (this.#waiting.countOf(keyId) >= maxWaiting) return false;
+    this.#waiting.add(keyId, begin);
     this.#fill();
     return true;
   }
@@ -32,20 +32,10 @@ export class DecodeQueue {
 
   #fill(): void {
     while (this.#open < maxOpen) {
-      const begin = this.#take();
+      const begin = this.#waiting.take();
       if (begin === undefined) return;
       this.#open += 1;
       if (!begin()) this.#open -= 1;
     }
-  }
-
-  #take(): Begin | undefined {
-    for (const [keyId, begins] of this.#waiting) {
-      const begin = begins.shift();
-      this.#waiting.delete(keyId);
-      if (begins.length > 0) this.#waiting.set(keyId, begins);
-      return begin;
-    }
-    return undefined;
   }
 }

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../errors.js';
+import { WaitingByKey } from '../waiting-by-key.js';
 
 /** Values in the requested order, null for each that is gone; null instead of the list if they are too large. */
 export type FoundValues = readonly (string | null)[] | null;
@@ -26,9 +27,7 @@ const maxWaiting = 1024;
  */
 export class FindQueue {
   #inFlight = 0;
-  #waiting = 0;
-  /** The key whose turn is next comes first. */
-  #byKey = new Map<string, Search[]>();
+  readonly #waiting = new WaitingByKey<Search>();
 
   /** Calls `failed` with `overloaded` if too many searches wait: the last one of the key that has the most. */
   add(search: Search): void {
@@ -36,19 +35,8 @@ export class FindQueue {
       this.#begin(search);
       return;
     }
-    const own = this.#byKey.get(search.keyId);
-    if (own === undefined) this.#byKey.set(search.keyId, [search]);
-    else own.push(search);
-    if (this.#waiting < maxWaiting) this.#waiting += 1;
-    else this.#refuseOne();
-  }
-
-  #refuseOne(): void {
-    let most: Search[] = [];
-    for (const searches of this.#byKey.values()) if (searches.length > most.length) most = searches;
-    const last = most.pop();
-    if (most.length === 0 && last !== undefined) this.#byKey.delete(last.keyId);
-    last?.failed(overloaded());
+    this.#waiting.add(search.keyId, search);
+    if (this.#waiting.size > maxWaiting) this.#waiting.takeLastOfMost()?.failed(overloaded());
   }
 
   /** @returns false if nobody waits for the search */
@@ -64,10 +52,7 @@ export class FindQueue {
       (fault: unknown) => {
         search.failed(fault);
         // Fail all waiting searches, since each would wait for the failing store as long again.
-        const waiting = this.#byKey;
-        this.#byKey = new Map();
-        this.#waiting = 0;
-        for (const searches of waiting.values()) for (const each of searches) each.failed(fault);
+        for (const each of this.#waiting.takeAll()) each.failed(fault);
         this.#next();
       },
     );
@@ -76,13 +61,8 @@ export class FindQueue {
 
   #next(): void {
     this.#inFlight -= 1;
-    for (const [keyId, searches] of this.#byKey) {
-      const next = searches.shift();
-      this.#waiting -= 1;
-      this.#byKey.delete(keyId);
-      if (searches.length > 0) this.#byKey.set(keyId, searches);
-      if (next !== undefined && this.#begin(next)) return;
-    }
+    let next = this.#waiting.take();
+    while (next !== undefined && !this.#begin(next)) next = this.#waiting.take();
   }
 }
 
