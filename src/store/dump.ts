@@ -59,13 +59,16 @@ const head = { type: 'model-gateway store', form: 1 };
  * to be incomplete.
  */
 export async function* dumpLines(pages: AsyncIterable<readonly DumpEntry[]>): AsyncGenerator<string> {
-  yield `${JSON.stringify(head)}\n`;
+  let start = `${JSON.stringify(head)}\n`;
   let count = 0;
+  // Nothing is written for a store that cannot be read.
   for await (const entries of pages) {
+    if (entries.length === 0) continue;
     count += entries.length;
-    if (entries.length > 0) yield `${entries.map((entry) => JSON.stringify(entry)).join('\n')}\n`;
+    yield `${start}${entries.map((entry) => JSON.stringify(entry)).join('\n')}\n`;
+    start = '';
   }
-  yield `${JSON.stringify({ type: 'end', entries: count })}\n`;
+  yield `${start}${JSON.stringify({ type: 'end', entries: count })}\n`;
 }
 
 /**

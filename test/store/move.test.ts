@@ -162,8 +162,11 @@ test('an export of PostgreSQL changes nothing, be it of another release or of a 
 
 test('an export of what is no store says so, and makes none', async (t) => {
   const folder = temporaryFolder(t);
-  for (const path of [folder, join(folder, 'none')])
-    await t.rejects(exported(embeddedIn(path)), new Error(`there is no store in ${path}`));
+  for (const path of [folder, join(folder, 'none')]) {
+    const output = new PassThrough();
+    await t.rejects(exportStore(embeddedIn(path), output), new Error(`there is no store in ${path}`));
+    t.equal(output.read(), null, 'nothing is written');
+  }
   t.strictSame(readdirSync(folder), []);
   const port = await freePort();
   await t.rejects(
