@@ -171,7 +171,7 @@ test('bodies that unpack to a thousand times their size are decoded within the s
   t.equal(heldBytes(gateway), 0);
 });
 
-test('the windows of decoders count, few are open, and bodies that want more wait while those of other keys are decoded', async (t) => {
+test('few decoders with large windows are open, and bodies that want more wait while those of other keys are decoded', async (t) => {
   const gateway = await start(t, jsonAnswer(200, generated('hello')), {
     bodyBytes: mebibyte / 4,
     bufferedBytes: 64 * mebibyte,
@@ -197,6 +197,6 @@ test('the windows of decoders count, few are open, and bodies that want more wai
     t.equal((await exchange(gateway.port, coded(JSON.stringify(hi), otherKey))).status, 200);
   }
   t.same(new Set((await attack).map(({ status }) => status)), new Set([413]));
-  t.ok(most >= 16 * mebibyte && most <= 36 * mebibyte, `${most}`);
+  t.ok(most <= mebibyte, `${most}`);
   t.equal(heldBytes(gateway), 0);
 });

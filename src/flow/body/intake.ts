@@ -162,11 +162,10 @@ export class Intake extends SweepMember implements BodyReceiver, ExchangeListene
    */
   #decode(coded: CodedBody, limit: number, ended: (() => void) | null): boolean {
     const call = this.#call;
-    const { decoder, body, window } = coded;
-    const { bodyBytes, bufferedBytesPerKey } = call.running.snapshot.limits;
-    const bytes = body.length + limit;
-    // A window that is larger than the memory of a key counts as what remains of that: otherwise no such body would be read.
-    if (!this.hold(bytes + Math.min(window, Math.max(0, bufferedBytesPerKey - bytes)))) return false;
+    const { decoder, body } = coded;
+    const { bodyBytes } = call.running.snapshot.limits;
+    // The decoder's window does not count: the queue bounds those of a worker.
+    if (!this.hold(body.length + limit)) return false;
     const done = (result: Buffer | GatewayError): void => {
       if (call.accounted) return;
       if (!(result instanceof GatewayError)) this.#take(result);

@@ -127,6 +127,7 @@ export function isReference({ type, id, role }: JsonObject): boolean {
 /** Begin of an item that is no reference, unless a later member replaces the first one. */
 const ordinaryBegin = /^\s*\{\s*"(?:type|role)"\s*:\s*"/;
 const ofReference: ReadonlySet<string> = new Set(['type', 'id', 'role']);
+const guardOfType = new MemberGuard({ reads: ['type'] });
 const guard = new MemberGuard({ reads: [...ofReference] });
 
 /**
@@ -144,8 +145,10 @@ export function referredTo(element: string): string | null {
   const bytes = Buffer.from(element);
   const open = skipSpace(bytes, 0);
   if (bytes[open] !== OPEN_BRACE) return null;
-  guard.look(bytes, open, 'input item');
+  guardOfType.look(bytes, open, 'input item');
   const taken = withoutMembers(bytes, ofReference)?.taken;
   const [type, id, role] = ['type', 'id', 'role'].map((name) => parseJson(taken?.get(name) ?? 'null'));
+  if (typeof type === 'string' && type !== referenceType) return null;
+  guard.look(bytes, open, 'input item');
   return typeof id === 'string' && isReference({ type, id, role }) ? id : null;
 }

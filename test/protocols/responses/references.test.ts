@@ -27,6 +27,15 @@ const unclear = [
   '{"type":"message","id":"msg_1","type":null}',
   '{"role":null,"id":"msg_1","role":"user"}',
   '{"type":"item_reference","Id":"msg_1"}',
+  '{"type":"message","id":"msg_1","Type":"item_reference"}',
+];
+
+/** Items with one type, which is another: whatever else parsers may read differently, none of them refers. */
+const ofOtherTypes = [
+  '{"type":"message","role":"user","content":"caf\\u0065","Role":"5"}',
+  '{"type":"message","role":"user","content":"\\u0065","ID":"5"}',
+  '{"type":"function_call_output","call_id":"c","Id":"x","status":null}',
+  '{"type":"function_call","id":"a","id":"a","name":"\\u0065","arguments":"{}"}',
 ];
 
 const others = [
@@ -54,6 +63,11 @@ test('an item that parsers may read differently is refused', (t) => {
     t.ok(mayRefer(bodyOf(item)), item);
     t.throws(() => referredTo(item), { code: 'invalid_request_body' });
   }
+  t.end();
+});
+
+test('an item of another type is none, whatever members it has twice', (t) => {
+  for (const item of ofOtherTypes) t.equal(referredTo(item), null, item);
   t.end();
 });
 
