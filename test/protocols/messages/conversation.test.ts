@@ -67,15 +67,17 @@ test('a message that is not known is the vendor’s error', async (t) => {
   kept.turn('1', bytesOf({ ...begun, thread: { type: 'create' } }), answer(called.content));
   kept.turn('2', continued('msg_1', { messages: [seen] }), answer([]));
   kept.records.delete('msg_1');
-  for (const id of ['msg_2', 'msg_9', 'msg 9"<', ''])
+  for (const id of ['msg_2', 'msg_9', 'msg9"<', ''])
     t.match(kept.recall(continued(id, { messages: [seen] })), {
       body: null,
       holder: null,
       turn: null,
       unfound: { kind: 'thread_not_found', param: 'thread.previous_message_id' },
     });
-  const hostile = kept.recall(continued('msg 9"<', {}))?.unfound?.message ?? '';
-  t.notMatch(hostile, 'msg 9');
+  const hostile = kept.recall(continued('msg9"<', {}))?.unfound?.message ?? 'msg9';
+  t.notMatch(hostile, 'msg9');
+  const strange = { kind: 'thread_not_found', message: /^(?!.*msg 9)/s };
+  t.throws(() => kept.recall(continued('msg 9', {})), strange, 'no upstream assigns such an id');
 });
 
 test('many turns are written anew with all that was said', async (t) => {
