@@ -29,7 +29,7 @@ export function decodeConfiguration(body: JsonObject): Pick<ConversationRequest,
   listOf(body.input).forEach((item, index) => {
     if (!isObject(item) || item.type !== updateType) return;
     const update = { effort: objectOf(item.reasoning).effort, format: objectOf(item.text).format };
-    if ((update.effort ?? null) !== null) {
+    if (typeof update.effort === 'string') {
       effort = update.effort;
       effortAt = `input[${index}].reasoning.effort`;
     }

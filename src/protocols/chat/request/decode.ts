@@ -23,6 +23,7 @@ import { entryOf } from '../../../wire/entry-of.js';
 import {
   decodeStop,
   flagOrNull,
+  invalidValue,
   isObject,
   type JsonObject,
   nameOfType,
@@ -67,7 +68,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     parallelCalls: flagOrNull(body.parallel_tool_calls),
     format: decodeFormat(body.response_format),
     reasoning: decodeReasoning(body),
-    maxTokens: decodeLimit(body.max_completion_tokens) ?? decodeLimit(body.max_tokens),
+    maxTokens: decodeLimit(body, 'max_completion_tokens') ?? decodeLimit(body, 'max_tokens'),
     temperature: numberOrNull(body.temperature),
     topP: numberOrNull(body.top_p),
     topK: null,
@@ -89,8 +90,10 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
 }
 
 /** @returns the most tokens that may be generated; null if there is no limit, which may be written as -1 */
-function decodeLimit(limit: unknown): number | null {
-  return limit === -1 ? null : numberOrNull(limit);
+function decodeLimit(body: JsonObject, name: string): number | null {
+  const limit = numberOrNull(body[name]);
+  if (limit === 0) throw invalidValue(name, 'expected an integer of at least 1, or -1 for no limit, found 0');
+  return limit === -1 ? null : limit;
 }
 
 function requireTextOutput(modalities: unknown): void {
