@@ -80,8 +80,7 @@ test('settings that are null or empty are as good as absent', async (t) => {
   t.equal(decode({ max_tokens: 6 }).maxTokens, 6);
   for (const unlimited of [{ max_tokens: -1 }, { max_completion_tokens: -1 }])
     t.equal(decode(unlimited).maxTokens, null);
-  const refusal = { kind: 'invalid_value', param: 'max_tokens' };
-  t.throws(() => decode({ max_tokens: 0 }), refusal);
+  t.throws(() => decode({ max_tokens: 0 }), { code: 'invalid_value', message: /'max_tokens'/ });
   t.equal(decode({ user: 'u' }).user, 'u');
   for (const empty of [{ user: '' }, { safety_identifier: '' }]) t.equal(decode(empty).user, null);
   t.equal(decode({ user: 'u', safety_identifier: '' }).user, 'u');
