@@ -1,4 +1,4 @@
-import { BACKSLASH, DOT, QUOTE, SLASH } from '../wire/bytes.js';
+import { BACKSLASH, DOT, LOWER_U, QUOTE, SLASH, ZERO } from '../wire/bytes.js';
 import { type Needle, needleAt } from '../wire/json-skip.js';
 import { ArgumentPlaces } from './argument-places.js';
 import { carryingMark, carryingSeparator } from './carrying-id.js';
@@ -49,12 +49,13 @@ export function withoutCarried(body: Buffer): Buffer {
     if (at === undefined) break;
     const mark = marks[first] as Needle;
     const start = carriedFrom(body, { needle: mark, at, behind }, places);
-    const end = start === -1 ? -1 : endOfTokens(body, start);
-    if (end === -1) {
+    const end = start === -1 ? -1 : body.indexOf(QUOTE, start);
+    const text = end === -1 ? -1 : textWithin(body, start, end);
+    if (text === -1) {
       vain++;
       behind = at + mark.whole.length;
     } else {
-      kept.push(body.subarray(from, start));
+      kept.push(body.subarray(from, start + text));
       from = end;
       behind = end;
     }
@@ -94,40 +95,62 @@ function carriedFrom(body: Buffer, { needle, at, behind }: Mark, places: Argumen
   return isInId ? at + carryingSeparator.length : at + 1;
 }
 
-/** Bytes of base64 in either alphabet. */
-const letters = new Uint8Array(256);
-for (const letter of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-')
-  letters[letter.charCodeAt(0)] = 1;
+/*
+ * What a byte adds to the counts of its block: capitals, small letters, digits, and other bytes of base64 in either alphabet,
+ * eight bits for each. Other bytes are not of a token, or not alone.
+ */
+const weights = new Int32Array(256);
+const kinds = ['ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz', '0123456789', '+/=_-'];
+for (const [kind, bytes] of kinds.entries())
+  for (const byte of Buffer.from(bytes)) weights[byte] = 1 << (8 * kind);
+/** Bytes that are counted together. An escape may exceed a block. */
+const blockBytes = 128;
 /** Maximum number of dots in a token: between its parts, and in a signature of some vendors. */
 const mostDots = 8;
-/** Number of samples of a token, and the letters of each. */
-const samples = 4;
-const sampleLetters = 128;
 
-/** Returns where the tokens of a string end, at its quote; -1 if they are none. */
-function endOfTokens(body: Buffer, start: number): number {
-  const head = body.toString('latin1', start, start + tokenHeadBytes);
-  if (!isSignedHead(head.replaceAll('\\/', '/'))) return -1;
+/**
+ * Returns how many bytes of a string are text although it has the form of tokens; -1 if it has not. Every byte is read:
+ * where a client could guess what is not, it could put a text there.
+ */
+function textWithin(body: Buffer, start: number, end: number): number {
+  if (!isSignedHead(body.toString('latin1', start, start + tokenHeadBytes))) return -1;
+  let text = 0;
   let dots = 0;
-  let at = start;
-  for (; body[at] !== QUOTE; at++) {
-    const byte = body[at] as number;
-    if (letters[byte] === 1 || (byte === BACKSLASH && body[at + 1] === SLASH)) continue;
-    if (byte !== DOT || ++dots > mostDots) return -1;
+  for (let at = start; at < end; ) {
+    const from = at;
+    const to = Math.min(end, from + blockBytes);
+    let counts = 0;
+    for (; at < to; at++) {
+      const weight = weights[body[at] as number] as number;
+      if (weight === 0) {
+        const byte = body[at] as number;
+        const length = byte === BACKSLASH ? lengthOfEscape(body, at) : 0;
+        if (length > 0) at += length - 1;
+        else if (byte !== DOT || ++dots > mostDots) return -1;
+      }
+      counts += weight;
+    }
+    if (!isEncoded(counts)) text += at - from;
   }
-  return isEncoded(body, start, at) ? at : -1;
+  return text;
 }
 
 /**
- * Whether letters are of what was encoded: of all kinds. The samples are random: otherwise a text could have the right letters
- * in their places.
+ * Whether letters are of what was encoded: most of them of no one kind. So are those of words that are spaces or rules for
+ * long; what else repeats a byte counts as text, and no more than that.
  */
-function isEncoded(body: Buffer, start: number, end: number): boolean {
-  const places = end - start - sampleLetters;
-  for (let i = 0; i < samples && places > 0; i++) {
-    const from = start + Math.floor(Math.random() * places);
-    const sample = body.toString('latin1', from, from + sampleLetters);
-    if (!/[A-Z]/.test(sample) || !/[a-z]/.test(sample) || !/[0-9]/.test(sample)) return false;
-  }
-  return true;
+function isEncoded(counts: number): boolean {
+  const capitals = counts & 0xff;
+  const small = (counts >> 8) & 0xff;
+  const digits = (counts >> 16) & 0xff;
+  return 8 * Math.max(capitals, small, digits) < 7 * (capitals + small + digits);
+}
+
+/** Returns the length of an escape of `+`, `/` or `=`, which some encoders of JSON write as `\u002B` or `\/`; 0 for others. */
+function lengthOfEscape(body: Buffer, at: number): number {
+  if (body[at + 1] === SLASH) return 2;
+  if (body[at + 1] !== LOWER_U || body[at + 2] !== ZERO || body[at + 3] !== ZERO) return 0;
+  // In lower case, as `2b`, `2f` and `3d` are.
+  const digits = ((body[at + 4] as number) << 8) | (body[at + 5] as number) | 0x20;
+  return digits === 0x3262 || digits === 0x3266 || digits === 0x3364 ? 6 : 0;
 }

@@ -197,14 +197,46 @@ test('a text is expected input although it begins as a token, or is one in the a
     { type: 'thinking', thinking: '', signature: token },
   ];
   t.ok(inputOf(real) < 100, `a token behind arguments: ${inputOf(real)}`);
-  const slashed = JSON.stringify({ messages: [{ content: real }] }).replaceAll('/', '\\/');
+  const escapes: readonly [RegExp, string][] = [
+    [/\//g, '\\/'],
+    [/\+/g, '\\u002B'],
+    [/\//g, '\\u002f'],
+    [/=/g, '\\u003d'],
+  ];
+  const spread = JSON.stringify({ messages: [{ content: real }] }).replace(token, `${token}+/==`);
+  for (const [byte, written] of escapes) {
+    const escaped = spread.replaceAll(byte, written);
+    t.ok(ofBody(escaped) < 150, `a token with ${written}: ${ofBody(escaped)}`);
+  }
+  const tab = spread.replaceAll('+', '\\u0009');
+  t.ok(ofBody(tab) > 15_000, 'a token with another escape');
+  t.end();
+});
+
+test('a token is no input although it holds words with spaces or rules, and the same for every call', (t) => {
+  const value = randomBytes(1500).toString('base64');
+  for (const run of [' ', '-', '=', '#', '\t']) {
+    const words = `a\n${run.repeat(400)}\nLet me think about it. `.repeat(20);
+    const token = tagSignature({ protocol: 'messages', model: 'm', value, redacted: false, words });
+    for (const signature of [token, tokenAsBytes(token)]) {
+      const content = Array.from({ length: 5 }, () => ({ type: 'thinking', thinking: '', signature }));
+      const body = JSON.stringify({ messages: [{ role: 'assistant', content }] });
+      const inputs = new Set(Array.from({ length: 20 }, () => ofBody(body)));
+      const [input = 0] = inputs;
+      t.equal(inputs.size, 1, 'the same for every call');
+      t.ok(input < 200, `${JSON.stringify(run)}: ${input}`);
+    }
+  }
+  t.end();
+});
+
+function ofBody(text: string): number {
   const call = {
-    body: Buffer.from(slashed),
+    body: Buffer.from(text),
     route: { endpoint: messages },
     upload: null,
     validated: null,
     model: null,
   };
-  t.ok(expectedUsage(call as unknown as Call).input < 100, 'a token with escaped slashes');
-  t.end();
-});
+  return expectedUsage(call as unknown as Call).input;
+}
