@@ -55,10 +55,15 @@ export function isCutCall({ name, input, custom }: CallText, tools: readonly Too
 
 type CallText = Pick<ToolCallPart, 'name' | 'input' | 'custom'>;
 
+/** Keywords of JSON Schema by which an object may have members that `properties` does not name. */
+const otherMembers = ['$ref', 'anyOf', 'oneOf', 'allOf', 'patternProperties'];
+
 function takesArguments(tool: Tool | undefined): boolean {
   if (tool === undefined) return true;
-  const { properties, ...others } = tool.parameters ?? {};
-  return isObject(properties) ? Object.keys(properties).length > 0 : Object.hasOwn(others, '$ref');
+  const parameters = tool.parameters ?? {};
+  const { properties, additionalProperties } = parameters;
+  if (isObject(properties) && Object.keys(properties).length > 0) return true;
+  return isObject(additionalProperties) || otherMembers.some((name) => Object.hasOwn(parameters, name));
 }
 
 /** A call of the model. Its result may refer to it by its id or by its function. */

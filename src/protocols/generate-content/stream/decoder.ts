@@ -108,8 +108,11 @@ export class BlockDecoder implements StreamDecoder {
     const progress = this.#progressOf(choice);
     if (progress.isFinished) return;
     const told = out.length;
-    for (const each of decodeLogprobs(candidate.logprobsResult) ?? []) progress.logprobs.push(each);
-    for (const part of partsOf(candidate)) {
+    const parts = partsOf(candidate);
+    // Those of thoughts are not of the answer's text.
+    if (!parts.some((part) => part.thought === true))
+      for (const each of decodeLogprobs(candidate.logprobsResult) ?? []) progress.logprobs.push(each);
+    for (const part of parts) {
       const text = textOf(part.text);
       const signature = signatureOf(part, this.#source);
       if (part.thought === true) {

@@ -141,8 +141,8 @@ function decodeFormat({ output_config: config, output_format: older }: JsonObjec
 }
 
 /**
- * Reads `thinking` and `output_config.effort`, which system messages may change. Without `thinking` the effort applies, but no reasoning is shown: the
- * client did not request it.
+ * Reads `thinking` and `output_config.effort`, which system messages may change. Without `thinking` the effort applies,
+ * but no reasoning is shown: the client did not request it.
  * @throws {GatewayError} of status 400 for an effort or a type of thinking that is not documented
  */
 function decodeReasoning(body: JsonObject): Reasoning | null {

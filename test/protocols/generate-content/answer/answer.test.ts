@@ -240,6 +240,18 @@ test('a call that the token limit cut is left out, since clients run each call t
   const tools = [
     { name: 'f', description: null, parameters: { type: 'object', properties: { a: {} } }, strict: null },
     { name: 'now', description: null, parameters: { type: 'object', properties: {} }, strict: null },
+    {
+      name: 'any',
+      description: null,
+      parameters: { type: 'object', additionalProperties: {} },
+      strict: null,
+    },
+    {
+      name: 'some',
+      description: null,
+      parameters: { type: 'object', anyOf: [{ required: ['a'] }] },
+      strict: null,
+    },
   ];
   const written = (finish: 'length' | 'toolCalls', ...parts: AnswerPart[]) => {
     const of = { choices: [{ parts, finish, stopSequence: null }], usage };
@@ -251,6 +263,10 @@ test('a call that the token limit cut is left out, since clients run each call t
   const cut = { ...call, input: '{"pattern":"/tmp/*","dry_run":tr' };
   const empty = { ...call, input: '{}' };
   const signed = { kind: 'reasoning' as const, text: '', signature: token('s') };
+  for (const name of ['any', 'some'])
+    t.strictSame(written('length', { kind: 'text', text: 'a' }, { ...empty, name })?.content.parts, [
+      { text: 'a' },
+    ]);
   for (const last of [cut, empty]) {
     const { content, finishReason } = written('length', { kind: 'text', text: 'a' }, call, last) ?? {};
     t.strictSame(
