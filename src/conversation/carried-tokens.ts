@@ -1,15 +1,15 @@
-import { BACKSLASH, DOT, LOWER_U, QUOTE, SLASH, ZERO } from '../wire/bytes.js';
+import { BACKSLASH, COLON, DOT, LOWER_U, QUOTE, SLASH, ZERO } from '../wire/bytes.js';
 import { type Needle, needleAt } from '../wire/json-skip.js';
 import { ArgumentPlaces } from './argument-places.js';
 import { carryingMark, carryingSeparator } from './carrying-id.js';
 import { memberNameOf } from './media-string.js';
-import { isSignedHead, tokenHeadBytes, tokenMarks } from './signature.js';
+import { textShare, tokenHeadBytes, tokenMarks } from './signature.js';
 
 /*
  * Tokens of `signature.ts` in a body that was not parsed. Clients send them with every later turn, encoded up to twice, and in two
  * ids for each call, while their upstream gets the content once, or not at all. They are no text of a prompt. What has not the
- * form of a token, or is in the arguments of a call, is: otherwise clients could disguise any text as tokens. So is reasoning that
- * no vendor has signed, which its upstream gets as text.
+ * form of a token, or is in the arguments of a call, is: otherwise clients could disguise any text as tokens. Reasoning that no
+ * vendor has signed is as much text as a chat upstream gets of it.
  */
 
 /** Members that tokens are carried in. In another member, what looks like a token is a text. */
@@ -25,8 +25,6 @@ const carryingMembers = new Set([
 ]);
 /** The member of a `redacted_thinking`, which can also be a file in base64: then a token is not as it is. */
 const dataMember = 'data';
-/** Smaller bodies have no tokens worth a search. */
-const leastWithTokens = 4 * 1024;
 /** Maximum number of bytes of an id before its tokens. */
 const longestBareId = 1024;
 /** Number of marks in a body's texts after which no more are searched for. */
@@ -35,9 +33,12 @@ const mostVain = 64;
 const [plainMark] = tokenMarks;
 const marks: readonly Needle[] = [...tokenMarks, carryingMark];
 
-/** Returns a body without the tokens that it carries: the same one if it has none. It may no longer be what its client means. */
-export function withoutCarried(body: Buffer): Buffer {
-  if (body.length < leastWithTokens) return body;
+/**
+ * Returns a body without the tokens that it carries, but with as many of their bytes as are text: the same one if it has none.
+ * It may no longer be what its client means.
+ * @param mayReachChat the call may go to a chat upstream, which gets reasoning that no vendor has signed
+ */
+export function withoutCarried(body: Buffer, mayReachChat: boolean): Buffer {
   const next = marks.map((mark) => needleAt(body, mark, 0));
   const places = new ArgumentPlaces(body);
   const kept: Buffer[] = [];
@@ -50,7 +51,7 @@ export function withoutCarried(body: Buffer): Buffer {
     const mark = marks[first] as Needle;
     const start = carriedFrom(body, { needle: mark, at, behind }, places);
     const end = start === -1 ? -1 : body.indexOf(QUOTE, start);
-    const text = end === -1 ? -1 : textWithin(body, start, end);
+    const text = end === -1 ? -1 : textWithin(body, start, end, mayReachChat);
     if (text === -1) {
       vain++;
       behind = at + mark.whole.length;
@@ -105,16 +106,18 @@ for (const [kind, bytes] of kinds.entries())
   for (const byte of Buffer.from(bytes)) weights[byte] = 1 << (8 * kind);
 /** Bytes that are counted together. An escape may exceed a block. */
 const blockBytes = 128;
-/** Maximum number of dots in a token: between its parts, and in a signature of some vendors. */
+/** Maximum number of dots and colons in a token: between its parts, and in a signature of some vendors. */
 const mostDots = 8;
 
 /**
  * Returns how many bytes of a string are text although it has the form of tokens; -1 if it has not. Every byte is read:
  * where a client could guess what is not, it could put a text there.
  */
-function textWithin(body: Buffer, start: number, end: number): number {
-  if (!isSignedHead(body.toString('latin1', start, start + tokenHeadBytes))) return -1;
+function textWithin(body: Buffer, start: number, end: number, mayReachChat: boolean): number {
+  const share = textShare(body.toString('latin1', start, start + tokenHeadBytes));
+  if (share === null) return -1;
   let text = 0;
+  let encoded = 0;
   let dots = 0;
   for (let at = start; at < end; ) {
     const from = at;
@@ -126,13 +129,14 @@ function textWithin(body: Buffer, start: number, end: number): number {
         const byte = body[at] as number;
         const length = byte === BACKSLASH ? lengthOfEscape(body, at) : 0;
         if (length > 0) at += length - 1;
-        else if (byte !== DOT || ++dots > mostDots) return -1;
+        else if ((byte !== DOT && byte !== COLON) || ++dots > mostDots) return -1;
       }
       counts += weight;
     }
-    if (!isEncoded(counts)) text += at - from;
+    if (isEncoded(counts)) encoded += at - from;
+    else text += at - from;
   }
-  return text;
+  return mayReachChat ? text + Math.ceil(share * encoded) : text;
 }
 
 /**

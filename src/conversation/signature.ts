@@ -129,25 +129,33 @@ export function wholeToken(base64: string): string | null | undefined {
 /** Follows the tag and the checksum in every token. */
 const kindAndProtocol = new RegExp(`[.:][a-z]\\.(?:${textProtocols.join('|')})\\.`);
 const signingProtocols = textProtocols.filter((protocol) => signedBy[protocol] !== 'nothing');
+const unsignedProtocols = textProtocols.filter((protocol) => signedBy[protocol] === 'nothing');
 const signedHead = new RegExp(`^gw1(?::[0-9a-z]{1,7})?[.:][a-z]\\.(?:${signingProtocols.join('|')})\\.`);
+const unsignedHead = new RegExp(`^gw1(?::[0-9a-z]{1,7})?[.:][a-z]\\.(?:${unsignedProtocols.join('|')})\\.`);
 /** Number of base64 characters that contain this, even if some before it are lost. */
 const lettersOfHead = 64;
 /** Number of bytes with which a token is recognized, as it is or as base64. */
 export const tokenHeadBytes = lettersOfHead;
 
+/** Length of a text in bytes, for each of its base64. */
+const decodedShare = 3 / 4;
+
 /**
- * Returns whether a text, as it is or as base64, begins as a token with a signature or encrypted reasoning does. Other tokens
- * hold reasoning that its upstream reads as text.
- * @param head its first `tokenHeadBytes`
+ * Returns how much text the upstream gets for each byte of a token, as it is or as base64: none of one with a signature or
+ * encrypted reasoning. Others hold reasoning in base64, which its upstream gets as text. Null if it is no token.
+ * @param head its first `tokenHeadBytes`. JSON escapes nothing in what is read of it
  */
-export function isSignedHead(head: string): boolean {
-  const plain = head.startsWith(tag) ? head : Buffer.from(head, 'base64').toString('latin1');
-  return signedHead.test(plain);
+export function textShare(head: string): number | null {
+  const isPlain = head.startsWith(tag);
+  const plain = isPlain ? head : Buffer.from(head, 'base64').toString('latin1');
+  if (signedHead.test(plain)) return 0;
+  if (!unsignedHead.test(plain)) return null;
+  return isPlain ? decodedShare : decodedShare * decodedShare;
 }
 
 /** Returns whether base64 begins as a token does, and not as one with a signature or encrypted reasoning. */
 export function isUnsignedToken(head: string): boolean {
-  return head.startsWith(bytesTag) && !isSignedHead(head.slice(0, tokenHeadBytes));
+  return head.startsWith(bytesTag) && textShare(head.slice(0, tokenHeadBytes)) !== 0;
 }
 
 /** Returns whether a text without the gateway's tag is a beginning of the tag, or a token with a damaged tag. */

@@ -39,9 +39,22 @@ export function expectedUsage(call: Call): Usage {
   return estimatedUsage(expectedInput(call), expectedOutput(call));
 }
 
+/** Smaller bodies have no tokens worth a search. */
+const leastWithTokens = 4 * 1024;
+/** Expected input by body: a limit and a budget each ask, and all of a body may have to be read. */
+const known = new WeakMap<Buffer, number>();
+
 /** Estimates the input by the length of the body, without what its client carries for the upstream. */
-function expectedInput({ body, route, upload }: Call): number {
-  return body === null || upload !== null || route?.endpoint == null ? 0 : bodyEstimate(withoutCarried(body));
+function expectedInput({ body, route, upload, model }: Call): number {
+  if (body === null || upload !== null || route?.endpoint == null) return 0;
+  if (body.length < leastWithTokens) return bodyEstimate(body);
+  let input = known.get(body);
+  if (input === undefined) {
+    const mayReachChat = model === null || model.targets.some(({ translatesTo }) => translatesTo === 'chat');
+    input = bodyEstimate(withoutCarried(body, mayReachChat));
+    known.set(body, input);
+  }
+  return input;
 }
 
 /** The expected usage of everything that has a price. */

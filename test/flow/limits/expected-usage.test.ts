@@ -230,13 +230,51 @@ test('a token is no input although it holds words with spaces or rules, and the 
   t.end();
 });
 
-function ofBody(text: string): number {
+test('reasoning that no vendor has signed is input by the length of its text, where a chat upstream may get it', (t) => {
+  const text = 'Let me think about it 1 time. '.repeat(2000);
+  const token = tagOpaque('reasoning_details', text, 'm');
+  const members = [
+    { signature: token },
+    { thoughtSignature: tokenAsBytes(token) },
+    { id: carryInId('c', [token.slice(0, 8000)]) },
+  ];
+  for (const [index, member] of members.entries()) {
+    const body = JSON.stringify({ messages: [{ role: 'assistant', content: [member] }] });
+    const length = index === 2 ? (8000 * 3) / 4 : text.length;
+    const toChat = [ofBody(body), ofBody(body, ['messages', 'chat'])];
+    for (const input of toChat)
+      t.ok(input > length / 4 && input < length / 4 + 150, `${input} for ${length / 4}`);
+    t.ok(ofBody(body, ['messages', null]) < 100, 'no target gets the text');
+  }
+  t.end();
+});
+
+test('a limit and a budget get the same number for one body', (t) => {
+  const media = { type: 'image_url', image_url: { url: `data:image/png;base64,${'QUJD'.repeat(10_000)}` } };
+  const body = Buffer.from(
+    JSON.stringify({
+      messages: [{ id: `gw1.s.messages.${'A'.repeat(40)}`, content: [media, 'words '.repeat(6000)] }],
+    }),
+  );
+  const call = {
+    body,
+    route: { endpoint: messages },
+    upload: null,
+    validated: null,
+    model: null,
+  } as unknown as Call;
+  t.equal(new Set(Array.from({ length: 20 }, () => expectedUsage(call).input)).size, 1);
+  t.end();
+});
+
+function ofBody(text: string, protocols: readonly (string | null)[] | null = null): number {
+  const targets = protocols?.map((translatesTo) => ({ translatesTo }));
   const call = {
     body: Buffer.from(text),
     route: { endpoint: messages },
     upload: null,
     validated: null,
-    model: null,
+    model: targets === undefined ? null : { targets, tokens: { input: null, output: null } },
   };
   return expectedUsage(call as unknown as Call).input;
 }
