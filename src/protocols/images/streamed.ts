@@ -2,12 +2,20 @@ import { addUsage, type Usage } from '../../conversation/usage.js';
 import { CR, LF } from '../../wire/bytes.js';
 import { imagesUsage } from './answer-decode.js';
 
-/** An event may contain an image of megabytes. This many of its first bytes have its type, and of its last bytes its usage. */
+/** An event may contain an image of megabytes. Its usage is in this many of its first bytes, or of its last ones. */
 const headBytes = 512;
 const tailBytes = 1536;
-/** The type of an event, as its name or in its data. A string cannot contain the quotes. */
-const types = 'image_(?:generation|edit)\\.(completed|partial_succeeded|partial_image)';
-const anyType = new RegExp(`^event: ?${types}[\\r\\n]|"${types}"`, 'm');
+/** What follows `image_generation.` or `image_edit.` in the types of events, the weakest first. */
+const types = ['partial_image', 'partial_succeeded', 'completed'];
+const [partialImage, succeeded, completed] = [0, 1, 2];
+const anyType = `image_(?:generation|edit)\\.(${types.join('|')})`;
+/** A type as the value of `type`, as another string of JSON, or as the name of an event. */
+const typeInLine = new RegExp(`("type"\\s*:\\s*)?"${anyType}"|^event: ?${anyType}[\\r\\n]`);
+/** Beginning of each type, and most bytes that `typeInLine` needs before it and from there on. */
+const typeStart = Buffer.from('image_');
+const bytesBefore = 16;
+const bytesOfType = 40;
+const overlap = bytesBefore + bytesOfType;
 /** The first partial image of an image. */
 const firstPartial = /"partial_image_index"\s*:\s*0\b/;
 const nothing = Buffer.alloc(0);
@@ -27,18 +35,24 @@ export class StreamedImages {
   #firsts = 0;
   /** A partial image has followed the last complete one. */
   #isWithin = false;
-  /** Of the event whose end has not arrived. */
+  /** Of the event whose end has not arrived: its first and last bytes, and numbers of its lines by their type. */
   #head = nothing;
   #tail = nothing;
-  /** The last line so far has more than its end. */
+  readonly #names = [0, 0, 0];
+  readonly #texts = [0, 0, 0];
+  /** Of the line whose end has not arrived: whether it has more than its end, its last bytes, and its strongest type so far. */
   #isInLine = false;
+  #lineTail = nothing;
+  #lineRank = -1;
+  #isName = false;
 
   add(run: Buffer): void {
     let start = 0;
     let line = 0;
     for (let end = run.indexOf(LF); end !== -1; end = run.indexOf(LF, line)) {
       const isBlank = !this.#isInLine && isEmpty(run, line, end);
-      this.#isInLine = false;
+      if (!isBlank) this.#searchLine(run.subarray(line, end + 1));
+      this.#endLine();
       line = end + 1;
       if (!isBlank) continue;
       // A blank line behind another ends nothing.
@@ -52,6 +66,7 @@ export class StreamedImages {
       this.#tail = nothing;
       start = line;
     }
+    if (line < run.length) this.#searchLine(run.subarray(line));
     if (!isEmpty(run, line, run.length)) this.#isInLine = true;
     this.#extend(run.subarray(start));
   }
@@ -64,14 +79,12 @@ export class StreamedImages {
 
   /** Number of images that are complete. */
   get completed(): number {
-    const type = this.#type;
-    const completed = this.#completed + (type === 'completed' ? 1 : 0);
-    return Math.max(completed, this.#succeeded + (type === 'partial_succeeded' ? 1 : 0));
+    return Math.max(this.#completed + this.#inEvent(completed), this.#succeeded + this.#inEvent(succeeded));
   }
 
   /** Number of images that are complete, or of which a partial image has arrived. */
   get begun(): number {
-    const isWithin = this.#isWithin || this.#type === 'partial_image';
+    const isWithin = this.#isWithin || this.#isPartial;
     return Math.max(this.completed, this.#firsts, this.#completed + (isWithin ? 1 : 0));
   }
 
@@ -79,7 +92,8 @@ export class StreamedImages {
   get reported(): number {
     const usage = this.#usageOfEvent();
     // The usage behind events of single images is that of all.
-    if (this.#succeeded > 0 && (usage ?? this.#sum) !== null) return this.completed;
+    if (this.#succeeded + this.#inEvent(succeeded) > 0 && (usage ?? this.#sum) !== null)
+      return this.completed;
     return this.#reported + (usage === null ? 0 : 1);
   }
 
@@ -89,41 +103,71 @@ export class StreamedImages {
     this.#tail = Buffer.concat([this.#tail, part.subarray(-tailBytes)]).subarray(-tailBytes);
   }
 
-  #endEvent(): void {
-    switch (this.#type) {
-      case 'completed': {
-        const usage = this.#usageOfEvent();
-        if (usage !== null) {
-          this.#sum = withCalls(this.#sum, usage);
-          this.#reported++;
-        }
-        this.#completed++;
-        this.#isWithin = false;
-        break;
-      }
-      case 'partial_succeeded':
-        this.#succeeded++;
-        break;
-      case 'partial_image':
-        if (this.#found(firstPartial) !== null) this.#firsts++;
-        this.#isWithin = true;
+  /** Reads the type in the next bytes of a line, which may be an image of megabytes with its type behind it. */
+  #searchLine(part: Buffer): void {
+    if (this.#lineTail.length > 0)
+      this.#readTypes(Buffer.concat([this.#lineTail, part.subarray(0, overlap)]));
+    this.#readTypes(part);
+    const last = part.length >= overlap ? part : Buffer.concat([this.#lineTail, part]);
+    this.#lineTail = Buffer.from(last.subarray(-overlap));
+  }
+
+  #readTypes(bytes: Buffer): void {
+    for (let at = bytes.indexOf(typeStart); at !== -1; at = bytes.indexOf(typeStart, at + 1)) {
+      const near = bytes.toString('latin1', Math.max(0, at - bytesBefore), at + bytesOfType);
+      const [, key, text, name] = typeInLine.exec(near) ?? [];
+      const type = types.indexOf(text ?? name ?? '');
+      if (type === -1) continue;
+      if (name !== undefined) this.#isName = true;
+      // Other strings may be of the client, such as the prompt, so they say something only where no `type` does.
+      this.#lineRank = Math.max(this.#lineRank, key === undefined ? type : type + types.length);
     }
   }
 
-  /** Last part of the type of the event whose last bytes have arrived; null for other events. */
-  get #type(): string | null {
-    const [, named, typed] = this.#found(anyType) ?? [];
-    return named ?? typed ?? null;
+  #endLine(): void {
+    const type = this.#lineType;
+    const counts = this.#isName ? this.#names : this.#texts;
+    if (type !== -1) counts[type] = counts[type]! + 1;
+    this.#isInLine = false;
+    this.#lineTail = nothing;
+    this.#lineRank = -1;
+    this.#isName = false;
+  }
+
+  #endEvent(): void {
+    const usage = this.#usageOfEvent();
+    if (usage !== null) {
+      this.#sum = withCalls(this.#sum, usage);
+      this.#reported++;
+    }
+    if (this.#isPartial) {
+      if ([this.#head, this.#tail].some((bytes) => firstPartial.test(bytes.toString('latin1'))))
+        this.#firsts++;
+      this.#isWithin = true;
+    } else if (this.#inEvent(completed) > 0) this.#isWithin = false;
+    this.#completed += this.#inEvent(completed);
+    this.#succeeded += this.#inEvent(succeeded);
+    this.#names.fill(0);
+    this.#texts.fill(0);
+  }
+
+  /** Index of the type of the line whose last bytes have arrived; -1 for others. */
+  get #lineType(): number {
+    return this.#lineRank % types.length;
+  }
+
+  /** Returns how many events of a type are in the current one: more than one where no blank lines are between them. */
+  #inEvent(type: number): number {
+    return Math.max(this.#names[type]!, this.#texts[type]! + (this.#lineType === type ? 1 : 0));
+  }
+
+  get #isPartial(): boolean {
+    return this.#inEvent(partialImage) > 0 && this.#inEvent(succeeded) + this.#inEvent(completed) === 0;
   }
 
   /** Returns the usage of the event whose last bytes have arrived; null if it is no complete image. */
   #usageOfEvent(): Usage | null {
-    return this.#type === 'completed' ? (imagesUsage(this.#tail) ?? imagesUsage(this.#head)) : null;
-  }
-
-  /** Searches the bytes of the current event that are kept. */
-  #found(pattern: RegExp): RegExpExecArray | null {
-    return pattern.exec(this.#head.toString('latin1')) ?? pattern.exec(this.#tail.toString('latin1'));
+    return this.#inEvent(completed) > 0 ? (imagesUsage(this.#tail) ?? imagesUsage(this.#head)) : null;
   }
 }
 

@@ -88,3 +88,54 @@ test('the usages of a stream are those of its complete images, wherever it is cu
   }
   t.pass();
 });
+
+test('a type is found wherever it is in an event of megabytes, and no other string hides it', async (t) => {
+  const long = 'A'.repeat(5000);
+  const usage = { input_tokens: 2, output_tokens: 30, total_tokens: 32 };
+  const data = (...members: object[]) => `data: ${JSON.stringify(Object.assign({}, ...members))}\n`;
+  const completed = { type: 'image_generation.completed' };
+  const rest = { b64_json: long, usage };
+  const prompt = (text: string) => ({ revised_prompt: text });
+  const partial = data({ type: 'image_generation.partial_image' }, prompt(completed.type), {
+    b64_json: long,
+  });
+  const url = { url: `https://images.example/${long}` };
+  const ofOne = data(url, { type: 'image_generation.partial_succeeded', size: long });
+  const name = `event: ${completed.type}\n`;
+  const comments = `: ${'k'.repeat(700)}\n`;
+  const streams: readonly (readonly [string, string, number | null, number | null])[] = [
+    ['a type between long members', `${data(prompt(long), completed, rest)}\n`.repeat(2), 2, 60],
+    ['a spaced type', `${data(prompt(long), completed, rest)}\n`.replace('"type":', '"type" : '), 1, 30],
+    ['a prompt before it', `${data(prompt('image_generation.partial_image'), completed, rest)}\n`, 1, 30],
+    ['a prompt behind it', `${data(completed, prompt('image_generation.partial_image'), rest)}\n`, 1, 30],
+    ['a user', `${data({ user: 'image_generation.partial_succeeded' }, completed, rest)}\n`, 1, 30],
+    ['a prompt of a partial image', `${partial}\n`, null, null],
+    ['its prompt is its type', `${data(prompt(completed.type), completed, rest)}\n`, 1, 30],
+    ['no type but a string', `${data({ object: completed.type }, rest)}\n`, 1, 30],
+    ['long comments', `${comments}${name}${data(rest)}\n`, 1, 30],
+    ['a name behind the data', `${data(rest)}${name}\n`, 1, 30],
+    ['a name without a space', `${name.replace(': ', ':')}${data(rest)}\n`, 1, 30],
+    ['no blank lines', data(completed, rest).repeat(2), 2, 30],
+    ['no blank lines, names', `${name}${data(rest)}`.repeat(2), 2, 30],
+    ['names and types', `${name}${data(completed, rest)}\n`.repeat(2), 2, 60],
+    ['single images', `${ofOne}\n${ofOne}\n${data(completed, { usage })}\n`, 2, 30],
+    ['single images, no blank lines', ofOne.repeat(3) + data(completed, { usage }), 3, 30],
+    ['ends of two bytes', `${name}${data(rest)}\n`.replaceAll('\n', '\r\n').repeat(2), 2, 60],
+    ['a name that has not ended', name.trimEnd(), null, null],
+  ];
+  for (const [what, stream, images, output] of streams)
+    for (const size of [stream.length, 1, 7, 16, 17, 61, 113, 4096]) {
+      const made = new MadeImages();
+      for (let at = 0; at < stream.length; at += size)
+        made.addEvents(Buffer.from(stream.slice(at, at + size)));
+      t.same([made.units, made.usage?.output ?? null], [images, output], `${what} in pieces of ${size}`);
+    }
+});
+
+test('an image that has a usage is no report of the others where a user is named like an event', async (t) => {
+  const made = new MadeImages();
+  const user = { user: 'image_generation.partial_succeeded', type: 'image_generation.completed' };
+  made.addEvents(Buffer.from(`data: ${JSON.stringify(user)}\n\n`));
+  made.addEvents(Buffer.from(`data: ${JSON.stringify({ ...user, usage: { output_tokens: 3 } })}\n\n`));
+  t.same([made.completed, made.reported, made.begun], [2, 1, 2]);
+});
