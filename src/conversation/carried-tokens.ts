@@ -122,21 +122,40 @@ function textWithin(body: Buffer, start: number, end: number, mayReachChat: bool
   for (let at = start; at < end; ) {
     const from = at;
     const to = Math.min(end, from + blockBytes);
-    let counts = 0;
-    for (; at < to; at++) {
-      const weight = weights[body[at] as number] as number;
-      if (weight === 0) {
+    let counts = countsOf(body, from, to);
+    if (bytesIn(counts) === to - from) at = to;
+    else {
+      counts = 0;
+      for (; at < to; at++) {
         const byte = body[at] as number;
+        const weight = weights[byte] as number;
         const length = byte === BACKSLASH ? lengthOfEscape(body, at) : 0;
         if (length > 0) at += length - 1;
-        else if ((byte !== DOT && byte !== COLON) || ++dots > mostDots) return -1;
+        else if (weight === 0 && ((byte !== DOT && byte !== COLON) || ++dots > mostDots)) return -1;
+        counts += weight;
       }
-      counts += weight;
     }
     if (isEncoded(counts)) encoded += at - from;
     else text += at - from;
   }
   return mayReachChat ? text + Math.ceil(share * encoded) : text;
+}
+
+/** Four bytes per iteration and a sum of small integers take a third of the time of one byte and a branch. */
+function countsOf(body: Buffer, from: number, to: number): number {
+  let counts = 0;
+  let at = from;
+  for (; at + 3 < to; at += 4) {
+    const half = (weights[body[at] as number] as number) + (weights[body[at + 1] as number] as number);
+    const rest = (weights[body[at + 2] as number] as number) + (weights[body[at + 3] as number] as number);
+    counts = (counts + half + rest) | 0;
+  }
+  for (; at < to; at++) counts = (counts + (weights[body[at] as number] as number)) | 0;
+  return counts;
+}
+
+function bytesIn(counts: number): number {
+  return (counts & 0xff) + ((counts >> 8) & 0xff) + ((counts >> 16) & 0xff) + (counts >>> 24);
 }
 
 /**
