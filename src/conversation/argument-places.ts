@@ -1,5 +1,5 @@
 import { CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../wire/bytes.js';
-import { endOfString } from '../wire/json-skip.js';
+import { endOfString, isSpace, skipSpace } from '../wire/json-skip.js';
 import { foldName } from '../wire/member-guard.js';
 
 /*
@@ -27,7 +27,7 @@ const freeMembers = new Set(
 const longestName = 64;
 /** Number of objects in which such a member is not one of the body itself. */
 const innerDepth = 3;
-/** Maximum number of bytes read outside strings. */
+/** Maximum number of bytes read outside strings, without white space. */
 const mostRead = 2 * 1024 * 1024;
 
 /** Reads a body once, from one string that is asked for to the next. */
@@ -67,6 +67,9 @@ export class ArgumentPlaces {
       if (this.#nameEnd === -1) this.#read = mostRead;
       this.#at = this.#nameEnd + 1;
       this.#isNamed = false;
+    } else if (isSpace(byte as number)) {
+      this.#at = skipSpace(body, this.#at);
+      return;
     } else {
       if (byte === COLON) this.#isNamed = true;
       else if (byte === COMMA) this.#isNamed = false;
