@@ -166,6 +166,7 @@ test('a text is expected input although it begins as a token, or is one in the a
   const prose = 'the quick brown fox jumps over it. '.repeat(2000);
   const unsigned = tagOpaque('reasoning_details', prose, 'm');
   const joined = prose.replaceAll(/[ .]/g, '_');
+  const sentences = 'The_quick_brown_fox_jumps_over_it_3_times+'.repeat(2000);
   const inputOf = (content: unknown, space = 0) => {
     const text = JSON.stringify({ messages: [{ role: 'assistant', content }] }, null, space);
     const escaped = text.replace('"given":', '"\\u0069nput":');
@@ -179,6 +180,11 @@ test('a text is expected input although it begins as a token, or is one in the a
     ['prose behind the tag', [{ ...use, id: `gw1.${prose}` }]],
     ['prose behind the head of a token', [{ ...use, id: head + prose }]],
     ['joined words behind the head of a token', [{ ...use, id: head + joined }]],
+    ['joined sentences behind the head of a token', [{ ...use, id: head + sentences }]],
+    [
+      'joined sentences behind that of reasoning as text',
+      [{ ...use, id: unsigned.slice(0, 200) + sentences }],
+    ],
     ['joined words behind the mark in an id', [{ ...use, id: `t__thought__Z3cx${joined}` }]],
     ['text that a chat upstream gets', [{ type: 'thinking', thinking: '', signature: unsigned }]],
     ['text that a chat upstream gets, as base64', [{ thoughtSignature: tokenAsBytes(unsigned) }]],
@@ -208,6 +214,8 @@ test('a text is expected input although it begins as a token, or is one in the a
     const escaped = spread.replaceAll(byte, written);
     t.ok(ofBody(escaped) < 150, `a token with ${written}: ${ofBody(escaped)}`);
   }
+  const shown = spread.replace(token, head + sentences).replaceAll('+', '\\u002B');
+  t.ok(ofBody(shown) > 15_000, 'sentences with escapes');
   const tab = spread.replaceAll('+', '\\u0009');
   t.ok(ofBody(tab) > 15_000, 'a token with another escape');
   t.end();
