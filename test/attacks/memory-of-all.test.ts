@@ -48,6 +48,29 @@ async function isServed(t: Test, { port }: RunningGateway): Promise<void> {
   t.strictSame([...new Set(answers.map(({ status }) => status))], [200], 'the other key is served');
 }
 
+/**
+ * Sends a request 24 times at once.
+ * @param meanwhile repeated until all are answered
+ * @returns the statuses of the answers, and the most bytes that the gateway held
+ */
+async function attackWith(
+  gateway: RunningGateway,
+  request: string | Buffer,
+  meanwhile: () => Promise<void>,
+): Promise<{ readonly statuses: readonly number[]; readonly most: number }> {
+  const attack = Promise.all(Array.from({ length: 24 }, () => exchange(gateway.port, request)));
+  let most = 0;
+  let isOver = false;
+  void attack.then(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    most = Math.max(most, heldBytes(gateway));
+    await meanwhile();
+  }
+  return { statuses: (await attack).map(({ status }) => status), most };
+}
+
 const limits = { bodyBytes: 2 * mebibyte, bufferedBytes: 16 * mebibyte };
 
 test('answers that are gathered count as they come: a key that asks for many large ones is refused, others are not', async (t) => {
@@ -156,17 +179,8 @@ test('media that come are counted for their key alone', async (t) => {
 test('bodies that unpack to a thousand times their size are decoded within the share of their key', async (t) => {
   const gateway = await start(t, jsonAnswer(200, generated('hello')), limits);
   const bomb = chatRequest(gzipSync(Buffer.alloc(64 * mebibyte, 0x20)), 'content-encoding: gzip\r\n');
-  const attack = Promise.all(Array.from({ length: 24 }, () => exchange(gateway.port, bomb)));
-  let most = 0;
-  let isOver = false;
-  void attack.then(() => {
-    isOver = true;
-  });
-  while (!isOver) {
-    most = Math.max(most, heldBytes(gateway));
-    await isServed(t, gateway);
-  }
-  for (const { status } of await attack) t.ok(status === 413 || status === 503, `${status}`);
+  const { statuses, most } = await attackWith(gateway, bomb, () => isServed(t, gateway));
+  for (const status of statuses) t.ok(status === 413 || status === 503, `${status}`);
   t.ok(most <= 4.5 * mebibyte, `${most}`);
   t.equal(heldBytes(gateway), 0);
 });
@@ -186,17 +200,10 @@ test('few decoders with large windows are open, and bodies that want more wait w
     return Buffer.concat([Buffer.from(head), body]);
   };
   const bomb = coded(Buffer.alloc(64 * mebibyte, 0x20), testKey);
-  const attack = Promise.all(Array.from({ length: 24 }, () => exchange(gateway.port, bomb)));
-  let most = 0;
-  let isOver = false;
-  void attack.then(() => {
-    isOver = true;
-  });
-  while (!isOver) {
-    most = Math.max(most, heldBytes(gateway));
+  const { statuses, most } = await attackWith(gateway, bomb, async () => {
     t.equal((await exchange(gateway.port, coded(JSON.stringify(hi), otherKey))).status, 200);
-  }
-  t.same(new Set((await attack).map(({ status }) => status)), new Set([413]));
+  });
+  t.same(new Set(statuses), new Set([413]));
   t.ok(most <= mebibyte, `${most}`);
   t.equal(heldBytes(gateway), 0);
 });
