@@ -1,4 +1,4 @@
-import { isObject, isObjectText, type JsonObject, parseJson } from '../wire/json.js';
+import { isObjectText, type JsonObject, objectsOf, parseJson } from '../wire/json.js';
 import type { AnswerContext } from './codec.js';
 import type { Tool, ToolCallPart } from './request.js';
 
@@ -55,15 +55,24 @@ export function isCutCall({ name, input, custom }: CallText, tools: readonly Too
 
 type CallText = Pick<ToolCallPart, 'name' | 'input' | 'custom'>;
 
-/** Keywords of JSON Schema by which an object may have members that `properties` does not name. */
-const otherMembers = ['$ref', 'anyOf', 'oneOf', 'allOf', 'patternProperties'];
-
+/** Whether a tool may be called with arguments. */
 function takesArguments(tool: Tool | undefined): boolean {
-  if (tool === undefined) return true;
-  const parameters = tool.parameters ?? {};
-  const { properties, additionalProperties } = parameters;
-  if (isObject(properties) && Object.keys(properties).length > 0) return true;
-  return isObject(additionalProperties) || otherMembers.some((name) => Object.hasOwn(parameters, name));
+  return tool === undefined || mayHaveMembers(tool.parameters ?? {});
+}
+
+/** Whether a JSON Schema names members of an object, or a schema of some. */
+function mayHaveMembers(schema: JsonObject): boolean {
+  const { properties, additionalProperties, patternProperties, required } = schema;
+  const named = [properties, additionalProperties, patternProperties, required];
+  return (
+    Object.hasOwn(schema, '$ref') ||
+    named.some((some) => isObjectOrList(some) && Object.keys(some).length > 0) ||
+    ['anyOf', 'oneOf', 'allOf'].some((name) => objectsOf(schema[name]).some(mayHaveMembers))
+  );
+}
+
+function isObjectOrList(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 /** A call of the model. Its result may refer to it by its id or by its function. */

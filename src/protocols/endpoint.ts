@@ -169,6 +169,8 @@ export interface Translation {
    * such member.
    */
   readonly thinkingOff: readonly Needle[];
+  /** Upstreams of the protocol get reasoning that no vendor has signed, which clients of other protocols carry. */
+  readonly takesUnsigned: boolean;
   /**
    * Prepares a body for an upstream of its own protocol if it holds something that this gateway gave the client to
    * carry. Signatures of the upstream's vendor are taken out of their tokens, and those of other vendors are removed. A
@@ -186,6 +188,7 @@ export const plainTranslation = {
   unwrap: null,
   mayLackSignature: null,
   thinkingOff: [],
+  takesUnsigned: false,
 } as const satisfies Partial<Translation>;
 
 /** The parts of an endpoint that counts the tokens of a request. */

@@ -1,4 +1,4 @@
-import type { Price } from '../../config/types.js';
+import type { Price, Target } from '../../config/types.js';
 import { withoutCarried } from '../../conversation/carried-tokens.js';
 import {
   bodyEstimate,
@@ -9,6 +9,7 @@ import {
 import { noParts, type Usage, withCharges } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { bodyOutputLimit, type OutputLimit } from '../../protocols/endpoint.js';
+import { textEndpoints } from '../../protocols/text.js';
 import type { OutputSpans } from '../../schema/accept.js';
 import { isOfTokensOnly } from '../../usage/cost.js';
 import { CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../wire/bytes.js';
@@ -41,20 +42,27 @@ export function expectedUsage(call: Call): Usage {
 
 /** Smaller bodies have no tokens worth a search. */
 const leastWithTokens = 4 * 1024;
-/** Expected input by body: a limit and a budget each ask, and all of a body may have to be read. */
-const known = new WeakMap<Buffer, number>();
+/**
+ * Expected input of calls with larger bodies: a limit and a budget each ask, and all of a body may have to be read. Not by
+ * the body alone, whose buffer a later call may get.
+ */
+const known = new WeakMap<Call, { readonly body: Buffer; readonly input: number }>();
 
 /** Estimates the input by the length of the body, without what its client carries for the upstream. */
-function expectedInput({ body, route, upload, model }: Call): number {
+function expectedInput(call: Call): number {
+  const { body, route, upload, model } = call;
   if (body === null || upload !== null || route?.endpoint == null) return 0;
   if (body.length < leastWithTokens) return bodyEstimate(body);
-  let input = known.get(body);
-  if (input === undefined) {
-    const mayReachChat = model === null || model.targets.some(({ translatesTo }) => translatesTo === 'chat');
-    input = bodyEstimate(withoutCarried(body, mayReachChat));
-    known.set(body, input);
-  }
+  const before = known.get(call);
+  if (before?.body === body) return before.input;
+  const input = bodyEstimate(withoutCarried(body, model === null || model.targets.some(takesUnsigned)));
+  known.set(call, { body, input });
   return input;
+}
+
+/** Whether a target may get reasoning that no vendor has signed. */
+function takesUnsigned({ translatesTo }: Target): boolean {
+  return translatesTo !== null && textEndpoints[translatesTo].translation.takesUnsigned;
 }
 
 /** The expected usage of everything that has a price. */

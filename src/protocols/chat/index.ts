@@ -79,6 +79,7 @@ export const chat: TextEndpoint = {
     codec: chatCodec,
     schema: chatRequest,
     carriedMarks,
+    takesUnsigned: true,
     restore,
   },
   hasEffects: chatEffects,

@@ -53,6 +53,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   requireTextOutput(body.modalities);
   const { tools, hostedTools } = decodeTools(body);
   const functionForm = objectsOf(body.tools).length === 0 && objectsOf(body.functions).length > 0;
+  const [newer, older] = [decodeLimit(body, 'max_completion_tokens'), decodeLimit(body, 'max_tokens')];
   const { system, systemCache, turns } = decodeMessages(body.messages);
   return {
     from: 'chat',
@@ -68,7 +69,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     parallelCalls: flagOrNull(body.parallel_tool_calls),
     format: decodeFormat(body.response_format),
     reasoning: decodeReasoning(body),
-    maxTokens: decodeLimit(body, 'max_completion_tokens') ?? decodeLimit(body, 'max_tokens'),
+    maxTokens: newer ?? older,
     temperature: numberOrNull(body.temperature),
     topP: numberOrNull(body.top_p),
     topK: null,

@@ -109,8 +109,8 @@ export class BlockDecoder implements StreamDecoder {
     if (progress.isFinished) return;
     const told = out.length;
     const parts = partsOf(candidate);
-    // Those of thoughts are not of the answer's text.
-    if (!parts.some((part) => part.thought === true))
+    // Those of thoughts alone are not of the answer's text.
+    if (parts.length === 0 || parts.some((part) => part.thought !== true))
       for (const each of decodeLogprobs(candidate.logprobsResult) ?? []) progress.logprobs.push(each);
     for (const part of parts) {
       const text = textOf(part.text);

@@ -80,7 +80,8 @@ test('settings that are null or empty are as good as absent', async (t) => {
   t.equal(decode({ max_tokens: 6 }).maxTokens, 6);
   for (const unlimited of [{ max_tokens: -1 }, { max_completion_tokens: -1 }])
     t.equal(decode(unlimited).maxTokens, null);
-  t.throws(() => decode({ max_tokens: 0 }), { code: 'invalid_value', message: /'max_tokens'/ });
+  for (const zero of [{ max_tokens: 0 }, { max_completion_tokens: 5, max_tokens: 0 }])
+    t.throws(() => decode(zero), { code: 'invalid_value', message: /'max_tokens'/ });
   t.equal(decode({ user: 'u' }).user, 'u');
   for (const empty of [{ user: '' }, { safety_identifier: '' }]) t.equal(decode(empty).user, null);
   t.equal(decode({ user: 'u', safety_identifier: '' }).user, 'u');

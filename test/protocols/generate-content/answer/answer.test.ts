@@ -240,18 +240,13 @@ test('a call that the token limit cut is left out, since clients run each call t
   const tools = [
     { name: 'f', description: null, parameters: { type: 'object', properties: { a: {} } }, strict: null },
     { name: 'now', description: null, parameters: { type: 'object', properties: {} }, strict: null },
-    {
-      name: 'any',
-      description: null,
-      parameters: { type: 'object', additionalProperties: {} },
-      strict: null,
-    },
-    {
-      name: 'some',
-      description: null,
-      parameters: { type: 'object', anyOf: [{ required: ['a'] }] },
-      strict: null,
-    },
+    ...Object.entries({
+      any: { additionalProperties: { type: 'string' } },
+      some: { anyOf: [{ type: 'null' }, { properties: { a: {} } }] },
+      needy: { required: ['a'] },
+      loose: { properties: {}, additionalProperties: {} },
+      none: { properties: {}, anyOf: [{ type: 'object', properties: {} }, { type: 'null' }], allOf: [] },
+    }).map(([name, parameters]) => ({ name, description: null, parameters, strict: null })),
   ];
   const written = (finish: 'length' | 'toolCalls', ...parts: AnswerPart[]) => {
     const of = { choices: [{ parts, finish, stopSequence: null }], usage };
@@ -263,10 +258,12 @@ test('a call that the token limit cut is left out, since clients run each call t
   const cut = { ...call, input: '{"pattern":"/tmp/*","dry_run":tr' };
   const empty = { ...call, input: '{}' };
   const signed = { kind: 'reasoning' as const, text: '', signature: token('s') };
-  for (const name of ['any', 'some'])
+  for (const name of ['any', 'some', 'needy'])
     t.strictSame(written('length', { kind: 'text', text: 'a' }, { ...empty, name })?.content.parts, [
       { text: 'a' },
     ]);
+  for (const name of ['loose', 'none', 'now'])
+    t.match(written('length', { ...empty, name })?.content.parts, [{ functionCall: { name } }]);
   for (const last of [cut, empty]) {
     const { content, finishReason } = written('length', { kind: 'text', text: 'a' }, call, last) ?? {};
     t.strictSame(

@@ -201,6 +201,8 @@ test('log probabilities of chunks without a text go with the next text, or stand
   t.strictSame(textsOf(chunk('a', { functionCall: { name: 'f' } }), stop()), []);
   const called = [parts({ text: 'a' }), chunk('b', { functionCall: { name: 'f' } }), stop()];
   t.strictSame(textsOf(...called), [{ kind: 'text', choice: 0, text: 'a' }]);
+  const both = chunk('b', { text: 't', thought: true }, { text: 'b' });
+  t.strictSame(textsOf(both, stop()), [{ kind: 'text', choice: 0, text: 'b', logprobs: of('b') }]);
   const thought = chunk('t', { text: 't', thought: true });
   t.strictSame(textsOf(thought, chunk('b', { text: 'b' }), stop()), [
     { kind: 'text', choice: 0, text: 'b', logprobs: of('b') },
