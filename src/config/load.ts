@@ -48,22 +48,25 @@ export function parseConfig(text: string, source: ConfigSource): ResolvedConfig 
   const files = createConfigFiles(source.directory);
   const { value, problems: unset, hidden } = interpolate(parsed.value, source.environment, files);
   const problems: Problem[] = [...parsed.problems];
+  const shape = shapeProblems(value);
   // A value with a problem is not reported again by later steps.
-  for (const step of [unset, shapeProblems(value), crossProblems(value, { files, hidden })]) {
+  for (const step of [unset, shape.problems, crossProblems(value, { files, hidden })]) {
     const known = new Set(problems.map((problem) => problem.path));
-    problems.push(...step.filter((problem) => problem.path === '' || !known.has(problem.path)));
+    for (const problem of step) if (problem.path === '' || !known.has(problem.path)) problems.push(problem);
   }
-  if (problems.length > 0 || !hasConfigShape(value)) throw new ConfigError(listed(problems));
+  if (problems.length > 0 || !hasConfigShape(value)) throw new ConfigError(listed(problems, shape.isWhole));
   return resolveConfig(value, files, source.created);
 }
 
 /** Most problems listed, enough for any hand-written file. */
 const mostListed = 500;
 
-function listed(problems: readonly Problem[]): readonly Problem[] {
+/** @param areAll whether the search for problems went to its end */
+function listed(problems: readonly Problem[], areAll: boolean): readonly Problem[] {
   const left = problems.length - mostListed;
   if (left <= 0) return problems;
-  return [...problems.slice(0, mostListed), { path: '', message: `and ${left} more problems` }];
+  const number = areAll ? left : `at least ${left}`;
+  return [...problems.slice(0, mostListed), { path: '', message: `and ${number} more problems` }];
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -264,23 +267,27 @@ function validator(): NonNullable<typeof compiled> {
   return compiled;
 }
 
-/** Most errors found, far more than are listed. TypeBox stops at 8 by default. */
-const mostErrors = 100_000;
+/** The search for errors ends at this many, far more than are listed. TypeBox stops at 8 by default. */
+const mostErrors = 5000;
 
 /** Checks whether a value has the config file's shape. */
 function hasConfigShape(value: unknown): value is ConfigFile {
   return validator().Check(value);
 }
 
-/** Finds every place where a value differs from the config file's shape. No message contains a value of the file. */
-function shapeProblems(value: unknown): Problem[] {
-  if (validator().Check(value)) return [];
+/**
+ * Finds the places where a value differs from the config file's shape: all if `isWhole`. No message contains a value of
+ * the file.
+ */
+function shapeProblems(value: unknown): { readonly problems: readonly Problem[]; readonly isWhole: boolean } {
+  if (validator().Check(value)) return { problems: [], isWhole: true };
   // The limit is a setting of the whole process, shared with request validation, so it is restored.
   const { maxErrors } = Settings.Get();
   Settings.Set({ maxErrors: mostErrors });
   try {
     const [, errors] = validator().Errors(value);
-    return errors.flatMap((error) => describe(error, value));
+    const problems = errors.flatMap((error) => describe(error, value));
+    return { problems, isWhole: errors.length < mostErrors };
   } finally {
     Settings.Set({ maxErrors });
   }

@@ -245,3 +245,19 @@ test('of very many problems the first are listed, and the last line says how man
   t.match(found[500], /^and 3\d\d more problems$/);
   t.end();
 });
+
+test('of more problems than are searched for the last line says that there may be more', (t) => {
+  const found = problemsOf({ ...validConfig(), keys: Array.from({ length: 50_000 }, () => ({})) });
+  t.equal(found.length, 501);
+  t.equal(found[0], 'keys[0].id: is required');
+  t.match(found[500], /^and at least \d{4,6} more problems$/);
+  t.end();
+});
+
+test('problems of more places than a call takes arguments are listed', (t) => {
+  const names = Array.from({ length: 200_000 }, () => '$' + '{UNSET}');
+  const found = problemsOf({ ...validConfig(), groups: { default: { models: names } } });
+  t.equal(found.length, 501);
+  t.equal(found[500], 'and 199500 more problems');
+  t.end();
+});
