@@ -40,20 +40,28 @@ export class StreamedImages {
   #tail = nothing;
   readonly #names = [0, 0, 0];
   readonly #texts = [0, 0, 0];
-  /** Of the line whose end has not arrived: whether it has more than its end, its last bytes, and its strongest type so far. */
+  /** The last byte was a CR. */
+  #isBehindReturn = false;
+  /** Of the line whose end has not arrived: whether any of it has, its last bytes, and its strongest type so far. */
   #isInLine = false;
   #lineTail = nothing;
   #lineRank = -1;
   #isName = false;
 
   add(run: Buffer): void {
-    let start = 0;
-    let line = 0;
-    for (let end = run.indexOf(LF); end !== -1; end = run.indexOf(LF, line)) {
-      const isBlank = !this.#isInLine && isEmpty(run, line, end);
+    // Behind a CR, an LF belongs to the same end, which may have been cut.
+    let line = this.#isBehindReturn && run[0] === LF ? 1 : 0;
+    let start = line;
+    if (run.length > 0) this.#isBehindReturn = run.at(-1) === CR;
+    let feed = nextOf(run, LF, line);
+    let carriageReturn = nextOf(run, CR, line);
+    for (let end = Math.min(feed, carriageReturn); end < run.length; end = Math.min(feed, carriageReturn)) {
+      const isBlank = !this.#isInLine && line === end;
       if (!isBlank) this.#searchLine(run.subarray(line, end + 1));
       this.#endLine();
-      line = end + 1;
+      line = end === carriageReturn && run[end + 1] === LF ? end + 2 : end + 1;
+      if (feed < line) feed = nextOf(run, LF, line);
+      if (carriageReturn < line) carriageReturn = nextOf(run, CR, line);
       if (!isBlank) continue;
       // A blank line behind another ends nothing.
       if (this.#head.length === 0 && line - start <= 2) {
@@ -66,8 +74,10 @@ export class StreamedImages {
       this.#tail = nothing;
       start = line;
     }
-    if (line < run.length) this.#searchLine(run.subarray(line));
-    if (!isEmpty(run, line, run.length)) this.#isInLine = true;
+    if (line < run.length) {
+      this.#searchLine(run.subarray(line));
+      this.#isInLine = true;
+    }
     this.#extend(run.subarray(start));
   }
 
@@ -178,7 +188,8 @@ function withCalls(before: Usage | null, more: Usage): Usage {
   return { ...sum, calls: (before.calls ?? 0) + (more.calls ?? 0) };
 }
 
-/** Whether a line, or the rest of one, has nothing before its end. */
-function isEmpty(bytes: Buffer, from: number, to: number): boolean {
-  return from === to || (from + 1 === to && bytes[from] === CR);
+/** Returns where a byte is next; the end of all bytes if it is not among them. */
+function nextOf(bytes: Buffer, byte: number, from: number): number {
+  const at = bytes.indexOf(byte, from);
+  return at === -1 ? bytes.length : at;
 }

@@ -52,6 +52,7 @@ test('the images of a stream are those that are completed, wherever it is cut', 
     [event('image_edit.completed', undefined, {}) + event('image_edit.completed', undefined, {}), 2],
     [event('image_edit.completed', 'event: image_edit.completed\r\n', {}).repeat(2), 2],
     [event('image_edit.completed', '') + event('image_edit.completed', undefined, {}), 2],
+    [event('image_edit.completed', undefined, {}).replaceAll('\n', '\r').repeat(2), 2],
     [event('image_generation.partial_succeeded').repeat(3) + event('image_generation.completed'), 3],
     [event('image_edit.partial_succeeded').repeat(3) + event('image_edit.completed'), 3],
   ];
@@ -121,6 +122,9 @@ test('a type is found wherever it is in an event of megabytes, and no other stri
     ['single images', `${ofOne}\n${ofOne}\n${data(completed, { usage })}\n`, 2, 30],
     ['single images, no blank lines', ofOne.repeat(3) + data(completed, { usage }), 3, 30],
     ['ends of two bytes', `${name}${data(rest)}\n`.replaceAll('\n', '\r\n').repeat(2), 2, 60],
+    ['ends of a CR', `${name}${data(rest)}\n`.replaceAll('\n', '\r').repeat(2), 2, 60],
+    ['ends of a CR, types', `${data(completed, rest)}\n`.replaceAll('\n', '\r').repeat(3), 3, 90],
+    ['a CRLF within an event', `${name}\n${data(rest)}\n`.replace('\n\n', '\r\n').repeat(2), 2, 60],
     ['a name that has not ended', name.trimEnd(), null, null],
   ];
   for (const [what, stream, images, output] of streams)
