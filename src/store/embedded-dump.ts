@@ -119,10 +119,25 @@ async function* pagesOf(
       const entry = entryOf(key, value);
       if (entry !== null) page.push(entry);
     }
-    if (count === 0) return;
+    if (count === 0) {
+      refuseDamaged(database, start, end);
+      return;
+    }
     last = start;
     yield page;
   }
+}
+
+/**
+ * LMDB ends a range at a damaged page without an error. From the other end it finds what is behind that page.
+ * @param start last key that was read, in the same read transaction, or where the range starts
+ * @throws Error if there is a key behind it
+ */
+function refuseDamaged(database: Bytes, start: Buffer, end: Buffer | undefined): void {
+  const range = { reverse: true, start: end, end: start, limit: 1 };
+  for (const key of database.getKeys(range))
+    if (key.compare(start) > 0)
+      throw new Error('a file of the store is damaged (what to do is in the manual, store.md)');
 }
 
 /**

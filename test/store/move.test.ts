@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -173,6 +173,28 @@ test('an export of what is no store says so, and makes none', async (t) => {
     exported(postgresSettings(port)),
     new RegExp(`cannot connect to PostgreSQL at 127.0.0.1:${port}: connect ECONNREFUSED`),
   );
+});
+
+test('an export of a store with a damaged page fails instead of leaving out what is behind it', async (t) => {
+  const pageBytes = 4096;
+  for (const [name, text] of [
+    ['records', 'v600-marked'],
+    ['ledgers', 'line 450 \0'],
+  ] as const) {
+    const settings = embeddedIn(temporaryFolder(t));
+    const store = createStore(settings);
+    await fill(store);
+    await store.create('many', '600-marked', 'v600-marked', dayMs);
+    await store.close();
+    await exported(settings);
+    const path = join(settings.path, name, 'data.mdb');
+    const data = readFileSync(path);
+    // A former version of the page may be there, too.
+    for (let at = data.indexOf(text); at !== -1; at = data.indexOf(text, at))
+      data.fill(0xa5, at - (at % pageBytes), at - (at % pageBytes) + pageBytes);
+    writeFileSync(path, data);
+    await t.rejects(exported(settings), /^a file of the store is damaged/, name);
+  }
 });
 
 test('a store that holds something takes no import, and one that is damaged leaves nothing', {
