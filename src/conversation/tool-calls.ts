@@ -1,4 +1,4 @@
-import { isObjectText, type JsonObject, objectsOf, parseJson } from '../wire/json.js';
+import { isList, isObject, isObjectText, type JsonObject, objectsOf, parseJson } from '../wire/json.js';
 import type { AnswerContext } from './codec.js';
 import type { Tool, ToolCallPart } from './request.js';
 
@@ -66,13 +66,9 @@ function mayHaveMembers(schema: JsonObject): boolean {
   const named = [properties, additionalProperties, patternProperties, required];
   return (
     Object.hasOwn(schema, '$ref') ||
-    named.some((some) => isObjectOrList(some) && Object.keys(some).length > 0) ||
+    named.some((some) => (isObject(some) || isList(some)) && Object.keys(some).length > 0) ||
     ['anyOf', 'oneOf', 'allOf'].some((name) => objectsOf(schema[name]).some(mayHaveMembers))
   );
-}
-
-function isObjectOrList(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }
 
 /** A call of the model. Its result may refer to it by its id or by its function. */

@@ -119,6 +119,8 @@ export class Call implements Guarded, OpenCall<Call> {
   otherAttempts: Map<object, OtherAttempt> | null = null;
   /** Null if no limits apply to the call. */
   limits: CallLimits | null = null;
+  /** The input that is expected of a large body, with its length: the body itself is released before the call ends. */
+  estimated: { readonly bytes: number; readonly input: number } | null = null;
   /**
    * Slot of a call that opens a session or downloads a file. It is returned when the call is accounted for, at the latest.
    */

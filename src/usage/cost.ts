@@ -128,7 +128,9 @@ export function costsNothing({ rates, steps, images, seconds, tiers }: Price): b
 }
 
 /** Whether a price is one for tokens and nothing else, so that an answer costs nothing unless its tokens are known. */
-export function isOfTokensOnly({ rates, images, seconds }: Price): boolean {
+export function isOfTokensOnly(price: Price | null): boolean {
+  if (price === null) return false;
+  const { rates, images, seconds } = price;
   if (rates.perCall + rates.perSecond + rates.characters > 0 || images.length + seconds.length > 0)
     return false;
   return hasTokenRate(rates);

@@ -25,8 +25,6 @@ const leastGrowth = 4;
 interface CodedBody {
   readonly decoder: Decoder;
   readonly body: Buffer;
-  /** Bytes of the decoder's window. */
-  readonly window: number;
 }
 
 /**
@@ -84,9 +82,9 @@ export class Intake extends SweepMember implements BodyReceiver, ExchangeListene
     }
     const { bodyBytes } = this.#call.running.snapshot.limits;
     const decoder = decoderOf(coding);
-    const coded = { decoder, body, window: decoder.windowBytes(body) };
+    const coded = { decoder, body };
     const limit = Math.min(bodyBytes, Math.max(leastDecodedBytes, usualRatio * body.length));
-    if (coded.window > leastDecodedBytes) this.#decodeLater(coded, limit, false);
+    if (decoder.windowBytes(body) > leastDecodedBytes) this.#decodeLater(coded, limit, false);
     else this.#decode(coded, limit, null);
   }
 

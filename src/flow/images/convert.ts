@@ -25,11 +25,10 @@ import type { ImageCall, ImageRequest } from '../../protocols/images/request.js'
 import type { Downloaded } from '../../upstream/download.js';
 import type { RemoteOptions } from '../../upstream/remote-url.js';
 import type { UpstreamFailure } from '../../upstream/types.js';
-import { hasTokenRate } from '../../usage/cost.js';
+import { hasTokenRate, isOfTokensOnly } from '../../usage/cost.js';
 import { answerError, isNoImage } from '../answer/content.js';
 import { answerLines, streamLines } from '../answer/lines.js';
 import { deadlinesLeft, type ResolvedCall } from '../call.js';
-import { paysTokensOnly } from '../limits/expected-usage.js';
 import { keepMemory } from '../memory-budget.js';
 import { account } from '../record/account.js';
 import { mergeMedia } from '../record/consumption.js';
@@ -356,7 +355,7 @@ function estimateOf(images: number): Usage {
 /** Returns the reported usage, or an estimate if no call can have had it, or if only its tokens have a price. */
 function plausibleUsage(call: ResolvedCall, target: Target, { usage, images }: ImageAnswer): Usage | null {
   const estimate = estimateOf(images.length);
-  if (usage === null) return paysTokensOnly(call) ? estimate : null;
+  if (usage === null) return isOfTokensOnly(call.model.price) ? estimate : null;
   if (isPlausible(usage, call.model.tokens, mediumTokens)) return usage;
   call.implausible = { target: targetName(target), usage, seconds: 0 };
   return estimate;

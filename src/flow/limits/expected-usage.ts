@@ -42,21 +42,18 @@ export function expectedUsage(call: Call): Usage {
 
 /** Smaller bodies have no tokens worth a search. */
 const leastWithTokens = 4 * 1024;
-/**
- * Expected input of calls with larger bodies: a limit and a budget each ask, and all of a body may have to be read. Not by
- * the body alone, whose buffer a later call may get.
- */
-const known = new WeakMap<Call, { readonly body: Buffer; readonly input: number }>();
 
-/** Estimates the input by the length of the body, without what its client carries for the upstream. */
+/**
+ * Estimates the input by the length of the body, without what its client carries for the upstream. Done once for a call: a
+ * limit and a budget each ask, and all of a body may have to be read.
+ */
 function expectedInput(call: Call): number {
   const { body, route, upload, model } = call;
   if (body === null || upload !== null || route?.endpoint == null) return 0;
   if (body.length < leastWithTokens) return bodyEstimate(body);
-  const before = known.get(call);
-  if (before?.body === body) return before.input;
+  if (call.estimated?.bytes === body.length) return call.estimated.input;
   const input = bodyEstimate(withoutCarried(body, model === null || model.targets.some(takesUnsigned)));
-  known.set(call, { body, input });
+  call.estimated = { bytes: body.length, input };
   return input;
 }
 
@@ -80,15 +77,10 @@ export function expectedOf(call: ResolvedCall): Expected {
   const isOfSound = kind !== null && kind !== 'image' && seconds > 0;
   const { characters } = call;
   return {
-    usage: isOfSound && paysTokensOnly(call) ? withSound(usage, kind, seconds) : usage,
+    usage: isOfSound && isOfTokensOnly(call.model.price) ? withSound(usage, kind, seconds) : usage,
     seconds,
     characters,
   };
-}
-
-/** Whether a call costs its client nothing but tokens. */
-export function paysTokensOnly({ model }: Pick<ResolvedCall, 'model'>): boolean {
-  return model.price !== null && isOfTokensOnly(model.price);
 }
 
 /**
@@ -160,7 +152,7 @@ export function countCharacters(call: ResolvedCall): void {
  */
 export function presumeSeconds(call: ResolvedCall): void {
   const { price, targets } = call.model;
-  const isNeeded = hasSecondRate(price) || paysTokensOnly(call);
+  const isNeeded = hasSecondRate(price) || isOfTokensOnly(price);
   if (isNeeded || targets.some(({ cost }) => hasSecondRate(cost))) call.mediaSeconds = expectedSeconds(call);
 }
 

@@ -157,8 +157,7 @@ function withSoundEstimate(
 ): Usage | null {
   const kind = route?.endpoint?.metering.unreported ?? null;
   const isOfSound = kind !== null && kind !== 'image' && mediaSeconds > 0;
-  if (!isOfSound || model?.price == null || !isOfTokensOnly(model.price)) return usage;
-  return withSound(estimate, kind, mediaSeconds);
+  return isOfSound && isOfTokensOnly(model?.price ?? null) ? withSound(estimate, kind, mediaSeconds) : usage;
 }
 
 /**
@@ -168,8 +167,7 @@ function withSoundEstimate(
  */
 function isSetBySpeaker(call: AnsweredCall, { isObject }: AnswerTransform, head: ResponseHead): boolean {
   if (call.mediaSeconds === 0 || !isTranscript(call) || isStructured(head)) return false;
-  const { model } = call;
-  return isObject !== true || model?.price == null || !isOfTokensOnly(model.price);
+  return isObject !== true || !isOfTokensOnly(call.model?.price ?? null);
 }
 
 function isTranscript({ route }: Pick<AnsweredCall, 'route'>): boolean {

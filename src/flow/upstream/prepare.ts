@@ -246,7 +246,7 @@ function renamedInside(call: Call, { modelInBody }: Endpoint, { model }: Target)
 function estimatedAnswers({ model, mediaSeconds }: Call, { metering }: Endpoint): 'none' | 'broken' | 'all' {
   if (metering.unreported === null) return 'none';
   const price = model === null ? null : model.price;
-  if (price !== null && isOfTokensOnly(price)) return 'all';
+  if (isOfTokensOnly(price)) return 'all';
   return mediaSeconds > 0 || (price !== null && price.rates.characters > 0) ? 'none' : 'broken';
 }
 

@@ -274,7 +274,7 @@ test('a limit and a budget get the same number for one body', (t) => {
   t.equal(new Set(Array.from({ length: 20 }, () => expectedUsage(call).input)).size, 1);
   // Buffers of bodies are used again.
   body.fill('a word ');
-  t.ok(expectedUsage({ ...call } as Call).input > 0.2 * body.length);
+  t.ok(expectedUsage({ ...call, estimated: null } as Call).input > 0.2 * body.length);
   t.end();
 });
 
