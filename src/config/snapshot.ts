@@ -291,7 +291,7 @@ function* buildKeys(
   return { keys, keyIds };
 }
 
-type OriginOptions = Omit<Origin, 'identity' | 'secure' | 'host' | 'port' | 'authority'>;
+type OriginOptions = Omit<Origin, 'identity' | 'secure' | 'host' | 'port' | 'authority' | 'isKept'>;
 
 /**
  * Creates the origin of a base URL. Its identity contains everything that two requests must have in common to share a
@@ -330,6 +330,7 @@ export function createOrigin(baseUrl: string, options: OriginOptions): Origin {
     clientCertificate,
     proxy,
     verify,
+    isKept: true,
     maxConnections: options.maxConnections,
     maxWaiting: options.maxWaiting,
   };

@@ -1,5 +1,5 @@
 import { lookup as systemLookup } from 'node:dns';
-import { isIP, type LookupFunction } from 'node:net';
+import { isIP } from 'node:net';
 
 /*
  * Not built on `net.BlockList`, which only knows the mapped form of an IPv4 address: 127.0.0.1 in its NAT64 or 6to4
@@ -98,9 +98,6 @@ export function carriedAddress(bytes: Uint8Array): Uint8Array | null {
 /** Whether an address shares its first bits with another of the same length. */
 export const sharesBits = begins;
 
-/** Error of a lookup: the name has no address, or one that may not be used. */
-export class LookupError extends Error {}
-
 /** Looks up every address of a name, like `dns.lookup` with `all`. */
 export type Resolver = (
   name: string,
@@ -113,27 +110,6 @@ export type Resolver = (
 
 /** The system's resolver, which reads `/etc/hosts`. */
 export const systemResolver: Resolver = (name, options, done) => systemLookup(name, options, done);
-
-/**
- * Creates a lookup for sockets that refuses a name if any of its addresses may not be used. Since a socket connects to
- * an address from its own lookup, a name that resolves differently a moment later has no effect.
- */
-export function checkedLookup(resolve: Resolver, allows: (address: string) => boolean): LookupFunction {
-  return (name, options, done) => {
-    resolve(name, { all: true }, (error, addresses) => {
-      const [first] = addresses ?? [];
-      if (error !== null || first === undefined) {
-        done(new LookupError('the name has no address', { cause: error }), '', 0);
-      } else if (!addresses.every(({ address }) => allows(address))) {
-        done(new LookupError('an address of the name may not be used'), '', 0);
-      } else if (options.all === true) {
-        done(null, [...addresses]);
-      } else {
-        done(null, first.address, first.family);
-      }
-    });
-  };
-}
 
 function isPublic4(bytes: Uint8Array): boolean {
   return !blocks4.some((block) => begins(bytes, block.bytes, block.bits));

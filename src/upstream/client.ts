@@ -193,7 +193,7 @@ class Pool {
     // One second less, for the transit times of the last request and of the upstream's FIN.
     const sureMs = isStated ? Math.min(mostIdleMs, (keepAliveSeconds - 1) * 1000) : sureIdleMs;
     const idleMs = !isStated && connection.secure ? secureIdleMs : sureMs;
-    if (this.#closing || idleMs <= 0) {
+    if (this.#closing || idleMs <= 0 || !this.origin.isKept) {
       connection.destroy();
       return;
     }

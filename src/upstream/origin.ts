@@ -39,6 +39,11 @@ export interface Origin {
   readonly proxy: EgressProxy | null;
   /** Whether the certificate is verified. False only if the config says so for this upstream. */
   readonly verify: boolean;
+  /**
+   * Whether connections and session tickets are kept for later requests. Not for servers that clients name, which would
+   * displace those of upstreams.
+   */
+  readonly isKept: boolean;
   /** Maximum number of connections from one worker to this origin. */
   readonly maxConnections: number;
   /** Maximum number of requests in one worker that wait for a connection to this origin. */

@@ -1,14 +1,11 @@
 /** Rules for every URL that a caller or an upstream supplied and that the gateway fetches. */
 import type { LookupAddress } from 'node:dns';
-import { isIP, type LookupFunction } from 'node:net';
-import { errorCode, GatewayError } from '../errors.js';
+import { isIP } from 'node:net';
 import {
   addressBytes,
   carriedAddress,
-  checkedLookup,
   isPrivateName,
   isPublicAddress,
-  LookupError,
   type Resolver,
   sharesBits,
   systemResolver,
@@ -19,6 +16,8 @@ import type { ResponseHead } from './types.js';
 export interface RemoteOptions {
   /** Whether hosts that are not on the public internet are allowed as well. */
   readonly allowPrivate: boolean;
+  /** Whether a client has named the file: no connection to its server is kept. Default: false. */
+  readonly isByClient?: boolean;
   /** An origin such as `https://host:8443` that is allowed at any address, also for redirects. */
   readonly privateOrigin?: string | null;
   /** How `privateOrigin` is reached and verified: like its upstream. Default: like any other origin. */
@@ -39,19 +38,22 @@ export interface RemoteOptions {
 /** How an origin is reached and verified. */
 type Route = Pick<Origin, 'identity' | 'serverName' | 'ca' | 'clientCertificate' | 'proxy' | 'verify'>;
 
-/** The target of a URL, before its name has been resolved. */
-export interface RemoteHost {
-  readonly secure: boolean;
+/** The server of a URL, before its name has been resolved. */
+interface RemoteHost {
+  readonly url: URL;
   /** Name or address; an IPv6 address has no brackets. */
   readonly host: string;
   /** Whether `host` is an address, which has been checked. */
   readonly isAddress: boolean;
-  /** Yields addresses that have all been checked, or a `LookupError`. Not to be used with a proxy. */
-  readonly lookup: LookupFunction;
+  /** Whether an address of the name may be used. Not to be used with a proxy. */
+  readonly allows: (address: string) => boolean;
   readonly route: Route;
 }
 
-/** Why a URL is not fetched, with a message for whoever supplied the URL. */
+/**
+ * Why a file is not fetched. The message may be shown to whoever supplied the URL: it is the same for names that do not
+ * resolve and names of a private network, and only the cause distinguishes them.
+ */
 export class Refusal extends Error {}
 
 const unreachable = 'it has no address that may be fetched from';
@@ -62,8 +64,8 @@ const longestHost = 254;
  * Checks everything about a URL that can be checked without a lookup.
  * @throws {Refusal} for another scheme, credentials, or a name, port or address that is not allowed
  */
-export function checkRemote(url: URL, options: RemoteOptions): RemoteHost {
-  const { allowPrivate, rules, resolve = systemResolver, isPublic = isPublicAddress } = options;
+function checkRemote(url: URL, options: RemoteOptions): RemoteHost {
+  const { allowPrivate, rules, isPublic = isPublicAddress } = options;
   const isOwn = url.origin === options.privateOrigin;
   const isOpen = allowPrivate || isOwn;
   const allows = (address: string): boolean =>
@@ -84,13 +86,7 @@ export function checkRemote(url: URL, options: RemoteOptions): RemoteHost {
   const route = routeOf(options, isOwn);
   if (route.proxy !== null && !isOpen && !isAddress && isPrivateName(withoutEndDots(host)))
     throw new Refusal(unreachable);
-  return {
-    secure: url.protocol === 'https:',
-    host,
-    isAddress,
-    lookup: checkedLookup(resolve, allows),
-    route,
-  };
+  return { url, host, isAddress, allows, route };
 }
 
 function routeOf({ ownRoute, proxy = null }: RemoteOptions, isOwn: boolean): Route {
@@ -108,18 +104,13 @@ function routeOf({ ownRoute, proxy = null }: RemoteOptions, isOwn: boolean): Rou
 /**
  * Returns the origin of a checked URL. It shares no connection with upstreams of the config or with other names.
  * @param address the checked address, or the URL's host if a proxy resolves it
- * @param caps maximum number of connections from one worker, and of requests that wait for one
  */
-export function remoteOrigin(
-  url: URL,
-  { secure, host, route }: RemoteHost,
-  address: string,
-  caps: Pick<Origin, 'maxConnections' | 'maxWaiting'>,
-): Origin {
+function remoteOrigin({ url, host, route }: RemoteHost, address: string, isKept: boolean): Origin {
+  const secure = url.protocol === 'https:';
   const port = portOf(url);
   const authority = url.host;
   return {
-    identity: JSON.stringify(['reached', secure, address, port, authority, route.identity]),
+    identity: JSON.stringify(['reached', secure, address, port, authority, route.identity, isKept]),
     secure,
     host: address,
     port,
@@ -130,6 +121,7 @@ export function remoteOrigin(
     clientCertificate: secure ? route.clientCertificate : null,
     proxy: route.proxy,
     verify: route.verify,
+    isKept,
     ...caps,
   };
 }
@@ -139,17 +131,8 @@ function portOf({ port, protocol }: URL): number {
   return protocol === 'https:' ? 443 : 80;
 }
 
-/** Describes why a fetch failed. The text is the same for names that do not resolve and names of a private network. */
-export function refusalReason(error: unknown): string {
-  if (error instanceof Refusal) return error.message;
-  if (error instanceof LookupError) return unreachable;
-  if (/CERT|TLS|SSL|SIGNATURE|ISSUER|EPROTO/.test(errorCode(error)))
-    return 'no secure connection to it can be made';
-  return 'the connection to it failed';
-}
-
 /** Whether an answer with this status is a redirect if it has a location (RFC 9110 section 15.4). */
-export function isRedirect(status: number): boolean {
+function isRedirect(status: number): boolean {
   switch (status) {
     case 301:
     case 302:
@@ -238,34 +221,37 @@ export interface Reached {
 }
 
 /**
- * Resolves a file's URL that an upstream supplied, by the rules of `download`: http or https, no credentials, and every
- * address of its name on the public internet. The name is looked up once, and the connection goes to a checked address.
- * A proxy does its own lookup. The file never shares a connection with an upstream of the config or another name.
- * @param done called once, never before this returns; the error is `upstream_error`, and says nothing about the URL.
- *   Only its `cause` distinguishes a name that does not resolve from one that leads into a private network
+ * Resolves a file's URL: http or https, no credentials, and every address of its name on the public internet. The name is
+ * looked up once, and the connection goes to a checked address. A proxy does its own lookup. The file never shares a
+ * connection with an upstream of the config or another name.
+ * @param done called once, never before this returns
  * @returns a function that cancels; `done` is not called after it. The lookup has no deadline other than the resolver's
  */
 export function reachUrl(
   url: string,
   options: RemoteOptions,
-  done: (result: Reached | GatewayError) => void,
+  done: (result: Reached | Refusal) => void,
 ): () => void {
   let over = false;
-  const finish = (result: Reached | GatewayError): void => {
+  const finish = (result: Reached | Refusal): void => {
     if (over) return;
     over = true;
     done(result);
   };
+  const isKept = options.isByClient !== true;
   const immediate = setImmediate(() => {
-    const target = targetOf(url, options);
-    if (target instanceof GatewayError) {
-      finish(target);
-    } else if (target.remote.isAddress || target.remote.route.proxy !== null) {
-      finish(reached(target, [target.remote.host]));
+    const remote = hostOf(url, options);
+    if (remote instanceof Refusal) {
+      finish(remote);
+    } else if (remote.isAddress || remote.route.proxy !== null) {
+      finish(reached(remote, [remote.host], isKept));
     } else {
-      target.remote.lookup(target.remote.host, { all: true }, (error, found) => {
-        if (error !== null) finish(fetchFailed(error));
-        else if (typeof found !== 'string') finish(reached(target, inTurn(found)));
+      const resolve = options.resolve ?? systemResolver;
+      resolve(remote.host, { all: true }, (cause, found) => {
+        if (cause !== null || found.length === 0) finish(new Refusal(unreachable, { cause }));
+        else if (found.every(({ address }) => remote.allows(address)))
+          finish(reached(remote, inTurn(found), isKept));
+        else finish(new Refusal(unreachable, { cause: 'an address of the name may not be used' }));
       });
     }
   });
@@ -285,18 +271,12 @@ export function redirectTarget(from: string, head: ResponseHead): string | null 
   return location === null || !URL.canParse(location, from) ? null : new URL(location, from).href;
 }
 
-interface Target {
-  readonly url: URL;
-  readonly remote: RemoteHost;
-}
-
-function targetOf(text: string, options: RemoteOptions): Target | GatewayError {
+function hostOf(url: string, options: RemoteOptions): RemoteHost | Refusal {
+  if (!URL.canParse(url)) return new Refusal('the URL is not valid');
   try {
-    if (!URL.canParse(text)) throw new Refusal('the URL is not valid');
-    const url = new URL(text);
-    return { url, remote: checkRemote(url, options) };
-  } catch (error) {
-    return fetchFailed(error);
+    return checkRemote(new URL(url), options);
+  } catch (fault) {
+    return fault instanceof Refusal ? fault : new Refusal(unreachable, { cause: fault });
   }
 }
 
@@ -311,15 +291,8 @@ function inTurn(addresses: readonly LookupAddress[]): readonly string[] {
     .slice(0, mostAddresses);
 }
 
-function reached({ url, remote }: Target, addresses: readonly string[]): Reached | GatewayError {
-  const [origin, ...others] = addresses.map((address) => remoteOrigin(url, remote, address, caps));
-  if (origin === undefined) return fetchFailed(new LookupError('the name has no address'));
-  return { origin, others, path: url.pathname + url.search };
-}
-
-function fetchFailed(error: unknown): GatewayError {
-  const reason = refusalReason(error);
-  return new GatewayError('upstream_error', `The upstream named a file that cannot be fetched: ${reason}.`, {
-    cause: error,
-  });
+function reached(remote: RemoteHost, addresses: readonly string[], isKept: boolean): Reached | Refusal {
+  const [origin, ...others] = addresses.map((address) => remoteOrigin(remote, address, isKept));
+  if (origin === undefined) return new Refusal(unreachable);
+  return { origin, others, path: remote.url.pathname + remote.url.search };
 }

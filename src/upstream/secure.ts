@@ -14,7 +14,7 @@ import type { Origin } from './origin.js';
 /** The peer of a TLS connection: an origin, or the proxy before it. */
 export type SecurePeer = Pick<
   Origin,
-  'identity' | 'host' | 'port' | 'serverName' | 'ca' | 'clientCertificate' | 'verify'
+  'identity' | 'host' | 'port' | 'serverName' | 'ca' | 'clientCertificate' | 'verify' | 'isKept'
 >;
 
 /** Maximum number of stored profiles. The oldest is dropped first. */
@@ -42,6 +42,7 @@ export function createSecureProfiles(): SecureProfiles {
       }),
       session: null,
     };
+    if (!peer.isKept) return profile;
     if (profiles.size >= maxProfiles) {
       const [oldest] = profiles.keys();
       if (oldest !== undefined) profiles.delete(oldest);

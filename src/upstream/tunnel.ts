@@ -149,5 +149,5 @@ function connectRequest({ authorization }: EgressProxy, origin: Pick<Origin, 'ho
 }
 
 function securePeer(proxy: EgressProxy): SecurePeer {
-  return { ...proxy, serverName: proxy.host, clientCertificate: null, verify: true };
+  return { ...proxy, serverName: proxy.host, clientCertificate: null, verify: true, isKept: true };
 }

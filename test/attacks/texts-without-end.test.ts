@@ -56,7 +56,7 @@ test('a URL whose host is a million dots is refused at once, wherever it is fetc
   });
   t.match(fetched, { kind: 'invalid_value' });
   t.match(await new Promise((done) => reachUrl(url, { allowPrivate: false, rules }, done)), {
-    kind: 'upstream_error',
+    message: /no address/,
   });
   t.notOk(deniesHost(rules, `${'.'.repeat(many)}a`));
   t.ok(deniesHost(rules, 'a.example.com..'));

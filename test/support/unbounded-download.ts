@@ -1,5 +1,5 @@
 import type { Guarded } from '../../src/errors.js';
-import { createDialer } from '../../src/upstream/dial.js';
+import { createUpstreamClient } from '../../src/upstream/client.js';
 
 /** An owner of callbacks that must not throw: an exception fails the test. */
 const faultless: Guarded = {
@@ -13,5 +13,5 @@ export const unboundedDownload = {
   owner: faultless,
   rate: { bytesPerSecond: 0, graceMs: 10_000 },
   hold: () => {},
-  dialer: createDialer(),
+  client: createUpstreamClient(),
 };

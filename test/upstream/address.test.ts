@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { checkedLookup, isPublicAddress, LookupError, type Resolver } from '../../src/upstream/address.js';
+import { isPublicAddress } from '../../src/upstream/address.js';
 import { fc } from '../support/seed.js';
 
 const publicAddresses = [
@@ -125,61 +125,4 @@ test('an IPv6 form is as public as the IPv4 address in it', async (t) => {
     }),
     { numRuns: 200 },
   );
-});
-
-const resolving =
-  (...addresses: string[]): Resolver =>
-  (_name, _options, done) =>
-    done(
-      null,
-      addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
-    );
-
-function ask(lookup: ReturnType<typeof checkedLookup>, all: boolean): unknown[] {
-  let heard: unknown[] = [];
-  lookup('a.test', { all }, (...result) => {
-    heard = result;
-  });
-  return heard;
-}
-
-test('a lookup gives all addresses, or the first', async (t) => {
-  const lookup = checkedLookup(resolving('1.1.1.1', '2606:4700:4700::1111'), isPublicAddress);
-  t.strictSame(ask(lookup, false), [null, '1.1.1.1', 4]);
-  t.strictSame(ask(lookup, true), [
-    null,
-    [
-      { address: '1.1.1.1', family: 4 },
-      { address: '2606:4700:4700::1111', family: 6 },
-    ],
-  ]);
-});
-
-test('a name is refused when any of its addresses is not public', async (t) => {
-  for (const addresses of [['127.0.0.1'], ['1.1.1.1', '10.0.0.1'], ['1.1.1.1', '::1']]) {
-    for (const all of [false, true]) {
-      t.ok(
-        ask(checkedLookup(resolving(...addresses), isPublicAddress), all)[0] instanceof LookupError,
-        addresses.join(),
-      );
-    }
-  }
-  t.strictSame(
-    ask(
-      checkedLookup(resolving('127.0.0.1'), () => true),
-      false,
-    ),
-    [null, '127.0.0.1', 4],
-  );
-});
-
-test('a name without an address, and one that cannot be resolved, are refused', async (t) => {
-  t.ok(
-    ask(
-      checkedLookup(resolving(), () => true),
-      true,
-    )[0] instanceof LookupError,
-  );
-  const failing: Resolver = (_name, _options, done) => done(new Error('ENOTFOUND'), []);
-  t.ok(ask(checkedLookup(failing, isPublicAddress), true)[0] instanceof LookupError);
 });

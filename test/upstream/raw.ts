@@ -53,6 +53,7 @@ export function plainOrigin(port: number, more: Partial<Origin> = {}): Origin {
     clientCertificate: null,
     proxy: null,
     verify: true,
+    isKept: true,
     maxConnections: 8,
     maxWaiting: 8,
     ...more,

@@ -80,7 +80,7 @@ export async function fetchFiles<Wanted extends WantedFile, Kept>(
       const hold = (bytes: number): void => holdAll(before + bytes);
       const timeoutMs = Math.min(longestMs, Math.max(1, deadline - performance.now()));
       const result = await new Promise<Downloaded | GatewayError>((resolve) => {
-        const asked = { ...hosts, dialer: services.dialer, owner: call, maxBytes, timeoutMs, rate, hold };
+        const asked = { ...hosts, client: services.upstream, owner: call, maxBytes, timeoutMs, rate, hold };
         waiting.cancel = download(url, asked, resolve);
       });
       if (result instanceof GatewayError) throw named(result, at);
@@ -111,11 +111,11 @@ function named(error: GatewayError, at: string | null): GatewayError {
 export function fileHosts(call: Pick<Call, 'running'>, upstream: Upstream): RemoteOptions {
   const { origin } = upstream;
   const privateOrigin = `${origin.secure ? 'https' : 'http'}://${origin.authority}`;
-  return { ...mediaHosts(call, upstream), privateOrigin, ownRoute: origin };
+  return { ...mediaHosts(call, upstream), isByClient: false, privateOrigin, ownRoute: origin };
 }
 
 /** Returns where a file may be fetched from whose URL a client has given, for an upstream that accepts only its bytes. */
 export function mediaHosts({ running }: Pick<Call, 'running'>, { fetchPrivate }: Upstream): RemoteOptions {
   const { fetch } = running.snapshot;
-  return { allowPrivate: fetchPrivate, rules: fetch, proxy: fetch.proxy };
+  return { allowPrivate: fetchPrivate, isByClient: true, rules: fetch, proxy: fetch.proxy };
 }

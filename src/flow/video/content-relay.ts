@@ -8,6 +8,8 @@ import type { CallOutcome } from '../../metrics/call-record.js';
 import { isVendorAccountError, secretError } from '../../protocols/error-formats/vendor-account.js';
 import { Beginning, Gather } from '../../stream/gather.js';
 import type { Origin } from '../../upstream/origin.js';
+import type { RemoteOwner } from '../../upstream/remote-fetch.js';
+import type { Refusal as Unreached } from '../../upstream/remote-url.js';
 import type { ResponseHead, UpstreamFailure } from '../../upstream/types.js';
 import { hasEnded } from '../../video/advance.js';
 import { type KeptFile, openKept } from '../../video/content-folder.js';
@@ -31,14 +33,15 @@ import type { Services } from '../services.js';
 import { type CollectAnswer, collectAnswer, type Waiter } from '../upstream/collect.js';
 import { answerAsync } from '../upstream/waiting-client.js';
 import { findTask, taskNotFound } from './answer.js';
-import { ContentFetch, type ContentOwner } from './content-fetch.js';
 import {
+  ContentFetch,
   type ContentSource,
   mediaType,
   otherThanVideo,
   problemOf,
   refuseRange,
   sourceOf,
+  unreachedError,
 } from './content-source.js';
 import type { DownloadSource } from './downloads.js';
 import { refreshed, renewedUrl } from './poll.js';
@@ -76,9 +79,9 @@ interface Refusal {
 
 /**
  * Streams a file to the client with backpressure on both sides. Serves the requested range whether or not the file's
- * server supports ranges. Redirects are followed here, so that a client never learns where the file is.
+ * server supports ranges. Redirects are followed, so that a client never learns where the file is.
  */
-class ContentRelay implements ContentOwner, ExchangeListener {
+class ContentRelay implements RemoteOwner, ExchangeListener {
   readonly #services: Services;
   readonly #call: AuthenticatedCall;
   readonly #request: ContentRequest;
@@ -115,7 +118,6 @@ class ContentRelay implements ContentOwner, ExchangeListener {
   onHead(head: ResponseHead): void {
     this.#call.answeredAt = performance.now();
     this.#call.sentAt = this.#fetch.sentAt;
-    if (this.#fetch.follows(head)) return;
     if (head.status === 200 || head.status === 206) {
       const isFromStart = head.status === 200 || head.get('content-range')?.startsWith('bytes 0-') === true;
       this.#unchecked = { head, isFromStart };
@@ -177,7 +179,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
 
   onFailure(failure: UpstreamFailure): void {
     if (this.#refusal !== null) this.#endRefusal(this.#refusal);
-    if (this.#mode === 'over' || this.#fetch.retries(failure)) return;
+    if (this.#mode === 'over') return;
     const error = failureError(failure);
     if (this.#mode === 'waiting') {
       this.#refuse(error);
@@ -204,8 +206,8 @@ class ContentRelay implements ContentOwner, ExchangeListener {
     return this.#services.downloads.take(this.#call, origin);
   }
 
-  onUnreached(error: GatewayError): void {
-    this.#refuse(error);
+  onUnreached(error: GatewayError | Unreached): void {
+    this.#refuse(unreachedError(error));
   }
 
   /** Requests a new URL from the upstream when the file's server no longer accepts the old one. */
@@ -218,7 +220,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
       (url) => {
         if (this.#mode !== 'waiting') return;
         if (url === null) this.#refuse(problem);
-        else this.#fetch.reach(url);
+        else this.#fetch.fetch(url);
       },
       (fault: unknown) => {
         if (this.#mode === 'waiting') this.#call.onFault('promise', fault);

@@ -1,14 +1,21 @@
 import { statusError } from '../../attempts/reported-error.js';
 import type { Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
+import { RemoteFetch, type RemoteOwner } from '../../upstream/remote-fetch.js';
+import { Refusal } from '../../upstream/remote-url.js';
 import type { ResponseHead } from '../../upstream/types.js';
 import { upstreamFormats } from '../../video/formats.js';
 import type { VideoTask, VideoVariant } from '../../video/task.js';
+import type { HeadLines } from '../../wire/head.js';
 import { looksLikeText } from '../../wire/plain-text.js';
+import { withQuery } from '../../wire/query.js';
 import { type ByteRange, parseContentRange, type SatisfiedRange, satisfiedRange } from '../../wire/range.js';
-import type { Call } from '../call.js';
+import type { Call, RequestSender } from '../call.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
+import { fileHosts } from '../upstream/fetch-files.js';
+import { oneOffHead } from '../upstream/head.js';
+import { markedKey } from '../upstream/key-mark.js';
 import { upstreamOf } from './answer.js';
 
 /** Where a content is: at the upstream itself, or at a URL that the upstream named. */
@@ -29,6 +36,57 @@ export type ContentSource =
       /** Task by which the upstream can be polled for a new URL. */
       readonly taskId: string;
     };
+
+interface WantedContent {
+  readonly sender: Pick<RequestSender, 'exchange' | 'running'>;
+  readonly source: ContentSource;
+  /** Additional header lines of each request. */
+  readonly lines: HeadLines;
+  /** Timeout of one answer in milliseconds. */
+  readonly totalMs: number;
+}
+
+/** Requests a content from its upstream, or from the URL that the upstream named. */
+export class ContentFetch extends RemoteFetch {
+  readonly #wanted: WantedContent;
+  /** Key sent to the upstream itself; null if none is sent. */
+  readonly apiKey: string | null;
+
+  constructor(services: Services, wanted: WantedContent, owner: RemoteOwner) {
+    const { sender, source, lines, totalMs } = wanted;
+    const hosts = fileHosts(sender, source.upstream);
+    const deadlines = { ...sender.running.snapshot.timeouts, totalMs };
+    super(services.upstream, { hosts, lines, deadlines }, owner);
+    this.#wanted = wanted;
+    this.apiKey = source.kind === 'path' ? markedKey(source.upstream, source.credential) : null;
+  }
+
+  start(): void {
+    const { source, sender, lines } = this.#wanted;
+    if (source.kind === 'url') {
+      this.fetch(source.url);
+      return;
+    }
+    const { upstream, path } = source;
+    const { origin, basePath, baseQuery } = upstream;
+    const request = { method: 'GET', path, contentType: null, protocol: 'video', target: null } as const;
+    const head = oneOffHead(sender, upstream, { ...request, lines, apiKey: this.apiKey });
+    const url = `${origin.secure ? 'https' : 'http'}://${origin.authority}${withQuery(basePath + path, baseQuery)}`;
+    this.askUpstream(origin, head, url);
+  }
+}
+
+/** The error of a content that cannot be requested. */
+export function unreachedError(error: GatewayError | Refusal): GatewayError {
+  if (!(error instanceof Refusal)) return error;
+  return new GatewayError(
+    'upstream_error',
+    `The upstream named a file that cannot be fetched: ${error.message}.`,
+    {
+      cause: error,
+    },
+  );
+}
 
 const nothing = Buffer.alloc(0);
 /** Bytes at the start of an answer in which a page or JSON has to begin. */

@@ -3,6 +3,8 @@ import type { Logger } from 'pino';
 import { failureError } from '../../attempts/reported-error.js';
 import { GatewayError } from '../../errors.js';
 import { Beginning } from '../../stream/gather.js';
+import type { RemoteOwner } from '../../upstream/remote-fetch.js';
+import type { Refusal } from '../../upstream/remote-url.js';
 import type { ResponseHead, UpstreamFailure } from '../../upstream/types.js';
 import { beginKept, isKept, isKeptType, type PartFile, sweepKept } from '../../video/content-folder.js';
 import { type VideoTask, videoVariant } from '../../video/task.js';
@@ -10,8 +12,15 @@ import { noLines } from '../../wire/head.js';
 import { beginningError } from '../answer/content.js';
 import type { Services } from '../services.js';
 import { collectAlone, gatewaySender } from '../upstream/collect.js';
-import { ContentFetch, type ContentOwner } from './content-fetch.js';
-import { type ContentSource, mediaType, otherThanVideo, problemOf, sourceOf } from './content-source.js';
+import {
+  ContentFetch,
+  type ContentSource,
+  mediaType,
+  otherThanVideo,
+  problemOf,
+  sourceOf,
+  unreachedError,
+} from './content-source.js';
 import { renewedUrl } from './poll.js';
 
 /** Videos that a worker fetches concurrently, in total and per host: a host that hangs delays no other. */
@@ -217,7 +226,7 @@ interface Wanted {
 }
 
 /** Fetches one file no faster than it can be written, with one chunk of it in memory. */
-class VideoFetch implements ContentOwner {
+class VideoFetch implements RemoteOwner {
   readonly #wanted: Wanted;
   readonly #beginning: Beginning;
   readonly #fetch: ContentFetch;
@@ -252,7 +261,6 @@ class VideoFetch implements ContentOwner {
   }
 
   onHead(head: ResponseHead): void {
-    if (this.#fetch.follows(head)) return;
     const problem = problemOf(head, null);
     if (problem !== null) this.#end(problem);
     else if (head.contentLength > this.#wanted.fileBytes)
@@ -295,15 +303,11 @@ class VideoFetch implements ContentOwner {
   }
 
   onFailure(failure: UpstreamFailure): void {
-    if (!this.#fetch.retries(failure)) this.#end(failureError(failure));
+    this.#end(failureError(failure));
   }
 
-  onAsking(): null {
-    return null;
-  }
-
-  onUnreached(error: GatewayError): void {
-    this.#end(error);
+  onUnreached(error: GatewayError | Refusal): void {
+    this.#end(unreachedError(error));
   }
 
   onFault(_where: string, fault: unknown): void {
