@@ -96,10 +96,9 @@ export function streamedWeight(tail: Buffer, bytes: number): number {
     if (next === -1) break;
     const { data } = parseEvent(tail.toString('utf8', start, next));
     const body = data === null ? null : parseObject(data);
-    if (body !== null) {
-      weight += writtenIn(body).weight;
-      events++;
-    }
+    if (body !== null) weight += writtenIn(body).weight;
+    // The end mark is no object. Comments have no data.
+    if (data !== null) events++;
     read += next - start;
     start = next;
   }

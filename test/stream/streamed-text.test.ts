@@ -84,3 +84,15 @@ test('a stream whose last events have no text is not taken for one without any',
   for (let i = 0; i < 1000; i++) silent.add(Buffer.from(': nothing yet\n\n'));
   t.equal(streamedWeight(silent.bytes(), 15_000), 0, 'signs of life are none');
 });
+
+test('a stream whose text is one event that is longer than its kept end is not empty because an end mark follows', async (t) => {
+  const tail = new Tail();
+  const text = event('words '.repeat(5000));
+  const mark = Buffer.from('data: [DONE]\n\n');
+  tail.add(text);
+  tail.add(mark);
+  t.equal(streamedWeight(tail.bytes(), text.length + mark.length), text.length + mark.length);
+  const silent = new Tail();
+  for (let at = 0; at < 500; at++) silent.add(Buffer.from(': still there\n\n'));
+  t.equal(streamedWeight(silent.bytes(), 500 * 15), 0, 'comments are no text');
+});
