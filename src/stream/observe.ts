@@ -115,6 +115,10 @@ export class ObservedTransform implements AnswerTransform {
   #large: LargeEvent | null = null;
   /** How the stream has ended, if its last event did not fit into the tail. */
   #long: StreamEnding | null = null;
+  /** The same as of the last run that did not fit into the tail, and the bytes that had passed with it. */
+  #soFar: { readonly ending: StreamEnding; readonly passed: number } | null = null;
+  /** What the first piece of a whole answer reports, which passes in pieces. */
+  #usageAtHead: Usage | null = null;
   /** The end of the stream as read from what has passed. Cached, since it is read several times at the end. */
   #ending: StreamEnding | null = null;
   readonly #output = new OutputEstimate();
@@ -165,7 +169,7 @@ export class ObservedTransform implements AnswerTransform {
   get usage(): Usage | null {
     if (this.#usage === null && this.#tail !== null)
       this.#usage = this.#check.checked(
-        this.#started ? this.#streamUsage : this.#rules.usageOf(this.#tail.bytes()),
+        this.#started ? this.#streamUsage : (this.#rules.usageOf(this.#tail.bytes()) ?? this.#usageAtHead),
       );
     const held = this.#usage === null ? this.#opening.held : null;
     if (held !== null) this.#usage = this.#check.checked(this.#rules.usageAtStart?.(held) ?? null);
@@ -239,14 +243,20 @@ export class ObservedTransform implements AnswerTransform {
   /**
    * Reads a last event that does not fit into the tail, whose end alone shows neither its usage nor whether it is an error. Of an
    * event in parts, the first part shows the error, and the first or last one the usage. Members that the answer repeats from the
-   * request are told from its own by their depth.
+   * request are told from its own by their depth. If the usage grows, any event may turn out to be the last one that has it.
    * @param part the run as `LargeEvent` returns it
    */
   #noteEnd(run: Buffer, part: Buffer, marksEnd: (run: Buffer) => boolean, wasInside: boolean): void {
     const isLastPart = this.#ended && wasInside && this.#large === null;
     if (!this.#ended) this.#ended = marksEnd(run);
     else if (!isLastPart) return;
-    if (!this.#ended || run.length <= tailBytes) return;
+    if (run.length <= tailBytes) return;
+    if (!this.#ended) {
+      const isWhole = !wasInside && this.#large === null;
+      if (isWhole && this.#rules.metering.grows)
+        this.#soFar = { ending: this.#rules.judgeEnd(run, this.#facts), passed: this.passed };
+      return;
+    }
     const ending = this.#rules.judgeEnd(this.#large === null ? run : part, this.#facts);
     const { state, error } = ending;
     const usage = ending.usage ?? this.#long?.usage ?? null;
@@ -309,6 +319,7 @@ export class ObservedTransform implements AnswerTransform {
     if (this.#watch !== null && this.#tail === null) this.#show(chunk, false);
     if (this.#tail === null) {
       this.#tail = new Tail();
+      this.#usageAtHead = this.#rules.usageOf(chunk);
       if (this.#rules.metering.seconds !== null) this.#begin = Buffer.from(chunk.subarray(0, beginBytes));
     }
     this.#tail.add(chunk);
@@ -462,7 +473,11 @@ export class ObservedTransform implements AnswerTransform {
       this.#ending = long;
       return long;
     }
-    const ending = this.#rules.judgeEnd(this.#tail?.bytes() ?? nothing, this.#facts);
+    const behind = this.#soFar === null ? Number.POSITIVE_INFINITY : this.passed - this.#soFar.passed;
+    const before = behind <= tailBytes ? (this.#soFar?.ending ?? null) : null;
+    const atEnd = this.#rules.judgeEnd(this.#tail?.bytes() ?? nothing, this.#facts);
+    const usage = atEnd.usage ?? before?.usage ?? null;
+    const ending = { ...(behind === 0 && before !== null ? before : atEnd), usage };
     // The middle of an event may repeat what a client has sent.
     const known = this.#large === null ? ending : { ...ending, usage: this.#usageAtStart };
     this.#ending = long === null ? known : { ...long, usage: known.usage };

@@ -148,3 +148,86 @@ test('no place near the end of a very large response decides what it costs by be
     t.strictSame(transform.usageAtEnd(null), expected, `cut ${behind} bytes from its end`);
   }
 });
+
+/** As Perplexity streams: the usage so far stands before the sources and the text in each event. */
+const grown = (output: number, reason: string | null): string =>
+  `data: ${JSON.stringify({
+    usage: { prompt_tokens: 14_000, completion_tokens: output, num_search_queries: 3 },
+    search_results: new Array(20).fill({ title: 'A page', url: 'https://example.org/a-page/of-many-words' }),
+    object: 'chat.completion.chunk',
+    choices: [
+      {
+        index: 0,
+        finish_reason: reason,
+        message: { role: 'assistant', content: 'four'.repeat(output) },
+        delta: { role: 'assistant', content: 'four' },
+      },
+    ],
+  })}\r\n\r\n`;
+
+test('a usage that much of its event follows is read, however the events of its stream arrive', async (t) => {
+  const events = [grown(28, null), grown(56, null), grown(84, 'stop')];
+  const mark = 'data: [DONE]\r\n\r\n';
+  const expected = { input: 14_000, output: 84, cached: 0, cacheWritten: 0, reasoning: 0, searches: 3 };
+  for (const ends of [[mark], [': ping\n\n', mark], [], ['\n']]) {
+    const transform = observed(chat);
+    for (const each of [...events, ...ends]) transform.pass(Buffer.from(each));
+    t.equal(transform.end().error, null, JSON.stringify(ends));
+    t.strictSame(transform.usageAtEnd(null), expected);
+  }
+  const apart = observed(chat);
+  const cited = {
+    choices: [],
+    usage: { prompt_tokens: 9000, completion_tokens: 300 },
+    citations: ['x'.repeat(2700)],
+  };
+  apart.pass(Buffer.from('data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'));
+  apart.pass(Buffer.from(`data: ${JSON.stringify(cited)}\n\n`));
+  apart.pass(Buffer.from(mark));
+  t.match(apart.usageAtEnd(null), { input: 9000, output: 300 });
+  t.notOk(apart.usageAtEnd(null)?.estimated);
+});
+
+test('a stream that breaks off behind such a usage has used it, and one that goes on without any is estimated', async (t) => {
+  const broken = observed(chat);
+  for (const each of [grown(28, null), grown(56, null)]) broken.pass(Buffer.from(each));
+  t.ok(broken.end().error);
+  t.match(broken.usageAtEnd('upstream'), { input: 14_000, searches: 3, partial: true });
+  const silent = observed(chat);
+  silent.pass(Buffer.from(grown(1, null)));
+  const piece = 'data: {"choices":[{"index":0,"delta":{"content":"some more words"}}]}\n\n';
+  for (let at = 0; at < 100; at++) silent.pass(Buffer.from(piece));
+  silent.pass(Buffer.from('data: [DONE]\n\n'));
+  t.match(silent.usageAtEnd(null), { input: 7, estimated: true });
+});
+
+test('a stream is not whole whose last long event ends one of its answers, and no event the other', async (t) => {
+  const transform = observed(chat);
+  transform.pass(Buffer.from(grown(28, 'stop')));
+  transform.pass(
+    Buffer.from('data: {"choices":[{"index":1,"delta":{"content":"more"},"finish_reason":null}]}\n\n'),
+  );
+  t.ok(transform.end().error);
+});
+
+test('a usage at the head of a whole answer that passes in pieces is read', async (t) => {
+  const told = {
+    usage: { prompt_tokens: 14_000, completion_tokens: 3000 },
+    citations: ['x'.repeat(300_000)],
+  };
+  const answer = Buffer.from(
+    JSON.stringify({ ...told, choices: [{ index: 0, message: { content: 'Hello' } }] }),
+  );
+  const transform = observed(chat);
+  for (let at = 0; at < answer.length; at += pieceBytes) transform.note(answer.subarray(at, at + pieceBytes));
+  t.match(transform.usageAtEnd(null), { input: 14_000, output: 3000 });
+  t.notOk(transform.usageAtEnd(null)?.estimated);
+  const last = { ...told, choices: [], system_fingerprint: 'x'.repeat(1000), usage_later: 0 };
+  const both = JSON.stringify(last).replace(
+    'usage_later":0',
+    'usage":{"prompt_tokens":1,"completion_tokens":2}',
+  );
+  const later = observed(chat);
+  for (const piece of [both.slice(0, 100_000), both.slice(100_000)]) later.note(Buffer.from(piece));
+  t.match(later.usageAtEnd(null), { input: 1, output: 2 }, 'the last one counts');
+});

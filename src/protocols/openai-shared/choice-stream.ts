@@ -271,15 +271,17 @@ export function emptyStream(): GatewayError {
  * only if all of them have: choices may finish one by one.
  */
 function haveFinished(tail: Buffer): boolean {
-  const finished = new Map<unknown, boolean>();
+  const finished = new Set<unknown>();
   for (const { start, end } of lastEvents(tail, Number.POSITIVE_INFINITY)) {
     const chunk = eventObject(tail, start, end);
     for (const choice of listOf(chunk?.choices)) {
       const index = isObject(choice) ? (choice.index ?? 0) : 0;
-      if (!finished.has(index)) finished.set(index, hasFinished(choice));
+      if (finished.has(index)) continue;
+      if (!hasFinished(choice)) return false;
+      finished.add(index);
     }
   }
-  return [...finished.values()].every(Boolean);
+  return true;
 }
 
 /** Tells whether a choice has finished. Some upstreams send an empty reason in every chunk. */
