@@ -105,7 +105,8 @@ export class ObservedTransform implements AnswerTransform {
   #usage: Usage | null = null;
   readonly #check: UsageCheck;
   #tail: Tail | null = null;
-  readonly #opening: StreamOpening;
+  /** Null before the first events of a stream. */
+  #opening: StreamOpening | null = null;
   #usageAtStart: Usage | null = null;
   /** Number of the last event in the last run that did not fit into the tail. */
   #number: number | null = null;
@@ -142,8 +143,6 @@ export class ObservedTransform implements AnswerTransform {
     this.#check = new UsageCheck(observed.tokens, observed.inputEstimate);
     this.#counter = observed.rules.countUnits?.() ?? null;
     this.#withheld = new WithheldEvents(observed.rules, observed.secrets);
-    const { rules, secrets, alternatives = null } = observed;
-    this.#opening = new StreamOpening({ rules, secrets, alternatives, withheld: this.#withheld });
     this.#watch = observed.watch ?? null;
     this.keep = observed.keep;
     const isGathered = observed.amend !== null || observed.keep !== null;
@@ -154,7 +153,12 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   get gatheredBytes(): number {
-    return (this.keep?.gathered?.() ?? 0) + this.#opening.heldBytes;
+    return (this.keep?.gathered?.() ?? 0) + this.#heldBytes;
+  }
+
+  /** Bytes of the beginning that are held back. */
+  get #heldBytes(): number {
+    return this.#opening?.heldBytes ?? 0;
   }
 
   get passed(): number {
@@ -171,8 +175,8 @@ export class ObservedTransform implements AnswerTransform {
       this.#usage = this.#check.checked(
         this.#started ? this.#streamUsage : (this.#rules.usageOf(this.#tail.bytes()) ?? this.#usageAtHead),
       );
-    const held = this.#usage === null ? this.#opening.held : null;
-    if (held !== null) this.#usage = this.#check.checked(this.#rules.usageAtStart?.(held) ?? null);
+    const held = this.#usage === null ? this.#opening?.held : null;
+    if (held != null) this.#usage = this.#check.checked(this.#rules.usageAtStart?.(held) ?? null);
     return this.#usage;
   }
 
@@ -186,13 +190,15 @@ export class ObservedTransform implements AnswerTransform {
 
   judge(run: Buffer): StreamStart {
     this.#usage = null;
+    const { rules, secrets, alternatives = null } = this.#observed;
+    this.#opening ??= new StreamOpening({ rules, secrets, alternatives, withheld: this.#withheld });
     return this.#opening.judge(run);
   }
 
   pass(run: Buffer, isPart = false): Buffer {
     if (!this.#started) {
       this.#started = true;
-      run = this.#opening.take(run);
+      run = this.#opening?.take(run) ?? run;
       if (this.#rules.usageAtStart !== null) this.#usageAtStart = this.#rules.usageAtStart(run);
     }
     const wasInside = this.#large !== null;
@@ -346,7 +352,7 @@ export class ObservedTransform implements AnswerTransform {
     if (tail !== null) this.made = this.#rules.madeOf?.(tail) ?? null;
     const { watchEnd } = this.#observed;
     if (tail !== null && watchEnd != null && this.#hasWholeEnd(brokenBy)) watchEnd(tail);
-    const isBegun = this.#opening.heldBytes > 0 || (grows && this.#started);
+    const isBegun = this.#heldBytes > 0 || (grows && this.#started);
     const isWhole = brokenBy === null || !isBegun || (this.#started && this.#judgeEnd().state === 'complete');
     const missing = reported === null ? 0 : this.#unreportedMedia(this.#cutBy(brokenBy));
     if (reported !== null && missing > 0) return withMedia(reported, missing, brokenBy);
