@@ -90,12 +90,17 @@ export class RemoteFetch implements UpstreamHandler {
   onHead(head: ResponseHead): void {
     const next = redirectTarget(this.#url, head);
     if (next === null) {
-      this.#owner.onHead(head);
+      this.onAnswer(head);
       return;
     }
     this.cancel();
     if (++this.#redirects > maxRedirects) this.#owner.onUnreached(new Refusal('it redirects too many times'));
     else this.#reach(next);
+  }
+
+  /** Called with the head of the answer behind all redirects. */
+  onAnswer(head: ResponseHead): void {
+    this.#owner.onHead(head);
   }
 
   onData(chunk: Buffer): boolean {

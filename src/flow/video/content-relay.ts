@@ -6,9 +6,8 @@ import { type FaultPlace, GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import type { CallOutcome } from '../../metrics/call-record.js';
 import { isVendorAccountError, secretError } from '../../protocols/error-formats/vendor-account.js';
-import { Beginning, Gather } from '../../stream/gather.js';
+import { Gather } from '../../stream/gather.js';
 import type { Origin } from '../../upstream/origin.js';
-import type { RemoteOwner } from '../../upstream/remote-fetch.js';
 import type { Refusal as Unreached } from '../../upstream/remote-url.js';
 import type { ResponseHead, UpstreamFailure } from '../../upstream/types.js';
 import { hasEnded } from '../../video/advance.js';
@@ -24,7 +23,6 @@ import {
   type SatisfiedRange,
   satisfiedRange,
 } from '../../wire/range.js';
-import { beginningError } from '../answer/content.js';
 import { timingLine } from '../answer/lines.js';
 import type { AuthenticatedCall } from '../call.js';
 import { account } from '../record/account.js';
@@ -35,9 +33,9 @@ import { answerAsync } from '../upstream/waiting-client.js';
 import { findTask, taskNotFound } from './answer.js';
 import {
   ContentFetch,
+  type ContentOwner,
   type ContentSource,
   mediaType,
-  otherThanVideo,
   problemOf,
   refuseRange,
   sourceOf,
@@ -63,13 +61,6 @@ const refusalBytes = 8192;
 /** Statuses with which file servers answer a signed URL that has expired, or a file that has moved. */
 const expiredStatuses: ReadonlySet<number> = new Set([400, 401, 403, 404, 410]);
 
-/** An answer with a success status whose first bytes are still to be checked: it may be a web page or an error. */
-interface UncheckedAnswer {
-  readonly head: ResponseHead;
-  /** Whether its first byte is the first byte of the video. */
-  readonly isFromStart: boolean;
-}
-
 /** An error answer of the upstream itself whose body is still arriving. */
 interface Refusal {
   readonly head: ResponseHead;
@@ -81,13 +72,11 @@ interface Refusal {
  * Streams a file to the client with backpressure on both sides. Serves the requested range whether or not the file's
  * server supports ranges. Redirects are followed, so that a client never learns where the file is.
  */
-class ContentRelay implements RemoteOwner, ExchangeListener {
+class ContentRelay implements ContentOwner, ExchangeListener {
   readonly #services: Services;
   readonly #call: AuthenticatedCall;
   readonly #request: ContentRequest;
   readonly #fetch: ContentFetch;
-  #unchecked: UncheckedAnswer | null = null;
-  readonly #beginning: Beginning;
   #refusal: Refusal | null = null;
   readonly #renewal: Waiter = { cancel: () => {} };
   #isRenewed = false;
@@ -104,7 +93,6 @@ class ContentRelay implements RemoteOwner, ExchangeListener {
     this.#call = call;
     this.#request = request;
     const { source, range } = request;
-    this.#beginning = new Beginning(source.upstream.secrets);
     const wanted = { sender: call, source, lines: rangeLine(range), totalMs: longestMs };
     this.#fetch = new ContentFetch(services, wanted, this);
   }
@@ -118,32 +106,15 @@ class ContentRelay implements RemoteOwner, ExchangeListener {
   onHead(head: ResponseHead): void {
     this.#call.answeredAt = performance.now();
     this.#call.sentAt = this.#fetch.sentAt;
-    if (head.status === 200 || head.status === 206) {
-      const isFromStart = head.status === 200 || head.get('content-range')?.startsWith('bytes 0-') === true;
-      this.#unchecked = { head, isFromStart };
-    } else this.#begin(head);
+    this.#begin(head);
   }
 
   onData(chunk: Buffer): boolean {
     if (this.#refusal !== null && !this.#refusal.body.add(chunk, -1)) this.#endRefusal(this.#refusal);
-    let bytes = chunk;
-    if (this.#unchecked !== null) {
-      const first = this.#beginning.add(chunk);
-      if (first === null) return true;
-      this.#check(this.#unchecked, first);
-      bytes = first;
-    }
-    return this.#mode === 'passing' ? this.#pass(bytes) : true;
+    return this.#mode === 'passing' ? this.#pass(chunk) : true;
   }
 
   #pass(chunk: Buffer): boolean {
-    const failure = this.#beginning.failureIn(chunk);
-    if (failure !== null) {
-      this.#fetch.cancel();
-      this.#recordFailure(failure);
-      this.#break(failure);
-      return true;
-    }
     let bytes = chunk;
     if (this.#skip > 0) {
       const skipped = Math.min(this.#skip, bytes.length);
@@ -169,11 +140,6 @@ class ContentRelay implements RemoteOwner, ExchangeListener {
 
   onEnd(): void {
     if (this.#refusal !== null) this.#endRefusal(this.#refusal);
-    if (this.#unchecked !== null) {
-      const first = this.#beginning.rest();
-      this.#check(this.#unchecked, first);
-      if (this.#mode === 'passing') this.#pass(first);
-    }
     if (this.#mode === 'passing') this.#finish();
   }
 
@@ -196,6 +162,12 @@ class ContentRelay implements RemoteOwner, ExchangeListener {
 
   onDrained(): void {
     this.#fetch.resume();
+  }
+
+  onUnfit(error: GatewayError): void {
+    this.#recordFailure(error);
+    if (this.#mode === 'passing') this.#break(error);
+    else this.#refuse(error);
   }
 
   onFault(where: FaultPlace, fault: unknown): void {
@@ -260,25 +232,6 @@ class ContentRelay implements RemoteOwner, ExchangeListener {
     }
   }
 
-  /**
-   * Checks the beginning of an answer with a success status, then serves or refuses it.
-   * @param first the first bytes of the answer, or all of it if it is short
-   */
-  #check({ head, isFromStart }: UncheckedAnswer, first: Buffer): void {
-    this.#unchecked = null;
-    const { secrets } = this.#request.source.upstream;
-    const error = beginningError(first, true, secrets);
-    const other = otherThanVideo(head, first, isFromStart);
-    if (error !== null) this.#refuseFor(error);
-    else if (other !== null) this.#refuse(other);
-    else this.#begin(head);
-  }
-
-  #refuseFor(error: GatewayError): void {
-    this.#recordFailure(error);
-    this.#refuse(error);
-  }
-
   /** Records a refusal of our account. Only the upstream itself knows it, not the servers that keep its files. */
   #recordFailure(error: GatewayError): void {
     const { source } = this.#request;
@@ -292,7 +245,7 @@ class ContentRelay implements RemoteOwner, ExchangeListener {
     this.#refusal = null;
     const { source } = this.#request;
     const { error } = readErrorAnswer(source.upstream, head, body.take());
-    if (isVendorAccountError(error)) this.#refuseFor(error);
+    if (isVendorAccountError(error)) this.onUnfit(error);
     else this.#refuse(problem);
   }
 

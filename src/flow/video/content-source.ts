@@ -1,6 +1,7 @@
 import { statusError } from '../../attempts/reported-error.js';
-import type { Upstream } from '../../config/types.js';
+import type { OwnSecrets, Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
+import { Beginning } from '../../stream/gather.js';
 import { RemoteFetch, type RemoteOwner } from '../../upstream/remote-fetch.js';
 import { Refusal } from '../../upstream/remote-url.js';
 import type { ResponseHead } from '../../upstream/types.js';
@@ -10,6 +11,7 @@ import type { HeadLines } from '../../wire/head.js';
 import { looksLikeText } from '../../wire/plain-text.js';
 import { withQuery } from '../../wire/query.js';
 import { type ByteRange, parseContentRange, type SatisfiedRange, satisfiedRange } from '../../wire/range.js';
+import { beginningError } from '../answer/content.js';
 import type { Call, RequestSender } from '../call.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
@@ -46,18 +48,33 @@ interface WantedContent {
   readonly totalMs: number;
 }
 
-/** Requests a content from its upstream, or from the URL that the upstream named. */
+/** Receives a content. */
+export interface ContentOwner extends RemoteOwner {
+  /** Called when the content may not be passed on (any further): it is an error or a web page, or contains one of our keys. */
+  onUnfit(error: GatewayError): void;
+}
+
+/**
+ * Requests a content from its upstream, or from the URL that the upstream named. An answer with a success status is held back
+ * until its first bytes are known to be those of a video.
+ */
 export class ContentFetch extends RemoteFetch {
   readonly #wanted: WantedContent;
+  readonly #owner: ContentOwner;
+  /** Head of the answer that is held back. */
+  #held: ResponseHead | null = null;
+  /** Null for an error answer. */
+  #beginning: Beginning | null = null;
   /** Key sent to the upstream itself; null if none is sent. */
   readonly apiKey: string | null;
 
-  constructor(services: Services, wanted: WantedContent, owner: RemoteOwner) {
+  constructor(services: Services, wanted: WantedContent, owner: ContentOwner) {
     const { sender, source, lines, totalMs } = wanted;
     const hosts = fileHosts(sender, source.upstream);
     const deadlines = { ...sender.running.snapshot.timeouts, totalMs };
     super(services.upstream, { hosts, lines, deadlines }, owner);
     this.#wanted = wanted;
+    this.#owner = owner;
     this.apiKey = source.kind === 'path' ? markedKey(source.upstream, source.credential) : null;
   }
 
@@ -73,6 +90,42 @@ export class ContentFetch extends RemoteFetch {
     const head = oneOffHead(sender, upstream, { ...request, lines, apiKey: this.apiKey });
     const url = `${origin.secure ? 'https' : 'http'}://${origin.authority}${withQuery(basePath + path, baseQuery)}`;
     this.askUpstream(origin, head, url);
+  }
+
+  override onAnswer(head: ResponseHead): void {
+    const isGood = head.status === 200 || head.status === 206;
+    this.#held = isGood ? head : null;
+    this.#beginning = isGood ? new Beginning(this.#secrets) : null;
+    if (!isGood) this.#owner.onHead(head);
+  }
+
+  override onData(chunk: Buffer): boolean {
+    const bytes = this.#held === null ? chunk : (this.#beginning?.add(chunk) ?? null);
+    return bytes === null || this.#pass(bytes);
+  }
+
+  override onEnd(): void {
+    if (this.#held !== null && this.#beginning !== null) this.#pass(this.#beginning.rest());
+    this.#owner.onEnd();
+  }
+
+  get #secrets(): OwnSecrets {
+    return this.#wanted.source.upstream.secrets;
+  }
+
+  #pass(bytes: Buffer): boolean {
+    const head = this.#held;
+    this.#held = null;
+    const atStart =
+      head === null ? null : (beginningError(bytes, true, this.#secrets) ?? otherThanVideo(head, bytes));
+    const failure = atStart ?? this.#beginning?.failureIn(bytes) ?? null;
+    if (failure !== null) {
+      this.cancel();
+      this.#owner.onUnfit(failure);
+      return true;
+    }
+    if (head !== null) this.#owner.onHead(head);
+    return this.#owner.onData(bytes);
   }
 }
 
@@ -99,19 +152,11 @@ const textType = /^(?:text\/|application\/(?:json|xml|xhtml|problem))/i;
 export const mediaType = /^(?:video\/[\w.+-]+|image\/(?:png|jpeg|gif|webp|avif))$/i;
 const pageStart = /^(?:\xef\xbb\xbf)?\s*[<{[]/;
 
-/**
- * Checks the first bytes of an answer with a success status: it may be a web page or an error.
- * @param first the first bytes of the answer, or all of it if it is short
- * @param isFromStart whether they are the first bytes of the video, too
- * @returns null if the answer may be a video
- */
-export function otherThanVideo(
-  { contentType }: ResponseHead,
-  first: Buffer,
-  isFromStart: boolean,
-): GatewayError | null {
+/** Returns null if an answer may be a video. @param first its first bytes, or all of it if it is short */
+function otherThanVideo(head: ResponseHead, first: Buffer): GatewayError | null {
+  const isFromStart = head.status === 200 || head.get('content-range')?.startsWith('bytes 0-') === true;
   const isPage = isFromStart && pageStart.test(first.toString('latin1', 0, startWithin));
-  const isText = first.length >= leastText && looksLikeText(first) && textType.test(contentType ?? '');
+  const isText = first.length >= leastText && looksLikeText(first) && textType.test(head.contentType ?? '');
   if (!isPage && !isText) return null;
   return new GatewayError('upstream_error', 'The upstream answered with something other than a video.');
 }

@@ -2,21 +2,18 @@ import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import { failureError } from '../../attempts/reported-error.js';
 import { GatewayError } from '../../errors.js';
-import { Beginning } from '../../stream/gather.js';
-import type { RemoteOwner } from '../../upstream/remote-fetch.js';
 import type { Refusal } from '../../upstream/remote-url.js';
 import type { ResponseHead, UpstreamFailure } from '../../upstream/types.js';
 import { beginKept, isKept, isKeptType, type PartFile, sweepKept } from '../../video/content-folder.js';
 import { type VideoTask, videoVariant } from '../../video/task.js';
 import { noLines } from '../../wire/head.js';
-import { beginningError } from '../answer/content.js';
 import type { Services } from '../services.js';
 import { collectAlone, gatewaySender } from '../upstream/collect.js';
 import {
   ContentFetch,
+  type ContentOwner,
   type ContentSource,
   mediaType,
-  otherThanVideo,
   problemOf,
   sourceOf,
   unreachedError,
@@ -226,13 +223,11 @@ interface Wanted {
 }
 
 /** Fetches one file no faster than it can be written, with one chunk of it in memory. */
-class VideoFetch implements RemoteOwner {
+class VideoFetch implements ContentOwner {
   readonly #wanted: Wanted;
-  readonly #beginning: Beginning;
   readonly #fetch: ContentFetch;
   /** Head of the answer that carries the file; null before it arrives. */
   #head: ResponseHead | null = null;
-  #isChecked = false;
   #bytes = 0;
   #written: Promise<void> = Promise.resolve();
   #done: (contentType: string) => void = () => {};
@@ -242,7 +237,6 @@ class VideoFetch implements RemoteOwner {
   constructor(services: Services, wanted: Wanted) {
     const { source, task, longestMs } = wanted;
     this.#wanted = wanted;
-    this.#beginning = new Beginning(source.upstream.secrets);
     const sender = gatewaySender(services, task.model);
     this.#fetch = new ContentFetch(services, { sender, source, lines: noLines, totalMs: longestMs }, this);
   }
@@ -278,20 +272,18 @@ class VideoFetch implements RemoteOwner {
 
   onData(chunk: Buffer): boolean {
     if (this.#isOver || this.#head === null) return true;
-    const piece = this.#isChecked ? chunk : this.#beginning.add(chunk);
-    if (piece === null || !this.#isFine(this.#head, piece)) return true;
-    this.#write(Buffer.from(piece));
+    this.#bytes += chunk.length;
+    this.#written = this.#wanted.part.write(Buffer.from(chunk));
+    this.#written.then(
+      () => this.#fetch.resume(),
+      (fault: unknown) => this.#end(fault),
+    );
     return false;
   }
 
   onEnd(): void {
     const head = this.#head;
     if (this.#isOver || head === null) return;
-    const rest = this.#isChecked ? null : this.#beginning.rest();
-    if (rest !== null) {
-      if (!this.#isFine(head, rest)) return;
-      this.#write(rest);
-    }
     this.#written.then(
       () => {
         this.#isOver = true;
@@ -310,30 +302,12 @@ class VideoFetch implements RemoteOwner {
     this.#end(unreachedError(error));
   }
 
+  onUnfit(error: GatewayError): void {
+    this.#end(error);
+  }
+
   onFault(_where: string, fault: unknown): void {
     this.#end(fault);
-  }
-
-  /** Ends the fetch if a chunk is not of a video or contains one of our keys. @returns false then */
-  #isFine(head: ResponseHead, piece: Buffer): boolean {
-    const { secrets } = this.#wanted.source.upstream;
-    const problem = this.#isChecked
-      ? this.#beginning.failureIn(piece)
-      : (beginningError(piece, true, secrets) ??
-        otherThanVideo(head, piece, true) ??
-        this.#beginning.failureIn(piece));
-    this.#isChecked = true;
-    if (problem !== null) this.#end(problem);
-    return problem === null;
-  }
-
-  #write(piece: Buffer): void {
-    this.#bytes += piece.length;
-    this.#written = this.#wanted.part.write(piece);
-    this.#written.then(
-      () => this.#fetch.resume(),
-      (fault: unknown) => this.#end(fault),
-    );
   }
 
   #end(fault: unknown): void {
