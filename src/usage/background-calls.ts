@@ -17,6 +17,9 @@ const idleMs = 5000;
 /** Most calls held in memory while the store is unavailable. */
 const maxDeferred = 10_000;
 
+/** Several processes may write to a call at the same time. */
+const mostTries = 5;
+
 /** The amount that a call has reserved from a budget for what it started. */
 export interface ReservedBudget {
   /** Name of its account. */
@@ -39,7 +42,7 @@ export interface BackgroundCall {
   readonly reserved: readonly ReservedBudget[];
   /** Factor on its charge; see `factorOf`. */
   readonly factor: number;
-  /** Output tokens that its stream had delivered to the client by then. */
+  /** Output tokens that its streams have delivered to the client, as far as is known. */
   readonly streamed: number;
   /** Its record for the case that its usage stays unknown: with the usage expected when it was admitted. */
   readonly record: CallRecord;
@@ -116,6 +119,17 @@ export class BackgroundCalls {
     return stored === null ? null : read(stored.value);
   }
 
+  /** Records that streams have delivered so many output tokens of a call, unless more is recorded or it is settled. */
+  async noteStreamed(id: string, streamed: number): Promise<void> {
+    for (let tries = 0; tries < mostTries; tries++) {
+      const stored = await this.#store.get(collection, id);
+      const call = stored === null ? null : parseObject(stored.value);
+      if (stored === null || call === null || streamedOf(call) >= streamed) return;
+      const raised = JSON.stringify({ ...call, streamed });
+      if (await this.#store.replace(collection, id, raised, stored.revision, keptMs)) return;
+    }
+  }
+
   /** Whether to look for calls: false for a while after none were found. */
   mayBeAny(): boolean {
     return performance.now() >= this.#idleUntil;
@@ -150,8 +164,8 @@ export class BackgroundCalls {
 
 /** @returns null for a record of another version, or a damaged one */
 function read(text: string): BackgroundCall | null {
-  const { response, upstream, upstreamModel, credential, at, reserved, factor, streamed, page } =
-    parseObject(text) ?? {};
+  const call = parseObject(text) ?? {};
+  const { response, upstream, upstreamModel, credential, at, reserved, factor, page } = call;
   if (typeof response !== 'string' || typeof upstream !== 'string' || typeof upstreamModel !== 'string')
     return null;
   if (!isTime(at) || typeof factor !== 'number' || typeof page !== 'string') return null;
@@ -165,10 +179,14 @@ function read(text: string): BackgroundCall | null {
     at,
     reserved,
     factor,
-    // Earlier versions did not record it.
-    streamed: typeof streamed === 'number' ? streamed : 0,
+    streamed: streamedOf(call),
     record: callOf(line),
   };
+}
+
+/** Earlier versions did not record it. */
+function streamedOf({ streamed }: JsonObject): number {
+  return typeof streamed === 'number' ? streamed : 0;
 }
 
 function isReserved(value: unknown): value is ReservedBudget {

@@ -111,6 +111,11 @@ export async function settleShown(
   }
 }
 
+/** Records how many output tokens of a response of a key its streams have shown, for an end that reports no usage. */
+export function noteShown(services: Services, keyId: string, id: string, output: number): void {
+  services.unattended.add(services.background.noteStreamed(backgroundId(keyId, id), output));
+}
+
 /**
  * Settles a response whose usage can no longer be known.
  * @param response its last known state, as JSON text; null if unknown
@@ -122,7 +127,7 @@ export function settleUnknown(
   id: string,
   response: Buffer | null,
 ): Promise<void> {
-  return settle(services, backgroundId(keyId, id), response === null ? null : shownBy(response));
+  return settle(services, backgroundId(keyId, id), response === null ? notShown : shownBy(response));
 }
 
 /** A response as shown by its upstream. */
@@ -133,12 +138,14 @@ interface Shown {
   readonly end: ResponseEnd | null;
 }
 
+/** A response of which nothing is known. */
+const notShown: Shown = { response: Buffer.alloc(0), end: null };
+
 function shownBy(response: Buffer): Shown {
   return { response, end: endOfResponse(response) };
 }
 
-/** @param shown its last known state; null if unknown */
-async function settle(services: Services, id: string, shown: Shown | null): Promise<void> {
+async function settle(services: Services, id: string, shown: Shown): Promise<void> {
   const { background, budgets } = services;
   const found = await background.find(id);
   if (found === null || !(await background.claim('end', id, claimMs))) return;
@@ -160,12 +167,11 @@ const outcomes: Readonly<Record<ResponseEnd['status'], CallOutcome>> = {
   cancelled: 'incomplete',
 };
 
-function endedRecord(services: Services, found: BackgroundCall, shown: Shown | null): CallRecord {
+function endedRecord(services: Services, found: BackgroundCall, shown: Shown): CallRecord {
   const { record, at, factor } = found;
   const now = performance.now();
   const ended = { ...record, endedAt: now, durationMs: record.durationMs + Math.max(0, Date.now() - at) };
   const expected = estimatedUsage(record.usage?.input ?? 0, record.usage?.output ?? 0);
-  if (shown === null) return { ...ended, usage: expected };
   const { end } = shown;
   const model = services.running.snapshot.models.get(record.model ?? '');
   const reported = end?.usage ?? null;
@@ -232,7 +238,7 @@ function workOn(services: Services, id: string, found: BackgroundCall): WatchedW
       upstream: null,
       claim: (ms) => services.background.claim('watch', id, ms),
       // The upstream is not in this config. Another host's config may still have it.
-      work: async () => (ageMs < watchedMs ? undefined : settle(services, id, null)),
+      work: async () => (ageMs < watchedMs ? undefined : settle(services, id, notShown)),
     };
   return {
     ageMs,
@@ -271,11 +277,11 @@ async function look(
       if (isLast || shown.end !== null) await settle(services, id, shown);
       return;
     } else if (head.status === 404 && ageMs >= youngMs) {
-      await settle(services, id, null);
+      await settle(services, id, notShown);
       return;
     }
   }
-  if (isLast) await settle(services, id, null);
+  if (isLast) await settle(services, id, notShown);
 }
 
 function showRequest(services: Services, found: BackgroundCall, upstream: Upstream): CollectedRequest {

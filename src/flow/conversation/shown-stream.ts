@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { failureError } from '../../attempts/reported-error.js';
 import type { Upstream } from '../../config/types.js';
+import { tokensOf } from '../../conversation/estimate-usage.js';
 import { unknownTokens } from '../../conversation/usage.js';
 import type { FaultPlace, GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
@@ -8,11 +9,12 @@ import { SweepMember } from '../../http/sweep.js';
 import { responses } from '../../protocols/responses/index.js';
 import { endedResponse } from '../../protocols/responses/stream/rules.js';
 import { ObservedTransform } from '../../stream/observe.js';
+import { streamedWeight } from '../../stream/streamed-text.js';
 import type { UpstreamExchange, UpstreamFailure } from '../../upstream/types.js';
 import { EventRuns } from '../../wire/sse.js';
 import { streamLines } from '../answer/lines.js';
 import { lastEvent } from '../answer/phase.js';
-import { settleShown } from '../background/settle.js';
+import { noteShown, settleShown } from '../background/settle.js';
 import type { AuthenticatedCall } from '../call.js';
 import { takeAnswerMemory } from '../memory-budget.js';
 import { account } from '../record/account.js';
@@ -24,15 +26,23 @@ import type { WaitingClient } from '../upstream/waiting-client.js';
 interface Shown {
   readonly id: string;
   readonly upstream: Upstream;
+  /** How many events the client has passed over. */
+  readonly after: number;
   /** Called with an error before it is sent to the client. */
   readonly onError: (error: GatewayError) => void;
   /** Called with the events, which may be cut off behind the last whole one. */
   readonly onRun: (run: Buffer) => void;
 }
 
+/** What a stream has shown is recorded each time that it has grown by this factor, and when the stream ends. */
+const growth = 1.25;
+/** Less than this is recorded at the end only. */
+const leastNoted = 400;
+
 /**
  * Relays the events with which an upstream shows a background response. The response's usage does not belong to this
- * call: it is settled once for the call that started it, by the first process that sees its end.
+ * call: it is settled once for the call that started it, by the first process that sees its end. What was shown is
+ * recorded for that, since a response that is cancelled may report neither usage nor output.
  */
 export class ShownStream extends SweepMember implements EventTaker, ExchangeListener {
   readonly #services: Services;
@@ -46,6 +56,9 @@ export class ShownStream extends SweepMember implements EventTaker, ExchangeList
   #hasBegun = false;
   #isFlowing = true;
   #heardAt = 0;
+  /** Weight of the text that was shown, and of that which was recorded. */
+  #weight = 0;
+  #noted = 0;
 
   constructor(services: Services, call: AuthenticatedCall, waiting: WaitingClient, shown: Shown) {
     super();
@@ -101,8 +114,20 @@ export class ShownStream extends SweepMember implements EventTaker, ExchangeList
     }
     this.#begin();
     this.#write(transform.pass(run, this.#runs.overlong));
+    if (!this.#runs.overlong) this.#weight += streamedWeight(run, run.length);
+    if (this.#weight >= Math.max(leastNoted, this.#noted * growth)) this.#note();
     if (transform.failure !== null) this.#fail(transform.failure.error);
     else if (ended !== null) void settleShown(this.#services, this.#call.key.id, this.#shown.id, ended);
+  }
+
+  #note(): void {
+    if (this.#weight === this.#noted) return;
+    this.#noted = this.#weight;
+    const { after, id } = this.#shown;
+    const seen = this.#transform.nextNumber;
+    // Its events show about the same each, those before the first one of this stream, too.
+    const share = after > 0 && seen > after ? seen / (seen - after) : 1;
+    noteShown(this.#services, this.#call.key.id, id, tokensOf(this.#weight * share));
   }
 
   #begin(): void {
@@ -144,7 +169,7 @@ export class ShownStream extends SweepMember implements EventTaker, ExchangeList
   #finish(): void {
     const call = this.#call;
     const { passedError } = this.#transform;
-    this.#stopSweeps();
+    this.#stop();
     call.error = passedError;
     if (passedError === null) call.exchange.end();
     else endFailedStream(call);
@@ -154,7 +179,7 @@ export class ShownStream extends SweepMember implements EventTaker, ExchangeList
   #fail(error: GatewayError): void {
     const call = this.#call;
     const transform = this.#transform;
-    this.#stopSweeps();
+    this.#stop();
     this.#waiting.cancel();
     this.#shown.onError(error);
     if (!this.#hasBegun) {
@@ -169,8 +194,9 @@ export class ShownStream extends SweepMember implements EventTaker, ExchangeList
     account(this.#services, call, outcomeOf(error));
   }
 
-  #stopSweeps(): void {
+  #stop(): void {
     this.#services.sweepList.remove(this);
+    this.#note();
     this.#isFlowing = true;
   }
 
@@ -183,7 +209,7 @@ export class ShownStream extends SweepMember implements EventTaker, ExchangeList
   }
 
   onClientGone(): void {
-    this.#stopSweeps();
+    this.#stop();
     this.#waiting.onClientGone();
   }
 

@@ -25,11 +25,15 @@ function response(status: string, more: object = {}): string {
 interface Stage {
   /** What the upstream says of the response from now on. */
   shown: string;
+  /** What it sends to those that request the response as a stream. */
+  stream: string;
   readonly gateways: readonly RunningGateway[];
   /** Requests of a method that the upstream has got. */
   asked(method: string): readonly RawRequest[];
   create(more?: object, key?: string): Promise<Response>;
   ask(method: string, path: string): Promise<{ status: number; json: object }>;
+  /** Requests the response as a stream. @returns a function that leaves the stream, once so many bytes have been read */
+  read(bytes: number, query?: string): Promise<() => void>;
   /** What is in the ledger. */
   lines(): Promise<readonly LedgerRecord[]>;
 }
@@ -45,7 +49,8 @@ async function start(
 ): Promise<Stage> {
   const upstream = await startRawUpstream(t, (request) => {
     const isCreation = request.head.startsWith('POST /v1/responses HTTP');
-    if (!isCreation) request.socket.write(stage.shown);
+    if (request.head.includes('stream=true')) request.socket.write(stage.stream);
+    else if (!isCreation) request.socket.write(stage.shown);
     else if (typeof created === 'string') request.socket.write(created);
     else created(request);
   });
@@ -92,6 +97,7 @@ async function start(
     });
   const stage: Stage = {
     shown: jsonAnswer(200, response('in_progress')),
+    stream: '',
     gateways: all,
     asked: (method) => upstream.requests.filter(({ head }) => head.startsWith(`${method} `)),
     create: (more = {}, key = testKey) =>
@@ -99,6 +105,16 @@ async function start(
     ask: async (method, path) => {
       const answer = await send(method, path);
       return { status: answer.status, json: (await answer.json()) as object };
+    },
+    read: async (bytes, query = '') => {
+      const leaving = new AbortController();
+      const answer = await fetch(`${first.url}/v1/responses/resp_1?stream=true${query}`, {
+        headers: { authorization: `Bearer ${testKey}` },
+        signal: leaving.signal,
+      });
+      const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
+      for (let got = 0; got < bytes; ) got += (await reader.read()).value?.length ?? bytes;
+      return () => leaving.abort();
     },
     lines: () => lines(1),
   };
@@ -174,6 +190,58 @@ test('one that is cancelled costs what it has written by then where its upstream
   const [line] = await stage.lines();
   t.match(line, { outcome: 'incomplete', tokensKnown: 'partial', outputTokens: 3 });
   t.equal(line?.costNanoUsd, (line?.inputTokens ?? 0) * nanosOfInput + 3 * nanosOfOutput);
+});
+
+/** Events of a stream with 400 bytes of text each. */
+function deltas(from: number, count: number): string {
+  const event = (_: unknown, index: number): string => {
+    const delta = { sequence_number: from + index, delta: 'word '.repeat(80) };
+    const data = JSON.stringify({ type: 'response.output_text.delta', ...delta });
+    return `event: response.output_text.delta\ndata: ${data}\n\n`;
+  };
+  return Array.from({ length: count }, event).join('');
+}
+
+test('one that is cancelled and reports nothing costs what streams have shown of it, also without its first events', async (t) => {
+  for (const [query, first] of [
+    ['', 0],
+    ['&starting_after=5', 6],
+  ] as const) {
+    const stage = await start(t);
+    t.equal((await stage.create()).status, 200);
+    const events = deltas(first, 20 - first);
+    stage.stream = streamHead + chunk(events);
+    const leave = await stage.read(events.length, query);
+    leave();
+    await stage.gateways[0]?.line(({ outcome }) => outcome === 'client_gone');
+    stage.shown = jsonAnswer(200, response('cancelled'));
+    t.match(await stage.ask('POST', '/resp_1/cancel'), { status: 200 });
+    t.match(await stage.lines(), [{ outcome: 'incomplete', tokensKnown: 'partial', outputTokens: 2000 }]);
+  }
+});
+
+test('one that is cancelled while its stream is read costs nearly all that was shown', async (t) => {
+  const stage = await start(t);
+  t.equal((await stage.create()).status, 200);
+  const events = Array.from({ length: 20 }, (_, index) => deltas(index, 1));
+  stage.stream = streamHead + events.map(chunk).join('');
+  const leave = await stage.read(events.join('').length);
+  stage.shown = jsonAnswer(200, response('cancelled'));
+  t.match(await stage.ask('POST', '/resp_1/cancel'), { status: 200 });
+  const [line] = await stage.lines();
+  t.ok((line?.outputTokens ?? 0) >= 1600, `${line?.outputTokens} tokens`);
+  leave();
+});
+
+test('one that is deleted before its end costs what its stream has shown, if that is more than it was taken for', async (t) => {
+  const stage = await start(t);
+  t.equal((await stage.create({ max_output_tokens: 7 })).status, 200);
+  const events = deltas(0, 2);
+  stage.stream = streamHead + chunk(events);
+  (await stage.read(events.length))();
+  await stage.gateways[0]?.line(({ outcome }) => outcome === 'client_gone');
+  t.equal((await stage.ask('DELETE', '/resp_1')).status, 200);
+  t.match(await stage.lines(), [{ tokensKnown: 'estimated', outputTokens: 200 }]);
 });
 
 test('one that is deleted before its end costs what it was taken for', async (t) => {
