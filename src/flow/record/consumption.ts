@@ -237,23 +237,29 @@ export interface GivenUpTokens {
 /** The attempts of a call before, or beside, the last one. */
 interface WithAttempts {
   readonly characters: number;
+  readonly units: number;
+  readonly made: MadeMedia | null;
   givenUp: GivenUpTokens | null;
   otherAttempts: Map<object, OtherAttempt> | null;
 }
 
 /** An attempt that is replaced by another. */
-interface OtherAttemptParts extends Pick<UpstreamExchange, 'sentAt'> {
+interface OtherAttemptParts extends Pick<UpstreamExchange, 'sentAt' | 'isWritten'> {
   readonly target: Target;
   readonly transform: AnswerTransform;
   /** An error answer was arriving whose content nothing reads any more. */
   readonly isErrorComing: boolean;
 }
 
-/** Records the estimated usage of an attempt that the gateway is about to cancel: its input has been read. */
+/**
+ * Records the estimated usage of an attempt that the gateway cancels: its input has been read. An upstream that has got the
+ * whole request bills the call, too.
+ */
 export function noteGivenUp(call: WithAttempts, attempt: OtherAttemptParts): void {
   if (attempt.sentAt === 0 || attempt.isErrorComing) return;
   const usage = attempt.transform.usageAtEnd('client');
-  noteAttempt(call, attempt, usage, call.characters);
+  const calls = usage?.calls ?? (attempt.isWritten ? call.units : 0);
+  noteAttempt(call, attempt, usage, { characters: call.characters, calls, made: call.made });
   if (usage === null) return;
   const { input, output } = call.givenUp ?? { input: 0, output: 0 };
   call.givenUp = { input: input + usage.input, output: output + usage.output };
@@ -268,7 +274,8 @@ export function noteFailed(call: WithAttempts, attempt: OtherAttemptParts): void
   const { transform } = attempt;
   const whole = transform.usageAtEnd('upstream');
   const reported = whole === null ? transform.usage : null;
-  noteAttempt(call, attempt, reported === null ? whole : { ...reported, partial: true });
+  const usage = reported === null ? whole : { ...reported, partial: true as const };
+  noteAttempt(call, attempt, usage, { characters: 0, calls: usage?.calls ?? 0, made: call.made });
 }
 
 /** Records the usage that the answer of a failed last attempt reports. No client pays for an error. */
@@ -276,11 +283,14 @@ export function noteReportedUsage(call: WithAttempts, attempt: OtherAttemptParts
   if (attempt !== null && attempt.transform.usage !== null) noteFailed(call, attempt);
 }
 
+/** What an attempt is billed for besides its tokens. */
+type BilledBeside = Pick<Consumption, 'characters' | 'made'> & { readonly calls: number };
+
 function noteAttempt(
   call: Pick<WithAttempts, 'otherAttempts'>,
   attempt: OtherAttemptParts,
   usage: Usage | null,
-  characters = 0,
+  billed: BilledBeside,
 ): void {
   call.otherAttempts ??= new Map();
   const { target } = attempt;
@@ -288,20 +298,26 @@ function noteAttempt(
   call.otherAttempts.set(attempt, {
     target: targetName(target),
     usage: used,
-    paidNanoUsd: paidForAttempt(target, used, characters),
+    paidNanoUsd: paidForAttempt(target, used, billed),
   });
 }
 
-function paidForAttempt({ cost }: Target, usage: Usage | null, characters: number): number {
+function paidForAttempt(
+  { cost }: Target,
+  usage: Usage | null,
+  { characters, calls, made }: BilledBeside,
+): number {
   if (cost === null) return unknownCost;
-  const { rates } = cost;
-  const isKnown = characters > 0 && rates.characters > 0 && rates.perSecond === 0;
-  if (usage === null && !isKnown) return unknownCost;
+  const { rates, images } = cost;
+  const ofCharacters = characters > 0 && rates.characters > 0;
+  const ofCalls = calls > 0 && (rates.perCall > 0 || images.length > 0);
+  if (usage === null && ((!ofCharacters && !ofCalls) || rates.perSecond > 0)) return unknownCost;
   return costOf(cost, {
     usage,
     seconds: 0,
     characters: pricedCharacters(cost, usage, characters),
-    calls: 0,
+    calls,
+    made,
   });
 }
 

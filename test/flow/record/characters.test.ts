@@ -144,22 +144,28 @@ test('a budget reserves the characters of a text before it is spoken', async (t)
   t.equal((await speak('a')).status, 429);
 });
 
-test('what an attempt that was given up has cost is unknown where no characters of it have a price, or seconds have one', async (t) => {
-  const costs = [
+test('what an attempt that was given up has cost is unknown where neither its characters nor the call have a price, or seconds have one', async (t) => {
+  const costs: readonly (readonly [Parameters<typeof resolvePrice>[0], number, boolean?])[] = [
     [{ characters: 12 }, 7 * 12_000],
     [{ characters: 12, perSecond: 1 }, unknownCost],
     [{ perSecond: 1 }, unknownCost],
     [{ input: 1 }, unknownCost],
-  ] as const;
-  for (const [cost, paid] of costs) {
+    [{ perCall: 0.001 }, 2_000_000],
+    [{ perCall: 0.001 }, unknownCost, false],
+    [{ perCall: 0.001, perSecond: 1 }, unknownCost],
+    [{ perCall: 0.001, images: [{ size: '1x1', usd: 0.5 }] }, 1_000_000_000],
+  ];
+  for (const [cost, paid, isWritten = true] of costs) {
     const otherAttempts = new Map<object, OtherAttempt>();
     const attempt = {
       sentAt: 1,
+      isWritten,
       isErrorComing: false,
       transform: { usageAtEnd: () => null },
       target: { model: 'm', upstream: { name: 'u' }, cost: resolvePrice(cost) },
     };
-    const call = { characters: 7, givenUp: null, otherAttempts };
+    const made = { size: '1x1', quality: null, resolution: null };
+    const call = { characters: 7, units: 2, made, givenUp: null, otherAttempts };
     noteGivenUp(call, attempt as unknown as Parameters<typeof noteGivenUp>[1]);
     t.strictSame(
       [...otherAttempts.values()].map(({ paidNanoUsd }) => paidNanoUsd),
