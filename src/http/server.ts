@@ -226,7 +226,8 @@ export class Server {
       this.#host,
     );
     this.#taken = exchange;
-    if (cors !== null && isPreflight(exchange)) {
+    // One whose framing cannot be trusted is refused below like any other request.
+    if (cors !== null && head.framingFault === null && isPreflight(exchange)) {
       exchange.respondEmpty(204, cors.preflightLines(head.requestedHeaders), null);
       return;
     }

@@ -54,6 +54,31 @@ test('a request whose framing or host cannot be trusted is refused and its conne
   t.equal(upstream.requests.length, 0);
 });
 
+test('a preflight whose framing cannot be trusted is refused like any other request', async (t) => {
+  const { gateway } = await start(t, { listen: { host: '127.0.0.1', port: 0, cors: { origins: ['*'] } } });
+  const preflight = (headers: string) =>
+    `OPTIONS /v1/chat/completions HTTP/1.1\r\nhost: x\r\norigin: https://a.example\r\naccess-control-request-method: POST\r\n${headers}\r\n`;
+  const answered = await exchange(gateway.port, preflight(''));
+  t.equal(answered.status, 204);
+  const hidden = `GET /v1/models HTTP/1.1\r\nhost: x\r\n${authorization}\r\n`;
+  for (const headers of [
+    `content-length: 0\r\ncontent-length: ${hidden.length}\r\n`,
+    'transfer-encoding: gzip\r\n',
+    'transfer-encoding: chunked, identity\r\n',
+    'transfer-encoding: xchunked\r\n',
+    'transfer-encoding: chunked\r\ntransfer-encoding: identity\r\n',
+    'host: y\r\n',
+  ]) {
+    const begun = preflight(headers) + (headers.startsWith('transfer') ? '0\r\n\r\n' : '');
+    t.match(await receivedUntilClose(gateway.port, Buffer.from(begun)), /^HTTP\/1\.1 400 /, headers);
+    t.notMatch(
+      await receivedUntilClose(gateway.port, Buffer.from(begun + hidden)),
+      /HTTP\/1\.1 20/,
+      `${headers}: what hides behind it is not answered`,
+    );
+  }
+});
+
 test('a length with a coding, or one that is no number, never reaches an upstream', async (t) => {
   const { gateway, upstream } = await start(t);
   for (const headers of [
