@@ -259,8 +259,8 @@ export class RequestHead {
   contentLength = -1;
   chunked = false;
   /**
-   * Why the body's framing (RFC 9112 section 6.3) or the host (section 3.2) cannot be trusted, or null. The connection
-   * of such a request is closed.
+   * Why the body's framing (RFC 9112 section 6.3), the host (section 3.2) or the key of a WebSocket handshake (RFC 6455
+   * section 11.3.1) cannot be trusted, or null. The connection of such a request is closed.
    */
   framingFault: string | null = null;
 }
@@ -325,7 +325,8 @@ function onHeader(name: string, value: string): void {
       if (head.idempotencyKey === '') head.idempotencyKey = value;
       break;
     case Slot.SocketKey:
-      head.socketKey = value;
+      if (head.socketKey === '') head.socketKey = value;
+      else head.framingFault = 'The request has more than one sec-websocket-key header.';
       break;
     case Slot.SocketProtocols:
       head.socketProtocols = joined(head.socketProtocols, value);

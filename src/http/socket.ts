@@ -69,6 +69,8 @@ const receivedBytes = 64 * 1024;
  * leaves.
  */
 const toldBytes = 1024 * 1024;
+/** Bytes of the key of a handshake. uWS reads as many of it, however long it is. */
+const socketKeyLength = 24;
 /** Most pings of a client per second, since each costs a callback from uWS. */
 const mostPings = 100;
 
@@ -332,7 +334,8 @@ export function acceptSocket(
   rooms: SocketRooms,
 ): ClientSocket | null {
   const { offer, head, id } = exchange;
-  if (offer === null) throw new Error('the request asks for no WebSocket');
+  if (offer === null || head.socketKey.length !== socketKeyLength)
+    throw new Error('the request asks for no WebSocket');
   if (!exchange.handOver()) return null;
   const { response } = offer;
   const socket = new ClientSocket(listener, offer.host, rooms);

@@ -1,6 +1,6 @@
 import t, { test } from 'tap';
-import type { ExchangeHost } from '../../src/http/exchange.js';
-import { ClientSocket } from '../../src/http/socket.js';
+import type { Exchange, ExchangeHost } from '../../src/http/exchange.js';
+import { acceptSocket, ClientSocket } from '../../src/http/socket.js';
 
 /** A socket whose client takes what the test says, with what its owner hears. */
 function stage(most = Number.POSITIVE_INFINITY, mayGoOn = true) {
@@ -141,6 +141,13 @@ test('a client that ends no frame is given up, one that reads slowly is not', as
     slow.read(1000);
   }
   t.strictSame(slow.heard, ['blocked']);
+});
+
+test('a key of another length than uWS reads is given to no handshake', async (t) => {
+  for (const socketKey of ['', 'A', 'A'.repeat(60)]) {
+    const exchange = { offer: {}, head: { socketKey }, handOver: () => false } as unknown as Exchange;
+    t.throws(() => acceptSocket(exchange, '', {} as never, {} as never), /asks for no WebSocket/);
+  }
 });
 
 t.end();

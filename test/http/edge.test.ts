@@ -79,6 +79,23 @@ test('a preflight whose framing cannot be trusted is refused like any other requ
   }
 });
 
+test('a handshake with two keys is refused, since the one that is read may not be the one that was checked', async (t) => {
+  const { gateway } = await start(t);
+  const key = 'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n';
+  const handshake = (path: string, keys: string) =>
+    Buffer.from(
+      `GET ${path} HTTP/1.1\r\nhost: x\r\n${authorization}connection: upgrade\r\nupgrade: websocket\r\n` +
+        `sec-websocket-version: 13\r\n${keys}\r\n`,
+    );
+  for (const path of ['/v1/responses', '/v1/realtime?model=m'])
+    for (const second of [key, 'sec-websocket-key: A\r\n'])
+      t.match(
+        await receivedUntilClose(gateway.port, handshake(path, key + second)),
+        /^HTTP\/1\.1 400 [\s\S]*more than one sec-websocket-key/,
+        `${path}, ${second}`,
+      );
+});
+
 test('a length with a coding, or one that is no number, never reaches an upstream', async (t) => {
   const { gateway, upstream } = await start(t);
   for (const headers of [
