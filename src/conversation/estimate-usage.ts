@@ -5,7 +5,7 @@ import { ArgumentPlaces } from './argument-places.js';
 import { type ClassifiedString, classifyString } from './media-string.js';
 import type { ConversationRequest, UserPart } from './request.js';
 import type { Metering } from './stream-rules.js';
-import { addMarkedUsage, noParts, type Usage, withCharges } from './usage.js';
+import { addMarkedUsage, type MadeMedia, noParts, type Usage, withCharges } from './usage.js';
 
 export const weightOfToken = 4;
 /** Tokens of a media file, regardless of its size: the real number depends on the model. */
@@ -62,6 +62,27 @@ export function withSound(usage: Usage, kind: 'transcript' | 'sound', seconds: n
 /** Returns a usage whose output is images. */
 export function ofImages(usage: Usage): Usage {
   return withCharges(usage, { parts: { ...noParts, imageOutput: usage.output } });
+}
+
+/**
+ * Output tokens of an image of the usual sizes, with a margin, since the models of a vendor differ
+ * (https://platform.openai.com/docs/guides/image-generation#cost-and-latency).
+ */
+const imageTokens: ReadonlyMap<string, number> = new Map([
+  ['low', 450],
+  ['medium', 2000],
+]);
+/** Without a quality, the upstream may choose the dearest. */
+const dearestImageTokens = 7500;
+/** Pixels of the largest usual size, and how many times as many an image may have. */
+const usualPixels = 1536 * 1024;
+const mostTimes = 16;
+
+/** Returns the most output tokens that an image is expected to use. Larger ones use more in proportion. */
+export function mostImageTokens(requested: MadeMedia | null): number {
+  const [width = 0, height = 0] = (requested?.size ?? '').split('x').map(Number);
+  const times = Math.min(mostTimes, Math.max(1, (width * height) / usualPixels || 0));
+  return Math.ceil((imageTokens.get(requested?.quality ?? '') ?? dearestImageTokens) * times);
 }
 
 /** Adds an estimate for images to the usage of others. @param brokenBy null for a whole answer */

@@ -4,6 +4,9 @@ import {
   bodyEstimate,
   bytesOfSpokenSecond,
   estimatedUsage,
+  mediumTokens,
+  mostImageTokens,
+  ofImages,
   withSound,
 } from '../../conversation/estimate-usage.js';
 import { noParts, type Usage, withCharges } from '../../conversation/usage.js';
@@ -37,7 +40,13 @@ export function expectedTokens(call: Call): number {
 
 /** Returns input and output apart, since their prices differ. */
 export function expectedUsage(call: Call): Usage {
-  return estimatedUsage(expectedInput(call), expectedOutput(call));
+  const usage = estimatedUsage(expectedInput(call), expectedOutput(call));
+  return makesPricedImages(call) ? ofImages(usage) : usage;
+}
+
+/** Whether a call is for images that are charged by their tokens. The upstreams of others rarely report any. */
+function makesPricedImages({ route, model }: Call): boolean {
+  return route?.endpoint?.metering.unreported === 'image' && (model?.price?.rates.imageOutput ?? 0) > 0;
 }
 
 /** Smaller bodies have no tokens worth a search. */
@@ -49,7 +58,8 @@ const leastWithTokens = 4 * 1024;
  */
 function expectedInput(call: Call): number {
   const { body, route, upload, model } = call;
-  if (body === null || upload !== null || route?.endpoint == null) return 0;
+  if (body === null || route?.endpoint == null) return 0;
+  if (upload !== null) return makesPricedImages(call) ? mediumTokens : 0;
   if (body.length < leastWithTokens) return bodyEstimate(body);
   if (call.estimated?.bytes === body.length) return call.estimated.input;
   const input = bodyEstimate(withoutCarried(body, model === null || model.targets.some(takesUnsigned)));
@@ -97,7 +107,9 @@ export function expectedOfSession({ model }: ResolvedCall): Expected {
 }
 
 /** Returns as many tokens as the request lets the upstream generate. */
-function expectedOutput({ body, route, upload, validated, model }: Call): number {
+function expectedOutput(call: Call): number {
+  if (makesPricedImages(call)) return call.units * mostImageTokens(call.made);
+  const { body, route, upload, validated, model } = call;
   const limit = route?.endpoint?.outputLimit ?? null;
   if (body === null || upload !== null || limit === null) return 0;
   return outputTokens(body, limit, {

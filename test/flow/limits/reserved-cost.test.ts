@@ -1,12 +1,13 @@
-import { test } from 'tap';
+import { type Test, test } from 'tap';
 import { resolvePrice } from '../../../src/config/resolve.js';
-import { estimatedUsage } from '../../../src/conversation/estimate-usage.js';
+import { estimatedUsage, mostImageTokens } from '../../../src/conversation/estimate-usage.js';
 import type { ResolvedCall } from '../../../src/flow/call.js';
 import { reservedCost } from '../../../src/flow/limits/reserved-cost.js';
 import { hashKey } from '../../../src/keys/secret.js';
 import { costOf } from '../../support/cost.js';
 import { eventually } from '../../support/eventually.js';
 import { startGateway, testKey } from '../../support/gateway.js';
+import { png } from '../../support/media/images.js';
 import { completion, jsonAnswer, type RawRequest, startRawUpstream } from '../../support/upstream.js';
 
 /** A token costs a thousandth of a dollar. */
@@ -84,6 +85,99 @@ test('a budget is not overrun by calls at once of a dear tier', async (t) => {
   t.ok((await Promise.all(calls)).includes(200), 'it serves what it has');
   const cost = await eventually(() => costOf(running), { fits: (nanos) => nanos > 0, everyMs: 10 });
   t.ok(cost <= usd * 1e9, `${cost} are spent`);
+});
+
+/** Sends as many calls at once with a budget, answers those that reach the upstream, and returns the cost of all. */
+async function costOfMany(
+  t: Test,
+  { model, usd, times, path, body, answer }: ManyCalls,
+): Promise<{ readonly nanos: number; readonly served: number }> {
+  const held: RawRequest[] = [];
+  const upstream = await startRawUpstream(t, (request) => void held.push(request));
+  const running = await startGateway(t, {
+    upstreams: [upstream.url],
+    config: {
+      upstreams: { u0: { kind: model.kind ?? 'chat', baseUrl: upstream.url, apiKeys: ['k'] } },
+      models: { m: { protocols: model.protocols, targets: [{ upstream: 'u0' }], price: model.price } },
+      keys: [{ id: 'k', hash: hashKey(testKey), groups: ['default'], budget: { usd, per: 'month' } }],
+    },
+  });
+  let refused = 0;
+  const statuses = Array.from({ length: times }, async () => {
+    const sent = body();
+    const isForm = sent instanceof FormData;
+    const answered = await fetch(running.url + path, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${testKey}`,
+        'anthropic-version': '2023-06-01',
+        ...(isForm ? {} : { 'content-type': 'application/json' }),
+      },
+      body: isForm ? sent : JSON.stringify(sent),
+    });
+    await answered.text();
+    if (answered.status === 429) refused++;
+    return answered.status;
+  });
+  await eventually(() => refused + held.length >= times, { everyMs: 10 });
+  for (const { socket } of held) socket.write(jsonAnswer(200, JSON.stringify(answer)));
+  const served = (await Promise.all(statuses)).filter((status) => status === 200).length;
+  t.equal(served, held.length);
+  return {
+    nanos: await eventually(() => costOf(running), { fits: (nanos) => nanos > 0, everyMs: 10 }),
+    served,
+  };
+}
+
+interface ManyCalls {
+  readonly model: { readonly kind?: string; readonly protocols: readonly string[]; readonly price: object };
+  readonly usd: number;
+  readonly times: number;
+  readonly path: string;
+  readonly body: () => object;
+  readonly answer: object;
+}
+
+test('images that are charged by their tokens reserve those of their number, quality and size', async (t) => {
+  const model = { protocols: ['images'], price: { input: 5, imageInput: 8, output: 40, imageOutput: 40 } };
+  const usage = { input_tokens: 20, output_tokens: 62_080, total_tokens: 62_100 };
+  const answer = { created: 1, data: Array(10).fill({ b64_json: 'aaaa' }), usage };
+  const asked = { model: 'm', prompt: 'x', n: 10, quality: 'high', size: '1536x1024' };
+  const path = '/v1/images/generations';
+  const many = await costOfMany(t, { model, usd: 6, times: 8, path, body: () => asked, answer });
+  t.ok(many.served > 0 && many.nanos <= 6e9, `${many.nanos} are spent by ${many.served}`);
+  const form = () => {
+    const parts = new FormData();
+    for (const [name, value] of Object.entries(asked)) parts.append(name, `${value}`);
+    parts.append('image', new Blob([png]), 'a.png');
+    return parts;
+  };
+  const edits = await costOfMany(t, {
+    model,
+    usd: 6,
+    times: 8,
+    path: '/v1/images/edits',
+    body: form,
+    answer,
+  });
+  t.ok(edits.served > 0 && edits.nanos <= 6e9, `${edits.nanos} are spent by ${edits.served}`);
+});
+
+test('the tokens of an image are expected by its quality and size, and the dearest of what is unknown', async (t) => {
+  const tokens = (size: string | null, quality: string | null) =>
+    mostImageTokens({ size, quality, resolution: null });
+  // As the vendor lists them.
+  const listed = { low: [272, 408, 400], medium: [1056, 1584, 1568], high: [4160, 6240, 6208] };
+  for (const [quality, least] of Object.entries(listed)) {
+    for (const [index, size] of ['1024x1024', '1024x1536', '1536x1024'].entries())
+      t.ok(tokens(size, quality) >= (least[index] ?? 0), `${size} ${quality}`);
+  }
+  t.ok(tokens('1024x1024', 'low') < 1000);
+  t.equal(tokens('1024x1024', null), tokens('1024x1024', 'high'));
+  t.equal(tokens('auto', 'auto'), tokens('1024x1024', 'high'));
+  t.equal(tokens('1x1', 'high'), tokens('1024x1024', 'high'));
+  t.ok(tokens('3840x2160', 'high') > 5 * tokens('1024x1024', 'high'));
+  t.ok(tokens('1e300x1e300', 'high') < 1_000_000);
 });
 
 test('a call whose text is spoken reserves the price of its characters', async (t) => {
