@@ -20,6 +20,7 @@ import { resolveModel, writePathModel } from '../resolve.js';
 import type { Services } from '../services.js';
 import { forward } from '../upstream/forward.js';
 import { convertImages, memoized, type RequestedImages } from './convert.js';
+import { writeSvgAuthor } from './svg-author.js';
 
 interface OutlinedImages extends RequestedImages {
   readonly outline: ImageOutline;
@@ -36,9 +37,10 @@ interface ImageRoute {
  * the other form, or an answer that must have a certain form, is converted.
  */
 export function serveImages(services: Services, call: AuthenticatedCall, route: ImageRoute): void {
-  const requested = read(call, route);
-  const { form, count, stream, responseFormat, size, quality } = requested.outline;
+  const sent = read(call, route);
   const resolved = resolveModel(call, route.endpoint.protocol);
+  const requested = writeSvgAuthor(resolved) ? read(call, route) : sent;
+  const { form, count, stream, responseFormat, size, quality } = requested.outline;
   const { targets } = resolved.model;
   call.units = count ?? 1;
   call.made = { size, quality, resolution: null };

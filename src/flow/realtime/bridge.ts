@@ -38,6 +38,7 @@ import { OPEN_BRACE } from '../../wire/bytes.js';
 import { closeCode } from '../../wire/close-code.js';
 import type { Detached } from '../answer/detached-list.js';
 import type { RoutedCall, SessionCall } from '../call.js';
+import { innerModel, pricedModel } from '../inner-model.js';
 import { account } from '../record/account.js';
 import { noteImplausible, noteOtherModel } from '../record/consumption.js';
 import { outcomeOf, refuse } from '../refuse.js';
@@ -45,7 +46,6 @@ import type { Services } from '../services.js';
 import type { SessionSlot } from '../sockets/session-memory.js';
 import type { OpenSession } from '../sockets/sessions.js';
 import { budgetSpent, SessionFunds } from './funds.js';
-import { pricedModel, transcriptionModel } from './transcription-model.js';
 
 /** Refused messages per second at which the session is ended. */
 const maxRefusals = 100;
@@ -168,7 +168,7 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
   #transcriptionModel(name: string, at: string): string | GatewayError {
     const { key, target } = this.#call;
     const { snapshot, keys } = this.#services.running;
-    return transcriptionModel(name, at, {
+    return innerModel(name, at, 'transcribe the input', {
       snapshot,
       key: keys.current(key) ?? key,
       upstream: target.upstream,

@@ -95,10 +95,10 @@ export const formFieldsType = Type.Object({ model: name, prompt: name, ...settin
 /** Names of a form's parts that must be unambiguous. Images may occur several times. */
 export const imageForm: PartRules = {
   guard: new MemberGuard({
-    reads: [...Object.keys(formFieldsType.properties), ...imageCountMembers, 'image', 'mask'],
+    reads: [...Object.keys(formFieldsType.properties), ...imageCountMembers, 'image', 'mask', 'svg'],
     steers: true,
   }),
-  many: new Set(['image']),
+  many: new Set(['image', 'svg']),
 };
 
 /** Checks the fields after numbers and booleans were read. */
@@ -115,12 +115,15 @@ function eitherForm(promptForm: TObject, known: TObject): CompiledSchema {
     ...Object.keys(inputForm.properties),
     ...imageCountMembers,
     sequence,
+    'svg',
   ];
   const guarded = {
     reads,
     within: {
       parameters: { reads: [...Object.keys(parameterMembers), ...imageCountMembers] },
       [sequence]: { reads: imageCountMembers },
+      // Names the model that writes an SVG.
+      svg: { reads: ['model'] },
     },
   };
   const forms = {

@@ -1,9 +1,10 @@
-import type { Key, Model, Price, Snapshot, Target, Upstream } from '../../config/types.js';
-import { GatewayError } from '../../errors.js';
+import type { Key, Model, Price, Snapshot, Target, Upstream } from '../config/types.js';
+import { GatewayError } from '../errors.js';
 
 /*
- * The input of a session is transcribed by another model, which its client names in `session.update`. A key cannot use
- * a model of the config in this way that it could not call. Names that the config does not have are the upstream's own.
+ * A call may name another model for a part of its work: one that transcribes the input of a session, or writes an SVG. A key
+ * cannot use a model of the config in this way that it could not call. Names that the config does not have are the
+ * upstream's own.
  */
 
 /** The models of a config by their names and those of their targets. */
@@ -26,22 +27,24 @@ function namesOf(snapshot: Snapshot): ReadonlyMap<string, ReadonlySet<Model>> {
   return names;
 }
 
-interface NamingSession {
+interface NamingCall {
   readonly snapshot: Snapshot;
   readonly key: Key;
-  /** The upstream of the session. */
+  /** The upstream of the call. */
   readonly upstream: Upstream;
 }
 
 /**
- * Judges the name of the model that is to transcribe the input of a session.
- * @param at path of the name in the event
+ * Judges the name of the model for a part of a call.
+ * @param at path of the name in the body or event
+ * @param part what the model is to do, for the message
  * @returns the upstream's name of it, or the error for a model that the key may not use
  */
-export function transcriptionModel(
+export function innerModel(
   name: string,
   at: string,
-  { snapshot, key, upstream }: NamingSession,
+  part: 'transcribe the input' | 'write the SVG',
+  { snapshot, key, upstream }: NamingCall,
 ): string | GatewayError {
   const own = key.models.get(name)?.targets.find((target) => target.upstream.name === upstream.name);
   if (own !== undefined) return own.model;
@@ -51,7 +54,9 @@ export function transcriptionModel(
   );
   // What a target at another upstream is called there says nothing of this one.
   const models = here.length > 0 ? here : alike.filter((model) => model.name === name);
-  return models.length === 0 || models.some((model) => key.models.has(model.name)) ? name : notOpen(name, at);
+  return models.length === 0 || models.some((model) => key.models.has(model.name))
+    ? name
+    : notOpen(name, at, part);
 }
 
 interface PricedModel {
@@ -66,7 +71,7 @@ interface PricedModel {
  * @returns null if the config has no such model at the upstream of the session, or no price of it: the transcript then
  * costs as much as the session's own model
  */
-export function pricedModel(name: string, { snapshot, key, upstream }: NamingSession): PricedModel | null {
+export function pricedModel(name: string, { snapshot, key, upstream }: NamingCall): PricedModel | null {
   let found: PricedModel | null = null;
   for (const model of namesOf(snapshot).get(name) ?? []) {
     const target = model.targets.find((each) => each.upstream.name === upstream.name && each.model === name);
@@ -79,11 +84,11 @@ export function pricedModel(name: string, { snapshot, key, upstream }: NamingSes
   return found;
 }
 
-function notOpen(name: string, at: string): GatewayError {
+function notOpen(name: string, at: string, part: string): GatewayError {
   const shown = name.length > 200 ? `${name.slice(0, 200)}…` : name;
   return new GatewayError(
     'model_not_found',
-    `The model '${shown}', which is to transcribe the input, is not open to your key: name one that GET /v1/models lists.`,
+    `The model '${shown}', which is to ${part}, is not open to your key: name one that GET /v1/models lists.`,
     { param: at },
   );
 }

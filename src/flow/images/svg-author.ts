@@ -1,0 +1,78 @@
+import { GatewayError } from '../../errors.js';
+import { OPEN_BRACE } from '../../wire/bytes.js';
+import { parseJson, textOf } from '../../wire/json.js';
+import { findValues, type Span } from '../../wire/json-scan.js';
+import { skipSpace } from '../../wire/json-skip.js';
+import { WholeForm } from '../body/whole-form.js';
+import type { ResolvedCall } from '../call.js';
+import { innerModel } from '../inner-model.js';
+
+/** A name in the body, with the function that writes another in its place. */
+interface NamedAuthor extends Span {
+  readonly name: string;
+  readonly at: string;
+  readonly write: (name: string) => string;
+}
+
+const authorField = /^svg(?:\[model\]|\.model)$/i;
+const asWritten = (name: string): string => name;
+
+/**
+ * Writes the upstream's name of the model that is to write an SVG into the body of a call for images.
+ * @returns whether the body has changed, and has to be read again
+ * @throws {GatewayError} `model_not_found` for a model that the key may not use
+ */
+export function writeSvgAuthor(call: ResolvedCall): boolean {
+  const body = call.wholeBody();
+  const pieces: Buffer[] = [];
+  let from = 0;
+  for (const { name, at, start, end, write } of authorsIn(call, body)) {
+    const there = nameAtUpstream(call, name, at);
+    if (there === name) continue;
+    pieces.push(body.subarray(from, start), Buffer.from(write(there)));
+    from = end;
+  }
+  if (pieces.length === 0) return false;
+  call.body = Buffer.concat([...pieces, body.subarray(from)]);
+  return true;
+}
+
+/** Judged at each upstream. The first one's name is written, since nearly all targets have it. */
+function nameAtUpstream({ key, model, running }: ResolvedCall, name: string, at: string): string {
+  const names = model.targets.map(({ upstream }) => {
+    const there = innerModel(name, at, 'write the SVG', { snapshot: running.snapshot, key, upstream });
+    if (there instanceof GatewayError) throw there;
+    return there;
+  });
+  return names[0] ?? name;
+}
+
+function authorsIn({ upload }: ResolvedCall, body: Buffer): readonly NamedAuthor[] {
+  if (upload instanceof WholeForm) {
+    return upload.parts.flatMap(({ name, data }) => {
+      if (!authorField.test(name)) return [];
+      const start = data.byteOffset - body.byteOffset;
+      return [{ name: data.toString('utf8'), at: name, start, end: start + data.length, write: asWritten }];
+    });
+  }
+  return authorsOf(body, skipSpace(body, 0), '').toSorted((one, other) => one.start - other.start);
+}
+
+/** Reads the `svg` of an object, and of the one that some servers merge into the body. */
+function authorsOf(body: Buffer, start: number, path: string): readonly NamedAuthor[] {
+  const [svg = null, merged = null] = findValues(body, start, ['svg', 'extra_body']);
+  const more =
+    path === '' && merged !== null && isObjectAt(body, merged)
+      ? authorsOf(body, merged.start, 'extra_body.')
+      : [];
+  if (svg === null || !isObjectAt(body, svg)) return more;
+  const [model = null] = findValues(body, svg.start, ['model']);
+  const name = model === null ? '' : textOf(parseJson(body.toString('utf8', model.start, model.end)));
+  return model === null || name === ''
+    ? more
+    : [{ ...model, name, at: `${path}svg.model`, write: JSON.stringify }, ...more];
+}
+
+function isObjectAt(body: Buffer, { start }: Span): boolean {
+  return body[start] === OPEN_BRACE;
+}
