@@ -17,7 +17,17 @@ export function createStore(settings: StoreSettings): WholeStore {
     const found = folderRisks(settings.path, 'store.path');
     return found.length > 0 ? found : removal();
   };
-  return { ...store, accounts: createRecordAccounts(store), changes: null, risks };
+  const refusal = async (): Promise<string | null> => {
+    if (!mayHoldAnything(settings)) return null;
+    return store.get('any', 'any').then(() => null, reasonOf);
+  };
+  return { ...store, accounts: createRecordAccounts(store), changes: null, risks, refusal };
+}
+
+/** Returns why a call of a store failed. */
+function reasonOf(error: unknown): string {
+  const cause: unknown = error instanceof Error ? (error.cause ?? error) : error;
+  return cause instanceof Error ? cause.message : String(cause);
 }
 
 /**

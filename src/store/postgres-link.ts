@@ -1,6 +1,6 @@
 import type { ClientBase, ClientConfig, Connection, Pool, PoolClient, Submittable } from 'pg';
 import type { PostgresPlace, PostgresStoreSettings } from '../config/types.js';
-import { prepareConnection, ReadOnlyServer } from './postgres-schema.js';
+import { prepareConnection, ReadOnlyServer, UnusableStore } from './postgres-schema.js';
 import { backOffBefore, storeClosed, storeUnavailable } from './store.js';
 
 /** A prepared statement. Its name is unique. */
@@ -26,6 +26,8 @@ interface PostgresLinkOptions {
   readonly connections: number;
   /** Longest duration of a call, in milliseconds. */
   readonly timeoutMs: number;
+  /** Called before existing tables are updated, which every new connection has to wait for. */
+  onUpdate?(): void;
 }
 
 /** Most calls in flight over one link. */
@@ -184,10 +186,11 @@ export class PostgresLink {
 
   /** @param opened the pool of the connection. Other calls may use another pool by now */
   async #prepare(opened: Promise<Pool>, client: PoolClient): Promise<PoolClient> {
+    const { settings, timeoutMs, onUpdate } = this.#options;
     try {
       if (!this.#prepared.has(client)) {
         await this.#refusePooler(opened, client);
-        await prepareConnection(client, this.#options.settings, this.#options.timeoutMs);
+        await prepareConnection(client, settings, timeoutMs, onUpdate);
       }
       this.#prepared.add(client);
       this.#failures = 0;
@@ -385,7 +388,7 @@ const mostTries = 10;
  * could be created in the wrong schema.
  * @param client a new connection
  * @param connect opens another connection to the same place
- * @throws Error that says what to change
+ * @throws {UnusableStore} that says what to change
  */
 async function refuseSharedSessions(
   client: ClientBase,
@@ -404,7 +407,7 @@ async function refuseSharedSessions(
       const isShared =
         before !== own || (await backendOf(other)) === own || (await backendOf(client)) !== own;
       await other.query('ROLLBACK');
-      if (isShared) throw new Error(refusal);
+      if (isShared) throw new UnusableStore(refusal);
     }
   } finally {
     await other.end();

@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { PostgresStoreSettings } from '../config/types.js';
+import { errorCode } from '../errors.js';
 import { callCharacters, callPlaces, callTables } from './postgres-call-tables.js';
 import { ledgerTables, sumChangesById } from './postgres-ledger-tables.js';
 import { budgetChanges, budgetWriters, limitTables } from './postgres-limit-tables.js';
@@ -32,21 +33,40 @@ export class ReadOnlyServer extends Error {
   }
 }
 
+/** The store cannot be used until somebody changes it, or the config. */
+export class UnusableStore extends Error {}
+
+/**
+ * Classes of errors of a server that also last until then: https://www.postgresql.org/docs/current/errcodes-appendix.html
+ * Credentials, a database or schema that does not exist, rights and tables. 55P03: others keep a table from being
+ * brought up to date.
+ */
+const lastingErrors = /^(28|3D|3F|42)|^55P03$/;
+
+/** Whether an error that a call of the store has met stays until somebody changes the store, or the config. */
+export function isLasting(error: unknown): error is Error {
+  return error instanceof UnusableStore || lastingErrors.test(errorCode(error));
+}
+
 /**
  * Prepares a connection: sets the schema of the settings, and creates or updates its tables.
  * @param timeoutMs timeout of a statement. A transaction in which nothing happens ends after a minute. 0 for no bounds
+ * @param onUpdate called before existing tables are updated
  * @throws ReadOnlyServer if the server accepts no changes
- * @throws Error if the tables were created by a later version of the gateway, or the server does not answer
+ * @throws UnusableStore if the tables were created by a later version of the gateway
+ * @throws Error if the server does not answer
  */
 export async function prepareConnection(
   client: ClientBase,
   { schema }: Pick<PostgresStoreSettings, 'schema'>,
   timeoutMs: number,
+  onUpdate: () => void = () => {},
 ): Promise<void> {
   const { version, isReadOnly } = await inTime(openSchema(client, schema, timeoutMs), timeoutMs);
   if (isReadOnly) throw new ReadOnlyServer();
   if (version === migrations.length) return;
   if (version > migrations.length) throw laterForm(version);
+  if (version > 0) onUpdate();
   await migrate(client, schema);
 }
 
@@ -70,8 +90,8 @@ export async function prepareReading(
   return { isReadOnly };
 }
 
-function laterForm(version: number): Error {
-  return new Error(
+function laterForm(version: number): UnusableStore {
+  return new UnusableStore(
     `the tables of the store are of form ${version}, and this gateway knows ${migrations.length}`,
   );
 }

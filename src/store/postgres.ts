@@ -5,6 +5,7 @@ import { createPostgresLedger } from './postgres-ledger.js';
 import { numberOf, PostgresLink, pageOf, type Row, sweepInSteps, textOf } from './postgres-link.js';
 import { createPostgresChanges } from './postgres-notifications.js';
 import { createPostgresOwned } from './postgres-owned.js';
+import { isLasting } from './postgres-schema.js';
 import { fromColumn, toColumn, toKey } from './postgres-text.js';
 import { firstRevision } from './record-format.js';
 import type { ChangeFeed, ListOrder, Store, StoredPage, StoredRecord, WholeStore } from './store.js';
@@ -22,7 +23,13 @@ export function createPostgresStore(
   settings: PostgresStoreSettings,
 ): WholeStore & { readonly changes: ChangeFeed } {
   const { timeoutMs } = settings;
-  const records = new PostgresLink({ settings, connections: recordConnections, timeoutMs });
+  let onUpdate = (): void => {};
+  const records = new PostgresLink({
+    settings,
+    connections: recordConnections,
+    timeoutMs,
+    onUpdate: () => onUpdate(),
+  });
   const lines = new PostgresLink({ settings, connections: ledgerConnections, timeoutMs });
   const money = new PostgresLink({ settings, connections: 1, timeoutMs });
   const ledger = createPostgresLedger(lines);
@@ -42,6 +49,10 @@ export function createPostgresStore(
     accounts: budgets.accounts,
     changes,
     risks: () => readRisks(records),
+    refusal(onBegin) {
+      onUpdate = once(onBegin);
+      return refusalOf(records);
+    },
     async sweep() {
       await sweepInSteps(records, statements.sweepRecords);
       await sweepInSteps(records, statements.sweepClaims);
@@ -54,6 +65,28 @@ export function createPostgresStore(
       budgets.close();
       await Promise.all([...[records, lines, money].map((link) => link.close()), changes.close()]);
     },
+  };
+}
+
+/** Longest wait for tables that are being brought up to date. */
+const updateMs = 60 * 60 * 1000;
+
+async function refusalOf(link: PostgresLink): Promise<string | null> {
+  try {
+    await link.call((ask) => ask(statements.get, ['any', 'any']), updateMs / link.timeoutMs);
+    return null;
+  } catch (error) {
+    const cause = error instanceof Error ? error.cause : error;
+    return isLasting(cause) ? cause.message : null;
+  }
+}
+
+/** @returns a function of which only the first call has an effect */
+function once(work: () => void): () => void {
+  let isDone = false;
+  return () => {
+    if (!isDone) work();
+    isDone = true;
   };
 }
 

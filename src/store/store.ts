@@ -211,6 +211,13 @@ export interface WholeStore extends Store, Ledger {
    * @returns a sentence for each setting by which a crash may lose what was confirmed as stored, without a full stop
    */
   risks(): Promise<readonly string[]>;
+  /**
+   * Waits until the store can be used. That may take long, since tables of an earlier version are first brought up to
+   * date. Never rejects.
+   * @param onUpdate called when that begins
+   * @returns why it cannot be used until somebody changes it or the config. Null if it can be, or cannot be reached
+   */
+  refusal(onUpdate: () => void): Promise<string | null>;
 }
 
 /**

@@ -105,6 +105,8 @@ class Supervisor {
   readonly #logger: Logger;
   readonly #simulator: SimulatorProcess;
   readonly #store: WholeStore;
+  /** Rejects if this gateway may not replace the one that serves. */
+  readonly #storeChecked: Promise<void>;
   readonly #leases: Leases;
   readonly #pool: WorkerPool;
   readonly #reloader: Reloader;
@@ -144,6 +146,8 @@ class Supervisor {
     this.#logger = log.logger;
     this.#simulator = createSimulatorProcess(this.#logger);
     this.#store = withoutMaking(createStore(config.store), config.store);
+    // The first call of the store, so that it waits behind no other while tables are brought up to date.
+    this.#storeChecked = this.#checkStore();
     this.#leases = createLeases({
       config,
       store: this.#store,
@@ -175,6 +179,25 @@ class Supervisor {
     const found = videos === null ? [] : folderRisks(videos.folder, 'videos.folder');
     // An unreachable store is logged by the parts that need it.
     return [...found, ...(await this.#store.risks().catch(() => []))];
+  }
+
+  /**
+   * Finds out whether the store can be used by this gateway, which cannot serve much without it. One that cannot be
+   * reached is no reason to stay: it may be back at any time, and the gateway before does not reach it either.
+   * @throws Error if there is a gateway that serves, and the store refuses this one
+   */
+  async #checkStore(): Promise<void> {
+    const reason = await this.#store.refusal(() =>
+      this.#logger.info('the tables of the store are being brought up to date'),
+    );
+    if (reason === null) return;
+    if (this.#isReplacing) throw new Error(`the store cannot be used: ${reason}`);
+    this.#logger.error({ reason }, 'the store cannot be used');
+  }
+
+  /** Whether another gateway serves until this one takes its place. Workers without a primary cannot do so for long. */
+  get #isReplacing(): boolean {
+    return this.#predecessor !== null && this.#predecessor.pid !== null;
   }
 
   #createPool(): WorkerPool {
@@ -254,6 +277,7 @@ class Supervisor {
       // A client with a key of the store must not be refused because the gateway has just started.
       this.#keys.looked(),
       this.#leases.ready,
+      this.#isReplacing ? this.#storeChecked : null,
     ]);
     // Refuses a config that no worker could build before any worker receives it.
     await inSlices(snapshotSteps(config, { simulatorUrl }));
