@@ -39,6 +39,11 @@ export interface Endpoint extends StreamRules {
   /** Where a body limits the length of its answer; null if answers are not made of tokens. */
   readonly outputLimit: OutputLimit | null;
   /**
+   * A list in the body of which upstreams bill so many elements as one call. Null if they bill a call once, or if it is not
+   * read here.
+   */
+  readonly countedList: { readonly name: string; readonly perUnit: number } | null;
+  /**
    * Upstreams of the protocol may lack this endpoint. The call is then sent to such an upstream by way of
    * `translation`, as to one of another protocol.
    */
@@ -77,6 +82,7 @@ export const plainEndpoint = {
   modelInBody: true,
   usageOnRequest: false,
   outputLimit: null,
+  countedList: null,
   mayLack: false,
   translation: null,
   otherForms: [],

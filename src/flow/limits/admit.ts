@@ -20,6 +20,7 @@ import {
   expectedTokens,
   limitsOutput,
   presumeSeconds,
+  presumeUnits,
 } from './expected-usage.js';
 import { reservedCost } from './reserved-cost.js';
 
@@ -163,10 +164,12 @@ export function admitResolved(
   expect: (call: ResolvedCall) => Expected = expectedOf,
 ): void {
   const { key, model } = call;
-  if (call.route.endpoint?.metering.seconds != null) {
+  const { endpoint } = call.route;
+  if (endpoint?.metering.seconds != null) {
     presumeSeconds(call);
     countCharacters(call);
   }
+  if (endpoint?.countedList != null) presumeUnits(call);
   const price = hasBudget(key, model) ? priceToPay(call, call.running.snapshot.unpriced) : null;
   if (call.limits === null && model.limits === null && price === null) {
     next(services, call);

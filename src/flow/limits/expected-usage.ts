@@ -136,14 +136,25 @@ function expectedSeconds({ mediaSeconds, route, body, upload, exchange }: Call):
 
 /** Returns where the text that is to be spoken stands in a body, with its quotes: all of the body if that is unclear. */
 function spokenText(body: Buffer): Span {
-  const all = { start: 0, end: body.length };
+  return memberOf(body, 'input') ?? { start: 0, end: body.length };
+}
+
+/** Returns the place of a member's value, or null if the member is missing or occurs twice. */
+function memberOf(body: Buffer, name: string): Span | null {
   try {
-    const [input = null] = findValues(body, skipSpace(body, 0), ['input']);
-    return input ?? all;
+    return findValues(body, skipSpace(body, 0), [name])[0] ?? null;
   } catch (fault) {
-    if (fault instanceof GatewayError) return all;
+    if (fault instanceof GatewayError) return null;
     throw fault;
   }
+}
+
+/** Sets the units of a call to the number that its request lets expect, which may be charged for a call that its client leaves. */
+export function presumeUnits(call: ResolvedCall): void {
+  const { body, route } = call;
+  const list = route.endpoint?.countedList ?? null;
+  if (body === null || list === null) return;
+  call.units = Math.max(1, Math.ceil(elementsAt(body, memberOf(body, list.name)) / list.perUnit));
 }
 
 /**
@@ -215,11 +226,11 @@ function largest(body: Buffer, spans: readonly (Span | null)[]): number | null {
   return most;
 }
 
-/** Counts the strings or lists in a list. Returns 1 for anything else, such as a list of numbers. */
+/** Counts the strings, lists or objects in a list. Returns 1 for anything else, such as a list of numbers. */
 function elementsAt(body: Buffer, span: Span | null): number {
   if (span === null || body[span.start] !== OPEN_BRACKET) return 1;
   const first = body[skipSpace(body, span.start + 1)];
-  if (first !== QUOTE && first !== OPEN_BRACKET) return 1;
+  if (first !== QUOTE && first !== OPEN_BRACKET && first !== OPEN_BRACE) return 1;
   let count = 0;
   for (let at = span.start; at < span.end; count++) {
     at = endOfValue(body, skipSpace(body, at + 1), mostDepth);

@@ -25,6 +25,8 @@ export const rerank: Endpoint = {
   ...wholeAnswers(rerankUsage, inputMetering, judgeError, ['"results"']),
   noteCharges: noteSearchUnits,
   protocol: 'rerank',
+  // Cohere's search unit (https://cohere.com/pricing).
+  countedList: { name: 'documents', perUnit: 100 },
   upstreamPath: () => '/rerank',
   amender: rerankAmender,
   hasEffects: noEffects,
@@ -50,9 +52,9 @@ function rerankUsage(answer: Buffer): Usage | null {
   return input === null ? null : { input, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
 }
 
-/** Cohere bills a query with more than 100 documents as several (https://cohere.com/pricing). */
+/** An answer that names no search units is that of an upstream that bills none: it counts as one call. */
 function noteSearchUnits(answer: Buffer, charges: AnswerCharges): void {
-  charges.calls = mostOf(answer, metaKey, unitNames) ?? 0;
+  charges.calls = mostOf(answer, metaKey, unitNames) ?? 1;
 }
 
 /** Returns the largest of the wanted numbers in the answer's last object of that name, or null if it has none. */

@@ -163,6 +163,19 @@ test('images that are charged by their tokens reserve those of their number, qua
   t.ok(edits.served > 0 && edits.nanos <= 6e9, `${edits.nanos} are spent by ${edits.served}`);
 });
 
+test('a rerank reserves a search unit for each hundred documents, and costs what its answer names', async (t) => {
+  const model = { protocols: ['rerank'], price: { perCall: 0.002 } };
+  const results = [{ index: 0, relevance_score: 0.9 }];
+  for (const document of ['d', { text: 'd', title: ['x', '}'] }]) {
+    const body = () => ({ model: 'm', query: 'q', documents: Array(901).fill(document) });
+    const answer = { id: 'x', results, meta: { billed_units: { search_units: 10 } } };
+    const calls = { model, usd: 0.05, times: 6, path: '/v1/rerank', body, answer };
+    t.match(await costOfMany(t, calls), { nanos: 40_000_000, served: 2 });
+    const unnamed = await costOfMany(t, { ...calls, answer: { id: 'x', results } });
+    t.match(unnamed, { nanos: 4_000_000, served: 2 }, 'once, if the answer names none');
+  }
+});
+
 test('the tokens of an image are expected by its quality and size, and the dearest of what is unknown', async (t) => {
   const tokens = (size: string | null, quality: string | null) =>
     mostImageTokens({ size, quality, resolution: null });

@@ -8,7 +8,7 @@ import { postBytes } from '../../support/translated.js';
 import { jsonAnswer, startRawUpstream, streamHead } from '../../support/upstream.js';
 
 const tokens = { input: 1, output: 2, imageOutput: 50, audioOutput: 40 };
-const protocols = ['chat', 'embeddings', 'audio', 'images'];
+const protocols = ['chat', 'embeddings', 'rerank', 'audio', 'images'];
 
 interface Case {
   readonly model: string;
@@ -70,6 +70,12 @@ const cases: readonly Case[] = [
   { model: 'each', ...speak, record: perCall },
   { model: 'each', ...chat, record: { ...perCall, units: 1, tokensKnown: 'partial' } },
   { model: 'each', path: '/v1/embeddings', more: { input: 'a' }, record: perCall },
+  {
+    model: 'each',
+    path: '/v1/rerank',
+    more: { query: 'a', documents: Array(201).fill('b') },
+    record: { units: 3, costNanoUsd: 120_000_000, paidNanoUsd: 90_000_000 },
+  },
 ];
 
 /** Has an upstream write something, and returns when the gateway has got it: what comes later has been answered. */
