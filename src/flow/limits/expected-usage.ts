@@ -245,7 +245,7 @@ function elementsAt(body: Buffer, span: Span | null): number {
  * Returns a whole number above 0, also one that is written as a string; null for anything else. A number that is too large to
  * be exact is a limit all the same.
  */
-function numberAt(body: Buffer, span: Span | null): number | null {
+export function numberAt(body: Buffer, span: Span | null): number | null {
   if (span === null) return null;
   const inner = body[span.start] === QUOTE ? 1 : 0;
   // Nearly all consist of digits only, for which no string has to be made.

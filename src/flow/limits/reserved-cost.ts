@@ -1,13 +1,14 @@
 import type { Price } from '../../config/types.js';
-import { type ServiceTier, tierOf } from '../../conversation/usage.js';
+import { ofImages } from '../../conversation/estimate-usage.js';
+import { noParts, type ServiceTier, tierOf, type Usage, withCharges } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { costOf } from '../../usage/cost.js';
-import { QUOTE } from '../../wire/bytes.js';
+import { COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../wire/bytes.js';
 import { findValues, type Span } from '../../wire/json-scan.js';
-import { skipSpace } from '../../wire/json-skip.js';
+import { endOfValue, mostDepth, skipSpace } from '../../wire/json-skip.js';
 import type { ResolvedCall } from '../call.js';
 import { factorOf } from '../record/consumption.js';
-import type { Expected } from './expected-usage.js';
+import { type Expected, numberAt } from './expected-usage.js';
 
 /*
  * Computes what a call reserves of budgets. An upstream says in its answer which service tier and which place it has
@@ -20,6 +21,10 @@ const geoMember = 'inference_geo';
 const members = [...tierMembers, geoMember];
 /** Longer words name nothing. */
 const longestWord = 64;
+
+/** Objects in which generateContent has the modalities of its answer, and their names there and in chat. */
+const configMembers = ['generationConfig', 'generation_config'];
+const modalityMembers = ['modalities', 'responseModalities', 'response_modalities'];
 
 /** Words for the standard tier. Any other that is not the name of a tier leaves the choice to the upstream. */
 const standardWords: ReadonlySet<string> = new Set([
@@ -42,12 +47,13 @@ export function reservedCost(
   { usage, seconds, characters }: Expected,
 ): number {
   const { units, made } = call;
+  const most = withSearches(call, price, ofDearestKind(call, price, usage));
   const factor = factorOf(call);
   const costAt = (tier: ServiceTier | null, geo: string): number =>
     costOf(
       price,
       {
-        usage: tier === null && geo === '' ? usage : { ...usage, geo, ...(tier === null ? {} : { tier }) },
+        usage: tier === null && geo === '' ? most : { ...most, geo, ...(tier === null ? {} : { tier }) },
         seconds,
         characters,
         calls: units,
@@ -60,10 +66,58 @@ export function reservedCost(
     return plain;
   const words = wordsOf(call.body);
   const geo = words.at(-1) ?? '';
-  let most = plain;
+  let dearest = plain;
   for (const tier of [null, ...askedTiers(words.slice(0, -1))])
-    most = Math.max(most, costAt(tier, ''), costAt(tier, geo));
-  return most;
+    dearest = Math.max(dearest, costAt(tier, ''), costAt(tier, geo));
+  return dearest;
+}
+
+/** Returns the usage with all of its output as the dearest kind that the body allows. */
+function ofDearestKind({ body, upload }: ResolvedCall, { rates }: Price, usage: Usage): Usage {
+  const { output, audioOutput, imageOutput } = rates;
+  if (body === null || upload !== null || usage.parts !== undefined) return usage;
+  if (Math.max(audioOutput, imageOutput) <= output) return usage;
+  const asked = modalitiesIn(body);
+  // Models make sound only if it is asked for. Those that make images do so unless it is ruled out.
+  const ofImage = asked === '' || asked.includes('image') ? imageOutput : 0;
+  if (asked.includes('audio') && audioOutput > Math.max(output, ofImage))
+    return withCharges(usage, { parts: { ...noParts, audioOutput: usage.output } });
+  return ofImage > output ? ofImages(usage) : usage;
+}
+
+/** Returns the text of the list of modalities in lower case; empty if there is none. */
+function modalitiesIn(body: Buffer): string {
+  return tolerant('', () => {
+    const start = skipSpace(body, 0);
+    const configs = findValues(body, start, configMembers).flatMap((span) =>
+      span !== null && body[span.start] === OPEN_BRACE ? [span.start] : [],
+    );
+    const spans = [start, ...configs].flatMap((from) => findValues(body, from, modalityMembers));
+    return spans
+      .map((span) => (span === null ? '' : body.toString('latin1', span.start, span.end)))
+      .join('')
+      .toLowerCase();
+  });
+}
+
+/** Adds the searches that the tools of a messages body allow, as far as they have a price. */
+function withSearches({ body, upload }: ResolvedCall, { rates }: Price, usage: Usage): Usage {
+  if (body === null || upload !== null || rates.perSearch === 0) return usage;
+  return withCharges(usage, { ...usage, searches: tolerant(0, () => searchesIn(body)) });
+}
+
+function searchesIn(body: Buffer): number {
+  const [tools = null] = findValues(body, skipSpace(body, 0), ['tools']);
+  if (tools === null || body[tools.start] !== OPEN_BRACKET) return 0;
+  let searches = 0;
+  let at = skipSpace(body, tools.start + 1);
+  while (body[at] === OPEN_BRACE) {
+    const [type = null, uses = null] = findValues(body, at, ['type', 'max_uses']);
+    if (wordAt(body, type).startsWith('web_search')) searches += numberAt(body, uses) ?? 0;
+    at = skipSpace(body, endOfValue(body, at, mostDepth));
+    at = body[at] === COMMA ? skipSpace(body, at + 1) : tools.end;
+  }
+  return searches;
 }
 
 function hasMember(object: object): boolean {
@@ -81,11 +135,19 @@ function askedTiers(words: readonly string[]): readonly ServiceTier[] {
 
 /** Returns the values of `members`, in their order; an empty word for each that is missing. */
 function wordsOf(body: Buffer): readonly string[] {
+  // If a member occurs twice, it is unknown which one the upstream reads, and its answer will say.
+  const unclear = members.map(() => 'auto');
+  return tolerant(unclear, () =>
+    findValues(body, skipSpace(body, 0), members).map((span) => wordAt(body, span)),
+  );
+}
+
+/** Reads a body in which a member may occur twice. @param unclear the result if one does */
+function tolerant<Result>(unclear: Result, read: () => Result): Result {
   try {
-    return findValues(body, skipSpace(body, 0), members).map((span) => wordAt(body, span));
+    return read();
   } catch (fault) {
-    // A member occurs twice: which one the upstream reads is unknown, and its answer will say.
-    if (fault instanceof GatewayError) return members.map(() => 'auto');
+    if (fault instanceof GatewayError) return unclear;
     throw fault;
   }
 }

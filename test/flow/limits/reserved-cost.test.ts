@@ -50,6 +50,30 @@ test('a call reserves the price of the tier and the place that it names, if they
   t.equal(reserved('{"service_tier":"priority"}', plain), 1, 'without a price of its own');
 });
 
+test('output is reserved as the dearest kind that the body allows, and the searches that its tools may make', async (t) => {
+  const of = resolvePrice({ output: 1000, audioOutput: 8000, imageOutput: 12_000, perSearch: 1 });
+  const cost = (body: object, price = of) => {
+    const sent = { body: Buffer.from(JSON.stringify(body)), upload: null, units: 1, made: null, key: null };
+    const expected = { usage: estimatedUsage(0, 1), seconds: 0, characters: 0 };
+    return reservedCost(sent as unknown as ResolvedCall, price, expected) / million;
+  };
+  t.equal(cost({ modalities: ['text', 'audio'], audio: { voice: 'alloy' } }), 8);
+  t.equal(cost({ modalities: ['text'] }), 1);
+  t.equal(cost({ modalities: ['image', 'text'] }), 12);
+  t.equal(cost({}), 12, 'images come unasked');
+  t.equal(cost({}, resolvePrice({ output: 1000, audioOutput: 8000 })), 1, 'and sound does not');
+  for (const generationConfig of [{ responseModalities: ['AUDIO'] }, { response_modalities: ['AUDIO'] }])
+    t.equal(cost({ contents: [], generationConfig }), 8);
+  t.equal(cost({ contents: [], generation_config: { responseModalities: ['TEXT', 'Image'] } }), 12);
+  t.equal(cost({ contents: [], generationConfig: { responseModalities: ['TEXT'] } }), 1);
+  const plain = resolvePrice({ output: 1000, perSearch: 1 });
+  const search = (max_uses: unknown) => ({ type: 'web_search_20250305', name: 'web_search', max_uses });
+  const fetching = { type: 'web_fetch_20250910', name: 'web_fetch', max_uses: 9 };
+  t.equal(cost({ tools: [{ name: 'f', input_schema: {} }, search(5), fetching, search(2)] }, plain), 7001);
+  for (const tools of [[], {}, [search(null)], [search('x')], ['x', search(1)]])
+    t.equal(cost({ tools }, plain), 1, JSON.stringify(tools));
+});
+
 test('a budget is not overrun by calls at once of a dear tier', async (t) => {
   const held: RawRequest[] = [];
   const upstream = await startRawUpstream(t, (request) => void held.push(request));
