@@ -442,13 +442,14 @@ export class ObservedTransform implements AnswerTransform {
     const { estimates, unreported, seconds } = this.#rules.metering;
     const usage = this.#check.checked(this.#rules.usageOf(body));
     const hasOutput = usage !== null && usage.output > 0;
+    // Also of an answer that is an error: the operator pays for it.
+    this.#usage = usage;
+    this.#noteCharges(body);
     const withheld = this.#withheld.ofWhole(body, hasOutput || this.implausible !== null);
     if (withheld !== null) throw withheld;
     if (this.#watch !== null) this.#show(body, false);
     this.#observed.watchEnd?.(body);
     this.#observed.watchAll?.(body, false);
-    this.#usage = usage;
-    this.#noteCharges(body);
     if (usage === null && unreported === 'transcript') this.#wholeTokens = tokensOf(transcriptWeight(body));
     if (!hasOutput && estimates === 'conversation') {
       const { weight, media } = writtenIn(parseObject(body.toString('utf8')));

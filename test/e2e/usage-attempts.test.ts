@@ -175,3 +175,66 @@ test('an attempt that breaks off once its usage was told is in the ledger with t
   });
   t.strictSame(more, []);
 });
+
+/** A response that has failed, with what it has used. */
+const failedResponse = jsonAnswer(
+  200,
+  JSON.stringify({
+    id: 'resp_1',
+    object: 'response',
+    status: 'failed',
+    error: { code: 'server_error', message: 'no' },
+    model: 'a',
+    output: [
+      { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: 'a' } },
+    ],
+    usage: { input_tokens: 5000, output_tokens: 50, total_tokens: 5050 },
+  }),
+);
+const failedChat = jsonAnswer(
+  200,
+  JSON.stringify({
+    error: { message: 'no', type: 'server_error', code: 'server_error' },
+    usage: { prompt_tokens: 5000, completion_tokens: 50, total_tokens: 5050 },
+  }),
+);
+
+test('what a whole answer that is an error says of its usage is in the ledger, also if no other attempt follows', async (t) => {
+  const used = { outcome: 'attempt', target: 'one/a', inputTokens: 5000, outputTokens: 50, costNanoUsd: 0 };
+  const paidNanoUsd = 5000 * 1250 + 50 * 10_000;
+  const stage = await start(t, failedChat);
+  const [call, attempt] = await stage.lines();
+  t.match(call, answered);
+  t.match(attempt, { ...used, tokensKnown: 'exact', paidNanoUsd });
+  const upstream = await startRawUpstream(t, failedResponse);
+  const usage = await startUsageGateway(t, {
+    upstreamUrl: upstream.url,
+    store: { kind: 'embedded', path: temporaryFolder(t) },
+    config: {
+      upstreams: { one: { kind: 'chat', baseUrl: upstream.url, apiKeys: ['upstream-key'] } },
+      models: {
+        talk: {
+          protocols: ['responses'],
+          targets: [
+            { upstream: 'one', model: 'a', responses: true, cost: { ...prices.talk, perSearch: 0.01 } },
+          ],
+          price: prices.talk,
+        },
+      },
+    },
+  });
+  const refused = await usage.post('/v1/responses', { model: 'talk', input: 'Hi', store: false });
+  t.ok(refused.status >= 500);
+  await refused.text();
+  const id = refused.headers.get('x-request-id');
+  await usage.linesOf(id);
+  const lines = (await usage.lines()).filter(({ requestId }) => requestId === id);
+  t.match(
+    lines.find(({ outcome }) => outcome === 'attempt'),
+    { ...used, searches: 1, paidNanoUsd: paidNanoUsd + 10_000_000 },
+  );
+  t.match(
+    lines.find(({ outcome }) => outcome !== 'attempt'),
+    { costNanoUsd: 0, inputTokens: 0 },
+  );
+});
