@@ -17,7 +17,7 @@ import { type GatewayReport, replacedSignal } from './messages.js';
 import { type AdminAccess, Operations, openAdmin, untilFree } from './operate.js';
 import { createReloader, type Reloader } from './reload.js';
 import { createSimulatorProcess, type SimulatorProcess } from './simulator.js';
-import { type Claim, claimPlace, type Predecessor } from './take-over.js';
+import { type Claim, claimPlace, endPredecessor, type Predecessor } from './take-over.js';
 import { WorkerPool } from './workers.js';
 
 /** Interval at which the store is asked for its risks, and at which an unreachable store is asked again. */
@@ -82,8 +82,6 @@ interface SuperviseOptions {
 const samePressMs = 500;
 /** Longest time that the store has to close. A database that hangs would keep the process for ever. */
 const closeMs = 10_000;
-/** A worker that takes longer to stop listening hangs: see `heartbeat.ts`. */
-const deafMs = 30_000;
 
 /**
  * Runs the gateway from its start to its end: the simulator if needed, the workers, reload on SIGHUP, and drain.
@@ -320,13 +318,8 @@ class Supervisor {
   #succeed(): void {
     if (this.#predecessor === null || this.#hasSucceeded || !this.#isServed()) return;
     this.#hasSucceeded = true;
-    const { pid, dismiss, killDeaf } = this.#predecessor;
-    this.#logger.info({ predecessor: pid, told: dismiss() }, 'replacing the gateway on this port');
-    void wait(deafMs, undefined, { ref: false }).then(() => {
-      const killed = killDeaf();
-      if (killed.length > 0)
-        this.#logger.error({ workers: killed }, 'workers of the replaced gateway hang: killing them');
-    });
+    const isWanted = (): boolean => this.#stopping === null;
+    void endPredecessor(this.#predecessor, { log: this.#logger, isWanted });
   }
 
   #announce(): void {

@@ -1,6 +1,8 @@
 import { lookup } from 'node:dns/promises';
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { BlockList, createServer, isIPv6 } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Logger } from 'pino';
 import { statOf } from '../store/process-mark.js';
 import { formatAuthority } from '../wire/authority.js';
 import { replacedSignal, workerMark } from './messages.js';
@@ -146,15 +148,45 @@ export interface Predecessor {
   /** Workers whose primary has died. */
   readonly orphans: readonly number[];
   /**
-   * Signals the gateway that the port is served by another one from now on.
+   * Signals the primary if its workers listen, and all workers that listen without a primary, that the port is served by
+   * another gateway from now on.
    * @returns the process ids signalled
    */
   dismiss(): readonly number[];
   /**
-   * Kills orphans that still listen although they were signalled.
+   * Kills those that were signalled and that still listen, or whose workers do.
    * @returns their process ids
    */
   killDeaf(): readonly number[];
+}
+
+/** A process that takes longer to stop listening, or to have its workers stop, hangs: see `heartbeat.ts`. */
+const usualDeafMs = 30_000;
+/** Time in which a killed process ends, and the system gives its workers another parent. */
+const endMs = 1000;
+
+/**
+ * Dismisses a predecessor. Looks again until nothing of it listens any more: a process that hangs is killed, and the
+ * workers of a primary that ends before it has dismissed them are signalled in its place. Otherwise they would serve
+ * beside the new gateway, with keys that are revoked since.
+ * @param isWanted false when this gateway is about to end
+ */
+export async function endPredecessor(
+  { pid, dismiss, killDeaf }: Pick<Predecessor, 'pid' | 'dismiss' | 'killDeaf'>,
+  { log, isWanted, deafMs = usualDeafMs }: { log: Logger; isWanted: () => boolean; deafMs?: number },
+): Promise<void> {
+  let told = dismiss();
+  log.info({ predecessor: pid, told }, 'replacing the gateway on this port');
+  while (told.length > 0) {
+    await wait(deafMs, undefined, { ref: false });
+    if (!isWanted()) return;
+    const killed = killDeaf();
+    if (killed.length > 0) {
+      log.error({ processes: killed }, 'processes of the replaced gateway hang: killing them');
+      await wait(endMs, undefined, { ref: false });
+    }
+    told = dismiss();
+  }
 }
 
 /**
@@ -206,19 +238,17 @@ interface Place {
  */
 function createDismissal(place: Place, pid: number | null): Pick<Predecessor, 'dismiss' | 'killDeaf'> {
   let told: readonly number[] = [];
+  const listening = (): readonly number[] => {
+    const { primaries, orphans } = whoListens(place);
+    return [...primaries.filter((primary) => primary === pid), ...orphans];
+  };
   return {
     dismiss() {
       place.release();
-      const { primaries, orphans } = whoListens(place);
-      told = [...primaries.filter((primary) => primary === pid), ...orphans].filter((each) =>
-        signal(each, replacedSignal),
-      );
+      told = listening().filter((each) => signal(each, replacedSignal));
       return told;
     },
-    killDeaf() {
-      const { orphans } = whoListens(place);
-      return orphans.filter((orphan) => told.includes(orphan) && signal(orphan, 'SIGKILL'));
-    },
+    killDeaf: () => listening().filter((each) => told.includes(each) && signal(each, 'SIGKILL')),
   };
 }
 

@@ -1,6 +1,7 @@
+import { pino } from 'pino';
 import { test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { claimPlace } from '../../src/supervisor/take-over.js';
+import { claimPlace, endPredecessor } from '../../src/supervisor/take-over.js';
 import { demoKeyHash } from '../support/demo-key.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
@@ -118,4 +119,50 @@ test('of two gateways that start, one takes the place of the workers without a p
   await untilGone([stuck]);
   const claim = () => claimPlace('127.0.0.1', port, false).catch(() => null);
   t.strictSame(await eventually(claim, { everyMs: 10 }), { port, predecessor: null });
+});
+
+test('a primary that hangs is killed by the gateway that takes over, and its workers stop listening', async (t) => {
+  const gateway = await startGateway(t, {
+    workers: 2,
+    file: configWith({ timeouts: { orphanMs: 600_000 } }),
+  });
+  t.teardown(() => gateway.end());
+  const workers = gateway.workerPids();
+  const { port } = gateway;
+  process.kill(gateway.pid, 'SIGSTOP');
+  const { predecessor } = await claimPlace('127.0.0.1', port, true);
+  if (predecessor === null) throw new Error('nothing listens');
+  t.equal(predecessor.pid, gateway.pid);
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({ base: null }, { write: (text: string) => void lines.push(JSON.parse(text)) });
+  await endPredecessor(predecessor, { log, isWanted: () => true, deafMs: 1000 });
+  t.match(lines, [
+    { msg: 'replacing the gateway on this port', told: [gateway.pid] },
+    { msg: 'processes of the replaced gateway hang: killing them', processes: [gateway.pid] },
+  ]);
+  t.match(await gateway.exited, { signal: 'SIGKILL' });
+  await untilGone(workers);
+  const claim = () => claimPlace('127.0.0.1', port, false).catch(() => null);
+  t.strictSame(await eventually(claim, { everyMs: 10 }), { port, predecessor: null });
+});
+
+test('workers whose primary dies after it was told to leave stop listening', async (t) => {
+  const gateway = await startGateway(t, {
+    workers: 2,
+    file: configWith({ timeouts: { orphanMs: 600_000 } }),
+  });
+  t.teardown(() => gateway.end());
+  const { predecessor } = await claimPlace('127.0.0.1', gateway.port, true);
+  if (predecessor === null) throw new Error('nothing listens');
+  const workers = gateway.workerPids();
+  process.kill(gateway.pid, 'SIGSTOP');
+  const dismiss = () => {
+    const told = predecessor.dismiss();
+    gateway.kill('SIGKILL');
+    return told;
+  };
+  const log = pino({ level: 'silent' });
+  await endPredecessor({ ...predecessor, dismiss }, { log, isWanted: () => true, deafMs: 1000 });
+  await untilGone(workers);
+  t.match(await gateway.exited, { signal: 'SIGKILL' });
 });
