@@ -297,11 +297,18 @@ test('as many budgets as there are keys are asked for and given back a few at a 
     const time = new SimulatedTime();
     const accounts = new SimulatedAccounts(time);
     const budgets = Array.from({ length: 1300 }, (_, i): Pool => ({ ...budget, name: `key:${i}:budget` }));
-    const { source, host, told } = startBudgetHost({ time, accounts, pools: budgets, workers: 1 });
+    const { source, host, told } = startBudgetHost({
+      time,
+      accounts,
+      pools: budgets,
+      workers: 1,
+      looks: false,
+    });
     const [worker] = host.workers as [SimulatedWorker];
     const asked = budgets.map((pool) => ask(worker, pool, 10));
     await pass(time, 100);
     for (const each of asked) finish(admitted(each), 7);
+    t.equal(host.fault(), null);
     if (isLeaving) {
       await pass(time, 2000, 50);
       worker.holder.close();
@@ -310,6 +317,7 @@ test('as many budgets as there are keys are asked for and given back a few at a 
       await pass(time, 100);
       await left;
     } else await pass(time, 60_000, 50);
+    t.equal(host.fault(), null);
     const spent = budgets.map(({ name }) => accounts.reserved.get(name));
     t.strictSame(new Set(spent), new Set([7]), 'what was spent, and no unit more');
     t.ok(accounts.mostUnderWay <= 512, `${accounts.mostUnderWay} calls of the store at once`);

@@ -188,15 +188,22 @@ export class SimulatedHost {
 
   /** What does not add up at this moment, or null. */
   fault(): string | null {
-    for (const { name, free, inWindow, leased, share } of ownedUnits(this.owner)) {
-      const sum = free + inWindow + [...leased.values()].reduce((total, amount) => total + amount, 0);
+    const owned = new Map<string, OwnedUnits>();
+    for (const units of ownedUnits(this.owner)) {
+      const { name, kind, free, inWindow, leased, share } = units;
+      owned.set(name, units);
+      if (share < 0 && kind !== 'budget') return `${name}: the share is ${share}`;
+      let sum = free + inWindow;
+      for (const amount of leased.values()) {
+        if (amount <= 0) return `${name}: leases nothing`;
+        sum += amount;
+      }
       if (sum !== share)
-        return `${name}: free ${free} + in the window ${inWindow} + leased make ${sum}, not ${share}`;
-      if ([...leased.values()].some((amount) => amount <= 0)) return `${name}: leases nothing`;
+        return `${name}: free, in the window ${inWindow} and leased make ${sum}, not ${share}`;
     }
-    const owned = new Map(ownedUnits(this.owner).map((units) => [units.name, units]));
     for (const { id, holder, inFlight, sliceDivisor } of this.workers) {
-      const held = new Map(heldUnits(holder).map((units) => [units.name, units]));
+      const held = new Map<string, HeldUnits>();
+      for (const units of holder.units()) if (!units.isIdle) held.set(units.name, units);
       for (const [name, pool] of this.pools) {
         const units = held.get(name);
         const ownedUnits = owned.get(name);

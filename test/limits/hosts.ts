@@ -85,10 +85,6 @@ export class SimulatedHosts {
       time: this.time,
       shares: keeper,
       delay: () => 0.1 + next(10) / 10,
-      afterEach: () => {
-        const fault = this.#fault(shared);
-        if (fault !== null) throw new Error(`${name}: ${fault}`);
-      },
     });
     const shared: SharedHost = { host, keeper, name, way, news, statements: 0 };
     this.hosts.push(shared);
@@ -117,13 +113,6 @@ export class SimulatedHosts {
     const { next } = this.#options;
     if (lossOf === 0 || next(lossOf) > 0) return 'fine';
     return (['lost', 'late', 'unanswered'] as const)[next(3)] as 'lost' | 'late' | 'unanswered';
-  }
-
-  #fault({ host }: SharedHost): string | null {
-    for (const { share, name } of ownedUnits(host.owner)) {
-      if (share < 0) return `${name}: the share is ${share}`;
-    }
-    return null;
   }
 }
 
