@@ -6,7 +6,7 @@ import { ReadTurns } from '../../src/upstream/read-turns.js';
 import { Call, get, listen, makeClient, onRequests, rawServer, unhurried } from './raw.js';
 
 const connections = 6;
-const answerBytes = 2 * 1024 * 1024;
+const answerBytes = 768 * 1024;
 
 /** Occupies the event loop. */
 function work(ms: number): void {
