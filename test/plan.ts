@@ -1,5 +1,3 @@
-import { dirname } from 'node:path';
-
 /** A process of a test run: its name in the report, and the test files that it runs one after the other. */
 export interface TestProcess {
   readonly name: string;
@@ -14,14 +12,15 @@ interface TestPlan {
   readonly alone: readonly TestProcess[];
 }
 
-/** More files than this would take turns in one process while others have nothing left to do. */
-const filesOfProcess = 12;
+/** Files of one process, which take turns: with more of them, others would have nothing left to do meanwhile. */
+const filesOfProcess = 20;
 
 /** Their files wait most and take longest: started first, they are not waited for at the end. */
 const first = [
   'limits',
   'supervisor',
   'main',
+  'upstream',
   'console/browser',
   'faults',
   'flow',
@@ -29,65 +28,35 @@ const first = [
   'e2e',
   'console/playground',
   'simulator',
+  'http',
+  'protocols',
 ];
 
 /**
- * Folders whose files share one process: they test functions, and starting a process for each took longer than their
- * tests do.
+ * Each of their files has a process of its own: they start processes, measure memory, or take minutes on a slow machine.
+ * All others share processes: starting one takes longer than the tests of most files do.
  */
-const shared = new Set([
-  'console',
-  'console/config',
-  'console/keys',
-  'console/playground',
-  'console/tasks',
-  'console/usage',
-  'wire',
-  'schema',
-  'conversation',
-  'media',
-  'keys',
-  'limits',
-  'manual',
-  'metrics',
-  'openapi',
-  'config',
-  'attempts',
-  'stream',
-  'protocols/audio',
-  'protocols/chat',
-  'protocols/completions',
-  'protocols/credentials',
-  'protocols/embeddings',
-  'protocols/error-formats',
-  'protocols/generate-content',
-  'protocols/images',
-  'protocols/messages',
-  'protocols/models',
-  'protocols/moderations',
-  'protocols/rerank',
-  'protocols/responses',
-  'video',
-  'video/client-formats',
-  'video/upstream-formats',
-  'http',
-  'upstream',
-  'flow',
-  'simulator',
-]);
-
-/** They measure the memory of their process, or take minutes on a slow machine. */
-const ownProcess = new Set([
-  'flow/answer/backpressure.test.js',
-  'limits/budget-property.test.js',
-  'limits/shares-property.test.js',
-  'limits/simulation.test.js',
-  'protocols/generate-content/spelling.test.js',
-  'simulator/faults/faults.test.js',
-  'simulator/realtime/faults.test.js',
-  'upstream/decode.test.js',
-  'upstream/socket-reader.test.js',
-]);
+const ownProcess = [
+  'admin',
+  'attacks',
+  'console/browser',
+  'e2e',
+  'faults',
+  'flow/answer/backpressure',
+  'limits/budget-property',
+  'limits/shares-property',
+  'limits/simulation',
+  'main',
+  'package',
+  'protocols/generate-content/spelling',
+  'simulator/faults/faults',
+  'simulator/realtime/faults',
+  'store',
+  'supervisor',
+  'upstream/decode',
+  'upstream/socket-reader',
+  'usage',
+];
 
 /** What they assert holds for a machine that does nothing else: times of answers, rates, memory. */
 const timed = [
@@ -130,6 +99,7 @@ const slow = [
   'faults',
   'flow',
   'main',
+  'package',
   'simulator/faults',
   'simulator/media/assets',
   'simulator/media/playback',
@@ -189,19 +159,14 @@ function processesOf(files: readonly string[]): TestProcess[] {
   const processes = new Map<string, string[]>();
   const counts = new Map<string, number>();
   for (const file of [...files].sort((a, b) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1))) {
-    const folder = folderOf(file);
+    const folder = file.slice(0, Math.max(0, file.indexOf('/'))) || 'files';
     const number = counts.get(folder) ?? 0;
-    counts.set(folder, number + 1);
-    const isShared = shared.has(folder) && !ownProcess.has(file);
+    const isShared = !ownProcess.some((start) => file.startsWith(start));
+    if (isShared) counts.set(folder, number + 1);
     const name = isShared ? `${folder} ${Math.floor(number / filesOfProcess) + 1}` : file;
     processes.set(name, [...(processes.get(name) ?? []), file]);
   }
   return [...processes].map(([name, those]) => ({ name, files: those }));
-}
-
-/** The folder of a file; of those that hold few files each, the one above. */
-function folderOf(file: string): string {
-  return /^(?:flow|simulator|protocols\/[^/]+)(?=\/)/.exec(file)?.[0] ?? dirname(file);
 }
 
 function rankOf(file: string): number {
