@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { TargetHealth } from '../../src/attempts/health.js';
 import { type FailedOutcome, longestRetryAfterMs, restMs } from '../../src/attempts/outcome.js';
 import type { RoutingSettings } from '../../src/config/types.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 import { settings } from './targets.js';
 
 const quick: RoutingSettings = {
@@ -331,7 +331,7 @@ test('never are two probes out, and no count is negative or wrong', async (t) =>
         if (!health.mayTake(health.earliest(now)) && probes === 0) throw new Error('not at the time it says');
       });
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
   t.pass();
 });

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { parseJson } from '../../src/config/load.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 
 test('a syntax error names its line and column, and no text of the file', (t) => {
   const cases: [string, string][] = [
@@ -83,7 +83,7 @@ test('what JSON.parse refuses is refused, wherever a text is damaged', (t) => {
       }
       return (parseJson(damaged).value !== undefined) === valid;
     }),
-    { numRuns: 3000 },
+    { numRuns: cases(3000) },
   );
   t.end();
 });

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { test } from 'tap';
 import {
   carryBeside,
@@ -33,9 +34,9 @@ test('an id that a client has cut off or changed carries nothing', async (t) => 
     // As droid 0.215 and Roo Code do it.
     for (const id of [cut, `${cut}_0`, `${cut}_1a2b3c4d`]) {
       const { id: bare, tokens } = cutId(id);
-      t.equal(bare, 'toolu_1');
+      assert.equal(bare, 'toolu_1');
       // Of what stood behind the first token, nothing may be left to tell of it.
-      t.strictSame(tokens, tokens.length === 0 ? [] : [signed], id);
+      assert.deepEqual(tokens, tokens.length === 0 ? [] : [signed], id);
     }
   }
   const [at, inside] = [carrying.length - 20, carrying.length - 8];
@@ -59,7 +60,7 @@ test('what a client has left of a token is no signature of another vendor', asyn
     const carrying = carryInId('call_abcdef12', tokens) ?? '';
     for (let length = 1; length < carrying.length; length++) {
       const cut = carrying.slice(0, length);
-      for (const id of [cut, `${cut}_0`, `${cut}_1a2b3c4d`]) t.strictSame(tokensOfCut(id), [], id);
+      for (const id of [cut, `${cut}_0`, `${cut}_1a2b3c4d`]) assert.deepEqual(tokensOfCut(id), [], id);
     }
   }
   const carrying = carryInId('call_abcdef12', [token]) ?? '';

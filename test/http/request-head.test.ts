@@ -1,4 +1,5 @@
 import type { HttpRequest } from 'uWebSockets.js';
+import assert from 'node:assert/strict';
 import { test } from 'tap';
 import { headerSlots, type RequestHead, readHead } from '../../src/http/request-head.js';
 import { fc } from '../support/seed.js';
@@ -80,9 +81,9 @@ test('the lines of a request are its own, whatever the requests before it had', 
         const head = readOf(headers);
         for (const field of new Set(Object.values(fields))) {
           const lines = headers.filter(([name, value]) => fields[name] === field && /^[ -~]*$/.test(value));
-          t.equal(head[field], lines.map(([name, value]) => `${name}: ${value}\r\n`).join(''));
+          assert.equal(head[field], lines.map(([name, value]) => `${name}: ${value}\r\n`).join(''));
         }
-        t.equal(head.userAgent, headers.findLast(([name]) => name === 'user-agent')?.[1] ?? '');
+        assert.equal(head.userAgent, headers.findLast(([name]) => name === 'user-agent')?.[1] ?? '');
       }
     }),
   );

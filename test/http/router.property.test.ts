@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
 import { createRouter, type RouterEntry } from '../../src/http/router.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 import { findNaively } from './naive-router.js';
 
 const words = ['a', 'ab', 'abc', 'b', 'b:act', 'models'];
@@ -59,7 +59,7 @@ test('the tree answers as a linear search over the same routes does', async () =
         }
       },
     ),
-    { numRuns: 3000 },
+    { numRuns: cases(3000) },
   );
 });
 
@@ -76,6 +76,6 @@ test('the order in which routes are given does not matter', async () => {
       const two = createRouter(other);
       for (const target of targets) assert.deepEqual(one.find('GET', target), two.find('GET', target));
     }),
-    { numRuns: 500 },
+    { numRuns: cases(500) },
   );
 });

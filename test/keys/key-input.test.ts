@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { type Checked, checkGraceMs, checkKeyUpdate, checkNewKey } from '../../src/keys/key-input.js';
 import { readManagedKey, writeManagedKey } from '../../src/keys/managed-key.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 import { managedKey } from './samples.js';
 
 const rules = { groups: new Set(['default', 'trial']), now: Date.parse('2026-01-01T00:00:00Z') };
@@ -139,7 +139,7 @@ test('whatever passes the check makes a record that can be read again', (t) => {
       t.strictSame(readManagedKey(writeManagedKey(record)), record);
       return true;
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
   t.end();
 });

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { Pool } from '../../src/limits/pool.js';
-import { fc, integersOf } from '../support/seed.js';
+import { cases, fc, integersOf } from '../support/seed.js';
 import type { SimulatedWorker } from './host.js';
 import { type SharedHost, SimulatedHosts } from './hosts.js';
 import { type Use, worstMinute } from './ledger.js';
@@ -117,9 +117,9 @@ test('closed: whatever is lost, cut or ended, no bound is passed and no unit is 
     fc.property(steps, fc.nat(), (plan, seed) => {
       admitted += play(plan, seed, true);
     }),
-    { numRuns: 40 },
+    { numRuns: cases(40) },
   );
-  t.ok(admitted > 1000, `${admitted} calls were admitted`);
+  t.ok(admitted > 100, `${admitted} calls were admitted`);
   t.end();
 });
 
@@ -129,8 +129,8 @@ test('whatever the config says of a store that is gone, no unit is lost by it', 
     fc.property(steps, fc.nat(), (plan, seed) => {
       admitted += play(plan, seed, false);
     }),
-    { numRuns: 40 },
+    { numRuns: cases(40) },
   );
-  t.ok(admitted > 1000, `${admitted} calls were admitted`);
+  t.ok(admitted > 100, `${admitted} calls were admitted`);
   t.end();
 });

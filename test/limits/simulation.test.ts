@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import type { Admission, Decision } from '../../src/limits/admission.js';
 import type { Demand, Pool } from '../../src/limits/pool.js';
-import { fc, integersOf } from '../support/seed.js';
+import { cases, fc, integersOf } from '../support/seed.js';
 import { heldUnits, ownedUnits, SimulatedHost, type SimulatedWorker } from './host.js';
 import { type Use, worstMinute } from './ledger.js';
 
@@ -176,27 +176,27 @@ function simulate(scale: number, numRuns: number, sliceDivisor = 0): number {
       if (host.workers.some(({ holder }) => heldUnits(holder).length > 0))
         throw new Error('a worker remembers');
     }),
-    { numRuns },
+    { numRuns: cases(numRuns) },
   );
   return admitted;
 }
 
 test('whatever happens, no bound is passed, no unit is lost and nobody waits forever', (t) => {
   const admitted = simulate(1, 15);
-  t.ok(admitted > 200, `${admitted} calls were admitted`);
+  t.ok(admitted > 20, `${admitted} calls were admitted`);
   t.end();
 });
 
 test('nor where calls are many, and their worker asks for units before it lacks them', (t) => {
   const admitted = simulate(100, 6);
-  t.ok(admitted > 5000, `${admitted} calls were admitted`);
+  t.ok(admitted > 500, `${admitted} calls were admitted`);
   t.end();
 });
 
 test('nor where workers have slices of their pools, which they use without a word', (t) => {
   for (const scale of [10, 100]) {
     const admitted = simulate(scale, 6, 16);
-    t.ok(admitted > 50 * scale, `${admitted} calls were admitted`);
+    t.ok(admitted > 5 * scale, `${admitted} calls were admitted`);
   }
   t.end();
 });

@@ -45,7 +45,8 @@ test('pools of thousands that call at once and fall silent are forgotten some at
   const holder = new LeaseHolder({ now: () => now, send: () => {}, outageRates: () => 'closed' });
   holder.receive({ type: 'lease-order', slices: { sliceDivisor: 4, usedUntil: null } });
   const pools = Array.from({ length: 3500 }, (_, i): Pool => ({ ...requests, name: `key:${i}:requests` }));
-  for (const pool of pools) t.equal(holder.take([{ pool, amount: 1 }], now)?.outcome, 'admitted');
+  const outcomes = pools.map((pool) => holder.take([{ pool, amount: 1 }], now)?.outcome);
+  t.strictSame(new Set(outcomes), new Set(['admitted']));
   const isHeld = ({ held }: Pool): boolean => held instanceof HeldPool && held.home !== null;
   for (; now < 300_000; now += 100) holder.tick();
   t.equal(heldUnits(holder).length, 0, 'there is nothing to tell of them');

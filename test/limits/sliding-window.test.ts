@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { bucketMs, SlidingWindow } from '../../src/limits/sliding-window.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 
 test('units come back after the time and within a bucket, but for those that were taken out', (t) => {
   const uses = fc.array(
@@ -43,7 +43,7 @@ test('units come back after the time and within a bucket, but for those that wer
       }
       return true;
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
   t.pass();
   t.end();
@@ -102,7 +102,7 @@ test('while little of a limit is used, units come back within 8 s of their time,
       }
       return left() === 0;
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
   t.pass();
   t.end();

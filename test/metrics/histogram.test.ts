@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { latencyBounds, ownBounds } from '../../src/metrics/families.js';
 import { Histogram, percentile } from '../../src/metrics/tables.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 
 const allBounds = [latencyBounds, ownBounds, [1]];
 const someBounds = fc.constantFrom(...allBounds);
@@ -86,7 +86,7 @@ test('a percentile lies in the bucket of the true one', async (t) => {
       const upper = bounds[bucket] ?? lower;
       t.ok(estimate >= lower && estimate <= upper, `${estimate} for ${truth}`);
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
 });
 

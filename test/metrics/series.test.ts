@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { test } from 'tap';
 import { noPlace, SeriesTable } from '../../src/metrics/series.js';
 import { fc } from '../support/seed.js';
@@ -114,7 +115,7 @@ test('a model called other has its own counts and those of the rest', async (t) 
   t.equal(table.find('c'), named);
 });
 
-test('whatever comes, there are never more series than allowed, and nobody is moved', async (t) => {
+test('whatever comes, there are never more series than allowed, and nobody is moved', async () => {
   const value = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'other', '');
   const series = fc.tuple(value, value, fc.constantFrom(200, 404, 'none'), value);
   fc.assert(
@@ -124,11 +125,15 @@ test('whatever comes, there are never more series than allowed, and nobody is mo
       for (const each of all) {
         const number = table.find(...each);
         const name = JSON.stringify(each);
-        t.equal(number, numbers.get(name) ?? number);
+        assert.equal(number, numbers.get(name) ?? number);
         numbers.set(name, number);
-        t.ok(number < table.size && table.size <= limit);
+        assert.ok(number < table.size && table.size <= limit);
       }
-      t.equal(new Set(rows(table).map((row) => JSON.stringify(row))).size, table.size, 'no series twice');
+      assert.equal(
+        new Set(rows(table).map((row) => JSON.stringify(row))).size,
+        table.size,
+        'no series twice',
+      );
     }),
   );
 });

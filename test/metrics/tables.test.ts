@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { createTables, type NumberTable } from '../../src/metrics/tables.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 
 /** Of all series, and how many of them have the labels of another one. */
 function looked({ series, values }: NumberTable): { readonly sum: number; readonly twice: number } {
@@ -29,7 +29,7 @@ test('whichever series give way to which, nothing of what was counted is lost or
       }
       return true;
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
   t.pass('for all of them');
   t.end();

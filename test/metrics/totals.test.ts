@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { test } from 'tap';
 import { createRecorder, type Recorder } from '../../src/metrics/recorder.js';
 import type { MetricsSnapshot } from '../../src/metrics/snapshot.js';
@@ -137,7 +138,7 @@ function sums(snapshot: MetricsSnapshot): Map<string, number> {
   return all;
 }
 
-test('nothing goes down from one merge to the next; where there is no room for all series, their sum does not', async (t) => {
+test('nothing goes down from one merge to the next; where there is no room for all series, their sum does not', async () => {
   const limits = fc.constantFrom(defaultCaps, { numbers: 5, histograms: 3 });
   fc.assert(
     fc.property(limits, fc.array(step, { maxLength: 60 }), (limit, steps) => {
@@ -148,11 +149,11 @@ test('nothing goes down from one merge to the next; where there is no room for a
         cluster.apply(each);
         if (each.type === 'record') continue;
         const now = read(cluster.totals.merged());
-        for (const [name, value] of before) t.ok((now.get(name) ?? -1) >= value, name);
+        for (const [name, value] of before) assert.ok((now.get(name) ?? -1) >= value, name);
         before = now;
       }
       for (const [name, labels, values] of cluster.totals.merged().counters) {
-        t.ok(values.length <= limit.numbers && labels.length % values.length === 0, name);
+        assert.ok(values.length <= limit.numbers && labels.length % values.length === 0, name);
       }
     }),
   );

@@ -5,7 +5,7 @@ import { GatewayError } from '../../src/errors.js';
 import { textEndpoints } from '../../src/protocols/text.js';
 import { isObject, type JsonObject } from '../../src/wire/json.js';
 import { createSealer } from '../../src/wire/seal.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 import { BrokenRule } from '../support/strict-upstream/asked.js';
 import { readChat } from '../support/strict-upstream/chat.js';
 import { readGenerateContent } from '../support/strict-upstream/generate-content.js';
@@ -70,7 +70,7 @@ for (const from of textProtocols)
             null,
           );
         }),
-        { numRuns: 200 },
+        { numRuns: cases(200) },
       );
     });
   }

@@ -9,6 +9,7 @@ import { EventRuns } from '../../src/wire/sse.js';
 import { plainContext } from '../conversation/plain.js';
 import type { Client } from '../suites/translation/client.js';
 import { clients } from '../suites/translation/session.js';
+import { places } from '../support/seed.js';
 
 /** Who reads the translated stream, and in which form. */
 export interface Reader {
@@ -97,7 +98,7 @@ export function wrongCuts(bytes: Buffer, reader: Reader, upstream: TextProtocolN
   const whole = translate([bytes]);
   const wrong = translate(singleBytes(bytes)) === whole ? [] : ['every byte'];
   const distance = Math.ceil(bytes.length / cutsOfPass);
-  for (let first = 1; first <= distance; first++) {
+  for (const first of places(1, distance + 1)) {
     const cuts: number[] = [];
     for (let cut = first; cut < bytes.length; cut += distance) cuts.push(cut);
     const pieces = [0, ...cuts].map((start, index) => bytes.subarray(start, cuts[index]));

@@ -10,7 +10,7 @@ import { GatewayError } from '../../src/errors.js';
 import { textEndpoints } from '../../src/protocols/text.js';
 import type { JsonObject } from '../../src/wire/json.js';
 import { histories } from '../conversation/fit/histories.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 import { plain, target } from './messages/samples.js';
 import { pairingFaults } from './pairing.js';
 import { writeRequest } from './write-request.js';
@@ -38,7 +38,7 @@ for (const upstream of textProtocols) {
         if (body !== null)
           assert.deepEqual(pairingFaults[upstream](JSON.parse(body) as JsonObject), [], body);
       }),
-      { numRuns: 500 },
+      { numRuns: cases(500) },
     );
   });
 
@@ -56,7 +56,7 @@ for (const upstream of textProtocols) {
             assert.ok(whole?.startsWith(sent.slice(0, -closing.length)), `${sent}\n${whole}`);
         });
       }),
-      { numRuns: 500 },
+      { numRuns: cases(500) },
     );
   });
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'tap';
 import { type TSchema, Type } from 'typebox';
 import { compileSchema } from '../../src/schema/compile.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 
 const told = (schema: TSchema, value: unknown) => {
   const { kind, param, message } = compileSchema(schema).explain(value);
@@ -167,8 +167,8 @@ test('whatever a schema refuses is explained, and nothing that it accepts', (t) 
       assert.equal(explained, !compiled.check(candidate));
       refused += explained ? 1 : 0;
     }),
-    { numRuns: 5000 },
+    { numRuns: cases(5000) },
   );
-  t.ok(refused > 500);
+  t.ok(refused > 100);
   t.end();
 });

@@ -4,6 +4,7 @@ import { imageGenerations } from '../../src/protocols/images/index.js';
 import { responses } from '../../src/protocols/responses/index.js';
 import type { ObservedTransform } from '../../src/stream/observe.js';
 import { EventRuns } from '../../src/wire/sse.js';
+import { places } from '../support/seed.js';
 import { observed } from './observed.js';
 
 /** As a read of a socket brings it. */
@@ -108,7 +109,7 @@ test('the tier of a response is known on either side of what makes its last even
   const expected = { ...used, tier: 'priority' };
   const standard = { ...used };
   // Where the last read begins, in steps over all of what stands behind the tools.
-  for (let bytes = 2_030_000; bytes < 2_030_000 + pieceBytes; bytes += 16_001) {
+  for (const bytes of places(2_030_000, 2_030_000 + pieceBytes + 1, 16_001)) {
     const orders = [
       { service_tier: 'priority', output: [], tools: tools(bytes), usage: tokens },
       { service_tier: 'priority', usage: tokens, output: [], tools: tools(bytes) },
@@ -137,7 +138,7 @@ test('the tier of a response is known on either side of what makes its last even
 test('no place near the end of a very large response decides what it costs by being the beginning of a read', async (t) => {
   const last = completed({ tools: tools(1_200_000), service_tier: 'priority', usage: tokens });
   const expected = { ...used, tier: 'priority' };
-  for (let behind = 1; behind < 420; behind += 3) {
+  for (const behind of places(1, 420, 3)) {
     const transform = observed(responses);
     const cut = last.length - behind;
     const runs = new EventRuns(transform.eventBytes);

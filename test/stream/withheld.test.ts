@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { marksOf } from '../../src/conversation/stream-rules.js';
 import { hasPlainLines, OwnEvents } from '../../src/stream/withheld.js';
 import { eventEnd } from '../../src/wire/sse.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 
 const own = (id: string, end = '\n\n') => `data: {"id":"${id}","choices":[{"index":0}]}${end}`;
 const spaced = `data: {"choices": [{"index": 0}]}\n\n`;
@@ -93,7 +93,7 @@ test('strange events are those that a plain search finds, whatever stands before
       for (let at = next(0); at !== -1; at = next(eventEnd(run, at))) places.push(at);
       return places.join() === expected.join();
     }),
-    { numRuns: 5000 },
+    { numRuns: cases(5000) },
   );
   t.end();
 });

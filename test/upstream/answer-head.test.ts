@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { maxFields, ParsedHead, parseHead } from '../../src/upstream/answer.js';
 import { initialsOf, maxHeadBytes } from '../../src/wire/head.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 
 const parse = (text: string, toHead = false) => {
   const buffer = Buffer.from(text, 'latin1');
@@ -201,7 +201,7 @@ test('what is written as a head is read back', async () => {
       const expected = plain.flatMap(([name, text]) => [name.toLowerCase(), text]);
       return head.status === status && JSON.stringify(head.fields) === JSON.stringify(expected);
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
 });
 
@@ -218,7 +218,7 @@ test('no bytes at all make it throw or read past the end', async (t) => {
       const head = parse(text);
       return head === null || typeof head === 'string' || head.end <= text.length;
     }),
-    { numRuns: 1000 },
+    { numRuns: cases(1000) },
   );
   t.pass();
 });

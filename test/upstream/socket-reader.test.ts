@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { FrameReader } from '../../src/upstream/socket-reader.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 
 const limit = 70_000;
 
@@ -96,7 +96,7 @@ test('messages and control frames are read alike however they come', (t) => {
       }
       return readAll(Buffer.concat(frames.map(encode)), sizes).join('\n') === expected.join('\n');
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
   t.end();
 });
@@ -111,7 +111,7 @@ test('any bytes are read alike however they come, and the reader stops at what i
     fc.property(fc.oneof(junk, small), cuts, (bytes, sizes) => {
       return readAll(bytes, sizes).join('\n') === readAll(bytes, [bytes.length]).join('\n');
     }),
-    { numRuns: 2000 },
+    { numRuns: cases(2000) },
   );
   t.end();
 });

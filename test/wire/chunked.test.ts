@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { ChunkedState, decodeChunked, maxSizeLine } from '../../src/wire/chunked.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 
 interface Outcome {
   body: string;
@@ -133,7 +133,7 @@ test('whatever is cut into chunks comes out whole, whatever the reads', async ()
         return outcome.done && outcome.body === body && outcome.used === input.length - 4;
       },
     ),
-    { numRuns: 500 },
+    { numRuns: cases(500) },
   );
 });
 
@@ -162,7 +162,7 @@ test('the verdict on any bytes does not depend on the reads', async () => {
         whole.done === split.done && whole.problem === split.problem && split.body.startsWith(whole.body)
       );
     }),
-    { numRuns: 2000 },
+    { numRuns: cases(2000) },
   );
 });
 
@@ -199,7 +199,7 @@ test('one read of many chunks gives what a read of each byte gives', (t) => {
       if (atOnce.problem !== null || byByte.problem !== null) return atOnce.problem === byByte.problem;
       return atOnce.body === byByte.body && atOnce.done === byByte.done && atOnce.used === byByte.used;
     }),
-    { numRuns: 400 },
+    { numRuns: cases(400) },
   );
   t.end();
 });

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { findJsonFault, invalidJson } from '../../src/wire/json-fault.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 import { anyJson, noise, parsed, writeJson } from './json-text.js';
 
 test('the position of a fault is the byte that is wrong', (t) => {
@@ -55,7 +55,7 @@ test('a fault is found exactly where JSON.parse refuses', (t) => {
       const body = Buffer.from(text);
       return (findJsonFault(body) === null) === (parsed(body) !== undefined);
     }),
-    { numRuns: 3000 },
+    { numRuns: cases(3000) },
   );
   t.pass();
   t.end();

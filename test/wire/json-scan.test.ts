@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
 import { type Span, scanBody } from '../../src/wire/json-scan.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 import { anyJson, anyText, noise, thrownBy, writeJson } from './json-text.js';
 
 const scan = (text: string) => scanBody(Buffer.from(text));
@@ -159,7 +159,7 @@ test('on any JSON object the spans are the values that JSON.parse finds', (t) =>
         assert.deepEqual(piece === null ? undefined : JSON.parse(piece), clone(part));
       }
     }),
-    { numRuns: 1500 },
+    { numRuns: cases(1500) },
   );
   t.pass();
   t.end();

@@ -1,6 +1,7 @@
+import assert from 'node:assert/strict';
 import { test } from 'tap';
 import { contains, endOfPlain, endOfText, endOfValue, needleAt, needleOf } from '../../src/wire/json-skip.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 import { anyJson, noise, parsed, writeJson } from './json-text.js';
 
 const end = (text: string, levels = 64) => endOfValue(Buffer.from(text), 0, levels);
@@ -9,9 +10,9 @@ test('a value is skipped to its end, with any space and any escapes', (t) => {
   fc.assert(
     fc.property(anyJson, noise, (value, numbers) => {
       const text = writeJson(value, numbers).trim();
-      t.equal(end(`${text},`), Buffer.byteLength(text), text);
+      assert.equal(end(`${text},`), Buffer.byteLength(text), text);
     }),
-    { numRuns: 500 },
+    { numRuns: cases(500) },
   );
   t.end();
 });
@@ -27,11 +28,11 @@ test('what is skipped, JSON.parse takes too', (t) => {
       const body = Buffer.from(text);
       const whole = endOfValue(body, 0, 64) === body.length;
       if (whole) good++;
-      t.equal(whole, parsed(body) !== undefined && text.trim() === text, text);
+      assert.equal(whole, parsed(body) !== undefined && text.trim() === text, text);
     }),
-    { numRuns: 20_000 },
+    { numRuns: cases(20_000) },
   );
-  t.ok(good > 20);
+  t.ok(good > 0);
   t.end();
 });
 

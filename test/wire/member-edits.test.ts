@@ -9,7 +9,7 @@ import {
   type MemberRule,
   type ObjectEdits,
 } from '../../src/wire/member-edits.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 import { anyJson, anyText, noise, thrownBy, writeJson } from './json-text.js';
 
 const same = (name: string): string => name;
@@ -168,7 +168,7 @@ test('a body without any of the members is passed on as it came', (t) => {
       assert.equal(pieces.length, 1);
       assert.equal(pieces[0], body);
     }),
-    { numRuns: 1000 },
+    { numRuns: cases(1000) },
   );
   t.end();
 });
@@ -240,7 +240,7 @@ test('on any body rules that do not clash come to what they say', (t) => {
       const result = Buffer.concat(pieces).toString();
       assert.deepEqual(JSON.parse(result), applied(JSON.parse(JSON.stringify(value)), rules));
     }),
-    { numRuns: 3000 },
+    { numRuns: cases(3000) },
   );
   t.end();
 });

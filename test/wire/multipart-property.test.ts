@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { writeForm } from '../../src/wire/form-data.js';
 import { readForm } from '../../src/wire/multipart.js';
 import { boundaryOf } from '../../src/wire/multipart-type.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 import { contents, decode, wide } from './multipart-decoding.js';
 
 /** As long as Node's own reader of forms wants it. */
@@ -54,7 +54,7 @@ test('what was written is read again, at any split', async (t) => {
       if (error !== null) throw error;
       return isSame(found, expected) && held <= wide.headerBytes;
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
   t.pass();
 });

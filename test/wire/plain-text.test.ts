@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { isPlainAscii } from '../../src/wire/plain-text.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 
 test('plain signs of ASCII are told wherever the bytes begin and whatever is their number', (t) => {
   const isPlain = (byte: number): boolean => byte >= 0x20 && byte < 0x7f && byte !== 0x5c;
@@ -17,7 +17,7 @@ test('plain signs of ASCII are told wherever the bytes begin and whatever is the
       whole.set(all, from);
       return isPlainAscii(whole.subarray(from)) === all.every(isPlain);
     }),
-    { numRuns: 2000 },
+    { numRuns: cases(2000) },
   );
   t.end();
 });

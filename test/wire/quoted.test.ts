@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { quoted } from '../../src/wire/quoted.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 
 test('a text is quoted as JSON.stringify does it', async (t) => {
   const ascii = fc.string({ unit: 'binary-ascii', minLength: 60, maxLength: 300 });
@@ -11,7 +11,7 @@ test('a text is quoted as JSON.stringify does it', async (t) => {
   fc.assert(
     fc.property(fc.oneof(ascii, any, sparse), (text) => quoted(text) === JSON.stringify(text)),
     {
-      numRuns: 2000,
+      numRuns: cases(2000),
     },
   );
   const all = Array.from({ length: 128 }, (_, code) => String.fromCharCode(code)).join('');

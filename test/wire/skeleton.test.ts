@@ -3,7 +3,7 @@ import { test } from 'tap';
 import { GatewayError } from '../../src/errors.js';
 import { scanBody } from '../../src/wire/json-scan.js';
 import { parseBody, parseWhole } from '../../src/wire/skeleton.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 import { anyJson, anyText, noise, parsed, thrownBy, writeJson } from './json-text.js';
 
 const skeletonOf = (body: Buffer) => parseBody(body, scanBody(body));
@@ -91,7 +91,7 @@ test('on any JSON object the skeleton has the structure and the types of the who
       const body = Buffer.from(text);
       assertSkeleton(skeletonOf(body), JSON.parse(text));
     }),
-    { numRuns: 1500 },
+    { numRuns: cases(1500) },
   );
   t.pass();
   t.end();
@@ -125,7 +125,7 @@ test('a body damaged outside its long strings gets the verdict of a whole parse'
         if (error.kind === 'invalid_json') assert.equal(whole, undefined);
       }
     }),
-    { numRuns: 4000 },
+    { numRuns: cases(4000) },
   );
   t.pass();
   t.end();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'tap';
 import { scanBody } from '../../src/wire/json-scan.js';
 import { type BodyEdits, spliceBody } from '../../src/wire/splice.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 import { anyJson, anyText, noise, writeJson } from './json-text.js';
 
 function spliced(text: string, edits: Partial<BodyEdits>): string {
@@ -109,7 +109,7 @@ test('on any body the result is the edited value, made of uncopied slices of the
       }
       assert.equal(at, body.length);
     }),
-    { numRuns: 1500 },
+    { numRuns: cases(1500) },
   );
   t.pass();
   t.end();

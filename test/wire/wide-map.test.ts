@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'tap';
 import { shardOf, shardOfEnd, WideMap } from '../../src/wire/wide-map.js';
@@ -19,17 +20,17 @@ test('a wide map holds what a map does, in whatever order', (t) => {
         wide.set(`name-${index}`, index);
       }
       for (const [key, value] of actions) {
-        if (value === null) t.equal(wide.delete(key), map.delete(key));
+        if (value === null) assert.equal(wide.delete(key), map.delete(key));
         else {
           map.set(key, value);
           wide.set(key, value);
         }
-        t.equal(wide.size, map.size);
-        t.equal(wide.get(key), map.get(key));
-        t.equal(wide.has(key), map.has(key));
+        assert.equal(wide.size, map.size);
+        assert.equal(wide.get(key), map.get(key));
+        assert.equal(wide.has(key), map.has(key));
       }
-      t.same([...wide.keys()].sort(), [...map.keys()].sort());
-      t.same([...wide.values()].sort(), [...map.values()].sort());
+      assert.deepEqual([...wide.keys()].sort(), [...map.keys()].sort());
+      assert.deepEqual([...wide.values()].sort(), [...map.values()].sort());
     }),
   );
   t.end();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
 import { MemberValue } from '../../../src/conversation/fit/member-reader.js';
-import { fc } from '../../support/seed.js';
+import { cases, fc } from '../../support/seed.js';
 
 function read(...pieces: string[]): string {
   const reader = new MemberValue('value');
@@ -47,6 +47,6 @@ test('wherever it is cut, the value is the same', async () => {
       assert.deepEqual(JSON.parse(taken), JSON.parse(JSON.stringify(value)));
       assert.ok(text.includes(taken));
     }),
-    { numRuns: 1000 },
+    { numRuns: cases(1000) },
   );
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
 import { ObjectText } from '../../../src/conversation/fit/object-text.js';
-import { fc } from '../../support/seed.js';
+import { cases, fc } from '../../support/seed.js';
 
 function read(...pieces: string[]): string {
   const text = new ObjectText();
@@ -99,6 +99,6 @@ test('whatever comes, in whatever pieces, becomes the same object', async () => 
         assert.deepEqual(value, meant);
       else assert.deepEqual(value, { input: meant });
     }),
-    { numRuns: 2000 },
+    { numRuns: cases(2000) },
   );
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
 import { StopText } from '../../../src/conversation/fit/stop-sequences.js';
-import { fc } from '../../support/seed.js';
+import { cases, fc } from '../../support/seed.js';
 
 function read(sequences: readonly string[], ...pieces: string[]): [text: string, met: string | null] {
   const reader = new StopText(sequences);
@@ -47,6 +47,6 @@ test('wherever a text is cut, the same is met', async () => {
       const text = met === null ? whole : whole.slice(0, first - met.length);
       assert.deepEqual(read(given, ...pieces), [text, met]);
     }),
-    { numRuns: 1000 },
+    { numRuns: cases(1000) },
   );
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'tap';
 import { chatCodec } from '../../../src/protocols/chat/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
-import { fc } from '../../support/seed.js';
+import { cases, fc } from '../../support/seed.js';
 import { writeRequest } from '../write-request.js';
 import { decode, target } from './samples.js';
 
@@ -167,7 +167,7 @@ test('nothing of a request is lost on the way to the neutral types and back', as
     fc.property(request, (body) => {
       assert.deepEqual(JSON.parse(writeRequest(chatCodec, decode(body), target)), body);
     }),
-    { numRuns: 500 },
+    { numRuns: cases(500) },
   );
   t.pass();
 });
@@ -247,7 +247,7 @@ test('no body that passes the schema in part makes the decoder fail but by a ref
         assert.equal((error as Error).name, 'GatewayError');
       }
     }),
-    { numRuns: 500 },
+    { numRuns: cases(500) },
   );
   t.pass();
 });

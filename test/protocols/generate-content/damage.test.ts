@@ -4,7 +4,7 @@ import { GatewayError } from '../../../src/errors.js';
 import { generateContentCodec } from '../../../src/protocols/generate-content/index.js';
 import { generateContentRequest } from '../../../src/protocols/generate-content/request/schema.js';
 import type { JsonObject } from '../../../src/wire/json.js';
-import { fc } from '../../support/seed.js';
+import { cases, fc } from '../../support/seed.js';
 import { writeRequest } from '../write-request.js';
 import { context, decodeBlocks, encodeEvents, sealer, target } from './samples.js';
 
@@ -63,7 +63,7 @@ test('whatever an upstream sends is decoded, or is an error of the upstream', as
         assert.ok(error instanceof GatewayError, String(error));
       }
     }),
-    { numRuns: 500 },
+    { numRuns: cases(500) },
   );
 });
 
@@ -77,7 +77,7 @@ test('whatever an upstream streams ends once, with an end or an error', async ()
       const written: unknown = JSON.parse(encodeEvents(events, { framing: 'array' }));
       assert.ok(Array.isArray(written) && written.length > 0);
     }),
-    { numRuns: 500 },
+    { numRuns: cases(500) },
   );
 });
 
@@ -146,7 +146,7 @@ test('whatever a client sends is translated, or refused with the place that is w
       }
       generateContentRequest.check(given);
     }),
-    { numRuns: 1000 },
+    { numRuns: cases(1000) },
   );
-  assert.ok(translated > 100);
+  assert.ok(translated > 20);
 });

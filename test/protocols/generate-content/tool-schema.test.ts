@@ -3,7 +3,7 @@ import { test } from 'tap';
 import { decodeSchema } from '../../../src/protocols/generate-content/request/decode.js';
 import { encodeSchema, schemaSpare } from '../../../src/protocols/generate-content/schema-encode.js';
 import { isObject, type JsonObject } from '../../../src/wire/json.js';
-import { fc } from '../../support/seed.js';
+import { cases, fc } from '../../support/seed.js';
 
 /** What stands for an object of which nothing is known: the API refuses one without properties. */
 const anyObject = {
@@ -371,7 +371,7 @@ test('whatever is called a schema is converted to something, both ways', async (
       JSON.stringify(encodeSchema(given));
       JSON.stringify(decodeSchema(given));
     }),
-    { numRuns: 500 },
+    { numRuns: cases(500) },
   );
 });
 

@@ -3,7 +3,7 @@ import { noParts } from '../../../src/conversation/usage.js';
 import { GatewayError } from '../../../src/errors.js';
 import { readDashscopeAnswer, readOpenaiAnswer } from '../../../src/protocols/images/answer-decode.js';
 import { imageGenerations } from '../../../src/protocols/images/index.js';
-import { fc } from '../../support/seed.js';
+import { cases, fc } from '../../support/seed.js';
 import { imageUrl, png, pngUrl } from './samples.js';
 
 const base64 = png.toString('base64');
@@ -210,6 +210,6 @@ test('any JSON is an answer with images or an error of the gateway', async () =>
         }
       }),
     ),
-    { numRuns: 500 },
+    { numRuns: cases(500) },
   );
 });

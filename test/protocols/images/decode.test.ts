@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { GatewayError } from '../../../src/errors.js';
 import { decodeImageBody } from '../../../src/protocols/images/decode.js';
 import type { JsonObject } from '../../../src/wire/json.js';
-import { fc } from '../../support/seed.js';
+import { cases, fc } from '../../support/seed.js';
 import { imageUrl, inputBody, plain, png, pngUrl, promptBody } from './samples.js';
 
 const text = [{ text: 'A cat' }];
@@ -293,6 +293,6 @@ test('any body is decoded or refused with a 400 that names a place', async () =>
         return error instanceof GatewayError && error.status === 400 && error.param !== null;
       }
     }),
-    { numRuns: 500 },
+    { numRuns: cases(500) },
   );
 });

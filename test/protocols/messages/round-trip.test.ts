@@ -10,7 +10,7 @@ import type {
 } from '../../../src/conversation/request.js';
 import { messagesRequest } from '../../../src/protocols/messages/request/schema.js';
 import type { JsonObject } from '../../../src/wire/json.js';
-import { fc } from '../../support/seed.js';
+import { cases, fc } from '../../support/seed.js';
 import { decode, encodeText, plain, target, token } from './samples.js';
 
 const words = fc.string({ minLength: 1, unit: 'binary' }).map((text) => `${text}.`);
@@ -146,7 +146,7 @@ test('a request of a client of this protocol comes through the neutral form as i
       const text = encodeText(decode(client, upstream.stream === true));
       assert.deepEqual(JSON.parse(text), upstream);
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
   t.pass();
 });
@@ -264,7 +264,7 @@ test('the body of each turn begins with the one before', async (t) => {
       for (const text of texts)
         assert.equal(/"thinking":\{"type":"(enabled|adaptive)"/.test(text), thinks, text);
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
   t.pass();
 });
@@ -280,7 +280,7 @@ test('where thinking comes and goes, the messages and the limit stay as they wer
       const limits = texts.map((text) => (JSON.parse(text) as JsonObject).max_tokens);
       assert.equal(new Set(limits).size, 1, limits.join());
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
   t.pass();
 });

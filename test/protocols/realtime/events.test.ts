@@ -12,7 +12,7 @@ import {
 import { judgeEvent, vendorAccountErrorOfMessage } from '../../../src/protocols/realtime/events.js';
 import { usageOfEvent } from '../../../src/protocols/realtime/usage.js';
 import { isObject } from '../../../src/wire/json.js';
-import { fc } from '../../support/seed.js';
+import { cases, fc } from '../../support/seed.js';
 
 const model = {
   model: 'ours',
@@ -90,7 +90,7 @@ test('what is plain is an object of texts, and passes as it came', (t) => {
         Object.values(parsed).every((each) => typeof each === 'string')
       );
     }),
-    { numRuns: 3000 },
+    { numRuns: cases(3000) },
   );
   t.end();
 });
@@ -177,7 +177,7 @@ test('what is a piece tells of no error and of no usage', (t) => {
         ![responseDone, transcribed, 'response.created'].includes(typeOfEvent(bytes))
       );
     }),
-    { numRuns: 3000 },
+    { numRuns: cases(3000) },
   );
   t.end();
 });

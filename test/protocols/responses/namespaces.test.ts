@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
 import { clientTools, listTools, upstreamName } from '../../../src/protocols/responses/namespaces.js';
-import { fc } from '../../support/seed.js';
+import { cases, fc } from '../../support/seed.js';
 import { decode } from './conversation.js';
 
 const tool = (name: string) => ({ type: 'function', name, parameters: {} });
@@ -77,7 +77,7 @@ test('whatever the list, tools in namespaces have legal names of their own and a
         for (const own of top) assert.equal(known?.get(own), undefined);
       },
     ),
-    { numRuns: 500 },
+    { numRuns: cases(500) },
   );
   t.pass();
 });

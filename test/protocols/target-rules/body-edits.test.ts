@@ -6,7 +6,7 @@ import type { Protocol } from '../../../src/config/types.js';
 import { protocols } from '../../../src/config/words.js';
 import { bodyEdits, type RuledBody } from '../../../src/protocols/target-rules/body-edits.js';
 import { editMembers } from '../../../src/wire/member-edits.js';
-import { fc } from '../../support/seed.js';
+import { cases, fc } from '../../support/seed.js';
 import { anyJson, anyText, noise, writeJson } from '../../wire/json-text.js';
 
 const plain = { isTranslated: false, isCount: false, model: null, includeUsage: false };
@@ -275,7 +275,7 @@ test('a body of any protocol without what the rules are about keeps its bytes', 
       assert.equal(sent.length, 1);
       assert.equal(sent[0], body);
     }),
-    { numRuns: 1500 },
+    { numRuns: cases(1500) },
   );
   t.end();
 });

@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { Check, type XSchema } from 'typebox/schema';
 import { patternExample } from '../../../src/simulator/answer/pattern.js';
 import { schemaExample } from '../../../src/simulator/answer/schema-example.js';
-import { fc } from '../../support/seed.js';
+import { cases, fc } from '../../support/seed.js';
 
 const filling = { text: () => 'Simulated answer to: Hello, world', numbers: [42] };
 
@@ -215,7 +215,7 @@ test('examples of random schemas fit them, by the judgement of another validator
       const value = schemaExample(document, filling);
       return value !== undefined && isValid(document, JSON.parse(JSON.stringify(value)));
     }),
-    { numRuns: 400 },
+    { numRuns: cases(400) },
   );
   t.pass();
 });

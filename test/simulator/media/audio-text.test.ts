@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { type AudioDescription, describeAudio } from '../../../src/simulator/media/audio-text.js';
 import { mp4Video } from '../../../src/simulator/media/mp4.js';
 import { speech } from '../../../src/simulator/media/speech.js';
-import { fc } from '../../support/seed.js';
+import { cases, fc } from '../../support/seed.js';
 import { run, without } from './programs.js';
 
 const formats = ['mp3', 'wav', 'flac'] as const;
@@ -94,7 +94,7 @@ test('any bytes are survived, and so is any damage to real files', async (t) => 
         (text === null || typeof text === 'string')
       );
     }),
-    { numRuns: 1000 },
+    { numRuns: cases(1000) },
   );
   t.pass();
 });

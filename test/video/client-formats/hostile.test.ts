@@ -9,7 +9,7 @@ import { readVendorkBody } from '../../../src/video/client-formats/vendork.js';
 import { upstreamFormats } from '../../../src/video/formats.js';
 import { type VideoRequest, videoFormats } from '../../../src/video/task.js';
 import type { JsonObject } from '../../../src/wire/json.js';
-import { fc } from '../../support/seed.js';
+import { cases, fc } from '../../support/seed.js';
 import { part, pngText, start } from '../samples.js';
 
 const names = [
@@ -109,7 +109,7 @@ test('no body breaks its reader or a wire', async (t) => {
   for (const [name, read] of readers) {
     fc.assert(
       fc.property(bodies, (body) => isSound(() => read(body))),
-      { numRuns: 300 },
+      { numRuns: cases(300) },
     );
     t.pass(name);
   }
@@ -132,7 +132,7 @@ test('no form breaks its reader or a wire', async (t) => {
     fc.property(parts, fc.boolean(), (more, isNamed) =>
       isSound(() => useRequest(readCompatForm(isNamed ? [...first, ...more] : more))),
     ),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
   t.pass();
 });

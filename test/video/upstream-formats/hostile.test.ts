@@ -4,7 +4,7 @@ import { advance, submitted } from '../../../src/video/advance.js';
 import { readTask, writeTask } from '../../../src/video/book.js';
 import { clientFormats, upstreamFormats } from '../../../src/video/formats.js';
 import { type VideoTask, videoFormats } from '../../../src/video/task.js';
-import { fc } from '../../support/seed.js';
+import { cases, fc } from '../../support/seed.js';
 import { context, sampleTask, start } from '../samples.js';
 
 const words = fc.constantFrom<unknown>(
@@ -107,7 +107,7 @@ test('no answer of an upstream breaks its reader or the task', async (t) => {
         const polled = orRefusal(() => wire.readPolled(body));
         return isSound(polled === null ? task : advance(task, polled, start + 1));
       }),
-      { numRuns: 300 },
+      { numRuns: cases(300) },
     );
     t.pass(format);
   }

@@ -3,7 +3,7 @@ import { test } from 'tap';
 import { chatRequest } from '../../../../src/protocols/chat/request/schema.js';
 import { scanBody } from '../../../../src/wire/json-scan.js';
 import { parseBody } from '../../../../src/wire/skeleton.js';
-import { fc } from '../../../support/seed.js';
+import { cases, fc } from '../../../support/seed.js';
 import { damage, type Json } from '../../damage.js';
 
 const user = { role: 'user', content: 'hi' };
@@ -252,8 +252,8 @@ test('a damaged body gets the same verdict from skeleton and whole, and every re
       assert.equal(chatRequest.explain(value).message === 'The request is not valid.', verdict);
       refused += verdict ? 0 : 1;
     }),
-    { numRuns: 3000 },
+    { numRuns: cases(3000) },
   );
-  t.ok(refused > 300, `${refused} refused`);
+  t.ok(refused > 70, `${refused} refused`);
   t.end();
 });

@@ -2,7 +2,7 @@ import { test } from 'tap';
 import type { StreamEvent } from '../../../../src/conversation/answer.js';
 import { chatCodec } from '../../../../src/protocols/chat/index.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
-import { fc } from '../../../support/seed.js';
+import { cases, fc } from '../../../support/seed.js';
 import { brief, chunk, decodeStream } from '../samples.js';
 
 const fragment = (index: number | undefined, more: JsonObject, id?: string) =>
@@ -174,7 +174,7 @@ test('no JSON makes the decoder throw, and one step ends every stream', async (t
       const ends = events.filter(({ kind }) => kind === 'end' || kind === 'error');
       return ends.length === 1 && ends[0] === events.at(-1);
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
   t.pass();
 });

@@ -3,7 +3,7 @@ import { test } from 'tap';
 import { countTokensRequest, messagesRequest } from '../../../../src/protocols/messages/request/schema.js';
 import { scanBody } from '../../../../src/wire/json-scan.js';
 import { parseBody } from '../../../../src/wire/skeleton.js';
-import { fc } from '../../../support/seed.js';
+import { cases, fc } from '../../../support/seed.js';
 
 const user = { role: 'user', content: 'hi' };
 const body = (more: object = {}) => ({ model: 'm', max_tokens: 10, messages: [user], ...more });
@@ -212,8 +212,8 @@ test('a body without its long strings gets the same verdict', (t) => {
       assert.equal(messagesRequest.explain(damaged).message === 'The request is not valid.', verdict);
       refused += verdict ? 0 : 1;
     }),
-    { numRuns: 500 },
+    { numRuns: cases(500) },
   );
-  t.ok(refused > 100, `${refused} refused`);
+  t.ok(refused > 20, `${refused} refused`);
   t.end();
 });

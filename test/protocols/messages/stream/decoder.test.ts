@@ -2,7 +2,7 @@ import { test } from 'tap';
 import type { StreamEvent } from '../../../../src/conversation/answer.js';
 import { LeftOut } from '../../../../src/conversation/left-out.js';
 import { messagesCodec } from '../../../../src/protocols/messages/index.js';
-import { fc } from '../../../support/seed.js';
+import { cases, fc } from '../../../support/seed.js';
 import { decodeStream, source, token } from '../samples.js';
 
 const start = { type: 'message_start', message: { usage: { input_tokens: 5, output_tokens: 1 } } };
@@ -280,7 +280,7 @@ test('whatever comes, nothing is thrown and one end or error comes last', async 
       const last = out.findIndex(({ kind }) => kind === 'end' || kind === 'error');
       return last === out.length - 1 && out.filter(({ kind }) => kind === 'finish').length <= 1;
     }),
-    { numRuns: 1000 },
+    { numRuns: cases(1000) },
   );
   t.pass();
 });

@@ -4,7 +4,7 @@ import { GatewayError } from '../../../../src/errors.js';
 import { compactResponses, responsesCodec } from '../../../../src/protocols/responses/index.js';
 import { compactRequest, responsesRequest } from '../../../../src/protocols/responses/request/schema.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
-import { fc } from '../../../support/seed.js';
+import { cases, fc } from '../../../support/seed.js';
 import { damage, type Json } from '../../damage.js';
 import { writeRequest } from '../../write-request.js';
 import { everything } from '../bodies.js';
@@ -103,8 +103,8 @@ test('a body that passed the check is translated, or refused by a name in it', a
         refused++;
       }
     }),
-    { numRuns: 3000 },
+    { numRuns: cases(3000) },
   );
-  t.ok(translated > 300, `${translated} translated`);
-  t.ok(refused > 50, `${refused} refused`);
+  t.ok(translated > 70, `${translated} translated`);
+  t.ok(refused > 0, `${refused} refused`);
 });

@@ -5,7 +5,7 @@ import { accountOf, tagSignature } from '../../../../src/conversation/signature.
 import { responsesCodec } from '../../../../src/protocols/responses/index.js';
 import { openReasoning } from '../../../../src/protocols/responses/reasoning.js';
 import { listAt } from '../../../support/json.js';
-import { fc } from '../../../support/seed.js';
+import { cases, fc } from '../../../support/seed.js';
 import { writeRequest } from '../../write-request.js';
 import { agentBody, everything } from '../bodies.js';
 import { decode, encode, errorOf, plain, target } from '../conversation.js';
@@ -303,7 +303,7 @@ test('what is encoded decodes to the same conversation', async (t) => {
       const { input } = encode({ turns: all });
       assert.deepEqual(comparable(decode({ input }).turns), comparable(all));
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
   t.pass();
 });
@@ -352,7 +352,7 @@ test('the body of the next turn begins with the bytes of this one', async (t) =>
       const next = writeRequest(responsesCodec, { ...plain, turns: [...turns, user, ...more, user] }, target);
       assert.ok(next.startsWith(first.slice(0, -2)));
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
   t.pass();
 });

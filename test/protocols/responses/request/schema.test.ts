@@ -3,7 +3,7 @@ import { test } from 'tap';
 import { compactRequest, responsesRequest } from '../../../../src/protocols/responses/request/schema.js';
 import { scanBody } from '../../../../src/wire/json-scan.js';
 import { parseBody } from '../../../../src/wire/skeleton.js';
-import { fc } from '../../../support/seed.js';
+import { cases, fc } from '../../../support/seed.js';
 import { damage, type Json } from '../../damage.js';
 import { agentBody, everything } from '../bodies.js';
 
@@ -162,9 +162,9 @@ test('a damaged body gets one verdict from bytes, skeleton and whole, and every 
       refused += verdict ? 0 : 1;
       accepted += responsesRequest.accept(bytes) === null ? 0 : 1;
     }),
-    { numRuns: 3000 },
+    { numRuns: cases(3000) },
   );
-  t.ok(refused > 200, `${refused} refused`);
-  t.ok(accepted > 200, `${accepted} accepted`);
+  t.ok(refused > 40, `${refused} refused`);
+  t.ok(accepted > 40, `${accepted} accepted`);
   t.end();
 });

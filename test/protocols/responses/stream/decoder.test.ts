@@ -3,7 +3,7 @@ import { test } from 'tap';
 import type { StreamEvent } from '../../../../src/conversation/answer.js';
 import { untagSignature } from '../../../../src/conversation/signature.js';
 import { responsesCodec } from '../../../../src/protocols/responses/index.js';
-import { fc } from '../../../support/seed.js';
+import { cases, fc } from '../../../support/seed.js';
 
 type Event = Readonly<Record<string, unknown>> & { readonly type: string };
 
@@ -386,7 +386,7 @@ test('whatever an upstream sends, there is one end or one error, and calls are w
         if (step.kind === 'finish') assert.equal(open.size, 0);
       });
     }),
-    { numRuns: 2000 },
+    { numRuns: cases(2000) },
   );
   t.pass();
 });
