@@ -3,7 +3,7 @@ import { chatRequest } from '../../src/protocols/chat/request/schema.js';
 import { validateBody } from '../../src/schema/accept.js';
 import { usualCost } from '../../src/wire/json.js';
 import { spliceBody } from '../../src/wire/splice.js';
-import { thrownBy } from '../wire/json-text.js';
+import { refusalOf } from '../support/refusal.js';
 
 const validate = (body: unknown) =>
   validateBody(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), chatRequest, usualCost);
@@ -49,7 +49,7 @@ test('every sort of bad body is a 400 with its reason', (t) => {
   ];
   for (const [body, kind, param] of cases) {
     t.match(
-      thrownBy(() => validate(body)),
+      refusalOf(() => validate(body)),
       { kind, param, status: 400 },
       kind,
     );
@@ -69,7 +69,8 @@ test('a long prompt is validated without its text, and goes on byte for byte', (
 });
 
 test('a refusal of a long value does not repeat it', (t) => {
-  const error = thrownBy(() => validate({ model: 'm', messages, temperature: 'secret '.repeat(100) }));
-  t.notMatch(error.message, 'secret');
+  const error = refusalOf(() => validate({ model: 'm', messages, temperature: 'secret '.repeat(100) }));
+  t.equal(error?.param, 'temperature');
+  t.notMatch(error?.message, 'secret');
   t.end();
 });

@@ -1,4 +1,3 @@
-import { GatewayError } from '../../src/errors.js';
 import { fc } from '../support/seed.js';
 
 /** Writes a JSON value with the space and the escapes that `numbers` ask for: one text of the many for a value. */
@@ -54,17 +53,6 @@ export const anyJson: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
     fc.dictionary(anyText, tie('value'), { maxKeys: 4 }),
   ),
 })).value;
-
-/** The error that a function throws. */
-export function thrownBy(run: () => unknown): GatewayError {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof GatewayError) return error;
-    throw error;
-  }
-  throw new Error('Nothing was thrown.');
-}
 
 /** What `JSON.parse` makes of a body, or undefined. */
 export function parsed(body: Buffer): unknown {

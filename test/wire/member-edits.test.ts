@@ -9,8 +9,9 @@ import {
   type MemberRule,
   type ObjectEdits,
 } from '../../src/wire/member-edits.js';
+import { refusalOf } from '../support/refusal.js';
 import { cases, fc } from '../support/seed.js';
-import { anyJson, anyText, noise, thrownBy, writeJson } from './json-text.js';
+import { anyJson, anyText, noise, writeJson } from './json-text.js';
 
 const same = (name: string): string => name;
 
@@ -153,7 +154,7 @@ test('another spelling of a name is found, and not added again', async (t) => {
 
 test('a body whose structure is not certain is refused', async (t) => {
   for (const text of ['[]', '{"a"}', '{"a":1', '{"a":tru,"x":1}', '{"a":1 "x":2}', '{a:1}', ''])
-    t.equal(thrownBy(() => edited(text, drop('a'))).kind, 'invalid_json', text);
+    t.equal(refusalOf(() => edited(text, drop('a')))?.kind, 'invalid_json', text);
 });
 
 const anyObject = fc.dictionary(anyText, anyJson, { maxKeys: 5 });

@@ -3,7 +3,6 @@ import type { AnswerContext, TargetOptions } from '../../../src/conversation/cod
 import type { ConversationRequest, Turn } from '../../../src/conversation/request.js';
 import { tagSignature } from '../../../src/conversation/signature.js';
 import type { Usage } from '../../../src/conversation/usage.js';
-import { GatewayError } from '../../../src/errors.js';
 import { generateContentCodec } from '../../../src/protocols/generate-content/index.js';
 import { generateContentRequest } from '../../../src/protocols/generate-content/request/schema.js';
 import type { JsonObject } from '../../../src/wire/json.js';
@@ -53,17 +52,6 @@ export function encode(
 
 export function encodeTurns(turns: readonly Turn[], options: Partial<TargetOptions> = {}): unknown {
   return encode({ turns }, options).contents;
-}
-
-/** The refusal that a call throws, or null. */
-export function refusalOf(call: () => unknown): GatewayError | null {
-  try {
-    call();
-    return null;
-  } catch (error) {
-    if (error instanceof GatewayError) return error;
-    throw error;
-  }
 }
 
 /** What the decoder makes of blocks, with the end of the bytes after them. */

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import type { Model, Protocol } from '../../../src/config/types.js';
-import { GatewayError } from '../../../src/errors.js';
 import { modelList, modelListErrorFormat, modelObject } from '../../../src/protocols/models/list.js';
+import { refusalOf } from '../../support/refusal.js';
 
 const model = (name: string, ...protocols: readonly Protocol[]): Model => ({
   name,
@@ -31,15 +31,6 @@ const many = mapOf(
     model(`m${String(i).padStart(3, '0')}`, 'messages', 'generateContent'),
   ),
 );
-
-function refusal(attempt: () => unknown): GatewayError {
-  try {
-    attempt();
-  } catch (error) {
-    if (error instanceof GatewayError) return error;
-  }
-  throw new Error('expected a refusal');
-}
 
 interface MessagesPage {
   readonly data: readonly { readonly id: string }[];
@@ -170,21 +161,21 @@ test('before_id gives the page just before a model', async (t) => {
 test('a bad messages page is refused by the name of its parameter', async (t) => {
   for (const limit of ['0', '-1', '1001', 'x', '1.5', '1e2', '99999999999']) {
     t.match(
-      refusal(() => messagesPage(`limit=${limit}`)),
+      refusalOf(() => messagesPage(`limit=${limit}`)),
       { kind: 'invalid_value', status: 400, param: 'limit' },
       limit,
     );
   }
   t.match(
-    refusal(() => messagesPage('after_id=none')),
+    refusalOf(() => messagesPage('after_id=none')),
     { kind: 'invalid_value', param: 'after_id' },
   );
   t.match(
-    refusal(() => messagesPage('before_id=none')),
+    refusalOf(() => messagesPage('before_id=none')),
     { kind: 'invalid_value', param: 'before_id' },
   );
   t.match(
-    refusal(() => messagesPage('after_id=m001&before_id=m009')),
+    refusalOf(() => messagesPage('after_id=m001&before_id=m009')),
     { kind: 'invalid_value', param: 'before_id' },
   );
 });
@@ -210,13 +201,13 @@ test('a generateContent client that follows its tokens sees every model once', a
 test('a bad generateContent page is refused by the name of its parameter', async (t) => {
   for (const size of ['-1', 'x', '2.5'])
     t.match(
-      refusal(() => googlePage(`pageSize=${size}`)),
+      refusalOf(() => googlePage(`pageSize=${size}`)),
       { kind: 'invalid_value', param: 'pageSize' },
       size,
     );
   for (const token of ['x', '!!!', 'bm9uZQ', 'bTAwMQ==', 'm001']) {
     t.match(
-      refusal(() => googlePage(`pageToken=${token}`)),
+      refusalOf(() => googlePage(`pageToken=${token}`)),
       { kind: 'invalid_value', status: 400, param: 'pageToken' },
       token,
     );
@@ -236,23 +227,23 @@ test('one model is written as its list writes it', async (t) => {
 test('a model that the key or the format has not is not found', async (t) => {
   const notFound = { kind: 'model_not_found', status: 404, param: 'model' };
   t.match(
-    refusal(() => modelObject('chat', models, 'none')),
+    refusalOf(() => modelObject('chat', models, 'none')),
     notFound,
   );
   t.match(
-    refusal(() => modelObject('chat', models, 'claude')),
+    refusalOf(() => modelObject('chat', models, 'claude')),
     notFound,
   );
   t.match(
-    refusal(() => modelObject('chat', models, 'models/all')),
+    refusalOf(() => modelObject('chat', models, 'models/all')),
     notFound,
   );
   t.match(
-    refusal(() => modelObject('messages', models, 'gemini')),
+    refusalOf(() => modelObject('messages', models, 'gemini')),
     notFound,
   );
   t.match(
-    refusal(() => modelObject('generateContent', models, 'models/claude')),
+    refusalOf(() => modelObject('generateContent', models, 'models/claude')),
     notFound,
   );
 });

@@ -1,7 +1,8 @@
 import { test } from 'tap';
 import { compactResponses, responsesCodec } from '../../../src/protocols/responses/index.js';
 import { createSealer } from '../../../src/wire/seal.js';
-import { context, decode, encode, errorOf, sealer } from './conversation.js';
+import { refusalOf } from '../../support/refusal.js';
+import { context, decode, encode, sealer } from './conversation.js';
 
 const compactCodec = compactResponses.translation?.codec ?? responsesCodec;
 const tools = [{ type: 'function', name: 'f', parameters: {} }, { type: 'web_search' }];
@@ -49,7 +50,7 @@ test('a compaction is the question for a summary, which no tool answers', async 
   t.match(request.turns[1], { role: 'user', parts: [{ text: /summary/ }] });
   t.equal(compactCodec.decodeRequest({ model: 'm', input: 'hi' }, false, sealer).toolChoice, null);
   t.match(
-    errorOf(() => compactCodec.decodeRequest({ model: 'm', input: null }, false, sealer)),
+    refusalOf(() => compactCodec.decodeRequest({ model: 'm', input: null }, false, sealer)),
     { kind: 'missing_parameter', param: 'input' },
   );
 });
@@ -126,7 +127,7 @@ test('a model that writes no summary, or not all of it, is an error', async (t) 
   for (const compaction of ['object', 'item'] as const)
     for (const [given, message] of answers)
       t.match(
-        errorOf(() => responsesCodec.encodeAnswer(given, { ...context, compaction })),
+        refusalOf(() => responsesCodec.encodeAnswer(given, { ...context, compaction })),
         { kind: 'upstream_error', message },
       );
 });

@@ -1,5 +1,4 @@
 import type { ConversationRequest } from '../../../src/conversation/request.js';
-import { GatewayError } from '../../../src/errors.js';
 import { responsesCodec } from '../../../src/protocols/responses/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { plainContext, plainRequest, plainTarget } from '../../conversation/plain.js';
@@ -22,15 +21,4 @@ export function decode(members: JsonObject, stream = false): ConversationRequest
 /** Encodes `plain` with these members, and parses the text. */
 export function encode(members: Partial<ConversationRequest>, options = target): JsonObject {
   return JSON.parse(writeRequest(responsesCodec, { ...plain, ...members }, options)) as JsonObject;
-}
-
-/** The error that a step throws. */
-export function errorOf(step: () => unknown): GatewayError {
-  try {
-    step();
-  } catch (error) {
-    if (error instanceof GatewayError) return error;
-    throw error;
-  }
-  throw new Error('Nothing was thrown.');
 }

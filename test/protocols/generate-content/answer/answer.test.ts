@@ -3,7 +3,8 @@ import type { Answer, AnswerPart } from '../../../../src/conversation/answer.js'
 import { tokenAsBytes } from '../../../../src/conversation/signature.js';
 import { generateContentCodec } from '../../../../src/protocols/generate-content/index.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
-import { context, refusalOf, token, usage } from '../samples.js';
+import { refusalOf } from '../../../support/refusal.js';
+import { context, token, usage } from '../samples.js';
 
 const source = { model: 'g' };
 const decode = (body: JsonObject) => generateContentCodec.decodeAnswer(body, source);

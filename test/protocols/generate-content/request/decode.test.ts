@@ -1,7 +1,8 @@
 import { test } from 'tap';
 import { plainSearch } from '../../../../src/conversation/web-search.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
-import { decode, refusalOf, user } from '../samples.js';
+import { refusalOf } from '../../../support/refusal.js';
+import { decode, user } from '../samples.js';
 
 const model = (...parts: JsonObject[]) => ({ role: 'model', parts });
 const results = (...responses: JsonObject[]) => ({

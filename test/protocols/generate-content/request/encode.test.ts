@@ -10,8 +10,9 @@ import type {
   Turn,
 } from '../../../../src/conversation/request.js';
 import { generateContentCodec } from '../../../../src/protocols/generate-content/index.js';
+import { refusalOf } from '../../../support/refusal.js';
 import { writeRequest } from '../../write-request.js';
-import { encode, encodeTurns, foreignToken, refusalOf, request, target, token } from '../samples.js';
+import { encode, encodeTurns, foreignToken, request, target, token } from '../samples.js';
 
 const says = (text: string): Turn => ({ role: 'user', parts: [{ kind: 'text', text }] });
 const answers = (...parts: AssistantPart[]): Turn => ({ role: 'assistant', parts });

@@ -3,8 +3,8 @@ import type { Answer, AnswerChoice, AnswerPart } from '../../../../src/conversat
 import { carryInId } from '../../../../src/conversation/carrying-id.js';
 import type { AnswerContext } from '../../../../src/conversation/codec.js';
 import { noSignature } from '../../../../src/conversation/signature.js';
-import { GatewayError } from '../../../../src/errors.js';
 import { messagesCodec } from '../../../../src/protocols/messages/index.js';
+import { refusalOf } from '../../../support/refusal.js';
 import { context, source, token } from '../samples.js';
 
 const usage = { input: 20, output: 9, cached: 8, cacheWritten: 2, reasoning: 4 };
@@ -16,15 +16,6 @@ const written = (answer: Answer, changes: Partial<AnswerContext> = {}) =>
   JSON.parse(messagesCodec.encodeAnswer(answer, { ...context, ...changes }));
 const call = { kind: 'toolCall', id: 'toolu_1', name: 'f', input: '{"a":1}', custom: false, at: '' } as const;
 const text = { kind: 'text', text: 'hi' } as const;
-
-function failureOf(work: () => unknown): GatewayError | null {
-  try {
-    work();
-    return null;
-  } catch (error) {
-    return error instanceof GatewayError ? error : null;
-  }
-}
 
 test('an answer is read', async (t) => {
   const body = {
@@ -87,13 +78,13 @@ test('why it ended is read', async (t) => {
 test('what is no answer is an error of the upstream', async (t) => {
   for (const body of [{}, { content: null }, { choices: [] }, { content: 'hi' }])
     t.match(
-      failureOf(() => messagesCodec.decodeAnswer(body, source)),
+      refusalOf(() => messagesCodec.decodeAnswer(body, source)),
       { kind: 'upstream_error' },
       JSON.stringify(body),
     );
   const error = { type: 'error', error: { type: 'overloaded_error', message: 'busy' } };
   t.match(
-    failureOf(() => messagesCodec.decodeAnswer(error, source)),
+    refusalOf(() => messagesCodec.decodeAnswer(error, source)),
     { kind: 'overloaded', message: 'busy' },
   );
 });

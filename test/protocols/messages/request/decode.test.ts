@@ -1,8 +1,8 @@
 import { test } from 'tap';
 import { carryInId } from '../../../../src/conversation/carrying-id.js';
 import { noSignature } from '../../../../src/conversation/signature.js';
-import { GatewayError } from '../../../../src/errors.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
+import { refusalOf } from '../../../support/refusal.js';
 import { decode, encode, token } from '../samples.js';
 
 const turnsOf = (...messages: object[]) => decode({ messages }).turns;
@@ -13,14 +13,7 @@ const partsOf = (role: string, ...content: object[]) => {
 const text = (text: string) => ({ kind: 'text', text });
 const call = { type: 'tool_use', id: 'c1', name: 'f', input: { a: [1, 'b'] } };
 
-function refusalOf(body: JsonObject): GatewayError | null {
-  try {
-    decode(body);
-    return null;
-  } catch (error) {
-    return error instanceof GatewayError ? error : null;
-  }
-}
+const refusal = (body: JsonObject) => refusalOf(() => decode(body));
 
 test('settings', async (t) => {
   const request = decode(
@@ -110,7 +103,7 @@ test('a system message changes the effort of the input before or behind it, unti
   t.equal(effortOf(user, call, result, set('low'), answer, user), 'low');
   t.equal(effortOf(user, { ...set('low'), output_config: {}, content: 'b' }), 'high');
   t.same(decode({ messages: [user, answer, set('low'), user] }).leftOut, []);
-  t.match(refusalOf({ messages: [user, set('')] }), { param: 'messages[1].output_config.effort' });
+  t.match(refusal({ messages: [user, set('')] }), { param: 'messages[1].output_config.effort' });
   t.end();
 });
 
@@ -460,7 +453,7 @@ test('what cannot be translated is refused with its place', async (t) => {
     [{ output_config: { format: { type: 'grammar' } } }, 'output_config.format'],
   ];
   for (const [body, param] of refused) {
-    const error = refusalOf(body);
+    const error = refusal(body);
     t.match(error, { kind: 'unsupported_parameter', param, status: 400 }, param);
     t.match(error?.message, `'${param}'`);
   }
@@ -521,5 +514,5 @@ test('odd shapes are refused, not stumbled over', async (t) => {
       'output_config.format.schema',
     ],
   ];
-  for (const [body, kind, param] of odd) t.match(refusalOf(body), { kind, param, status: 400 }, param);
+  for (const [body, kind, param] of odd) t.match(refusal(body), { kind, param, status: 400 }, param);
 });

@@ -2,8 +2,8 @@ import { test } from 'tap';
 import type { TargetOptions } from '../../../../src/conversation/codec.js';
 import { LeftOut } from '../../../../src/conversation/left-out.js';
 import type { ConversationRequest, Effort, MediaPart, Tool } from '../../../../src/conversation/request.js';
-import { GatewayError } from '../../../../src/errors.js';
 import { messagesCodec } from '../../../../src/protocols/messages/index.js';
+import { refusalOf } from '../../../support/refusal.js';
 import { writeRequest } from '../../write-request.js';
 import { encode, encodeText, plain, target, token } from '../samples.js';
 
@@ -25,14 +25,8 @@ const results = {
   ] as ConversationRequest['turns'],
 };
 
-function refusalOf(changes: Partial<ConversationRequest>, options: Partial<TargetOptions> = {}) {
-  try {
-    encode(changes, options);
-    return null;
-  } catch (error) {
-    return error instanceof GatewayError ? error : null;
-  }
-}
+const refusal = (changes: Partial<ConversationRequest>, options: Partial<TargetOptions> = {}) =>
+  refusalOf(() => encode(changes, options));
 
 test('a plain request, the conversation last', async (t) => {
   t.equal(
@@ -152,7 +146,7 @@ test('a choice of tools that are not there is left out', async (t) => {
 
 test('tools of another vendor are refused or dropped', async (t) => {
   const hostedTools = [{ type: 'web_search', at: 'tools[1]' }];
-  t.match(refusalOf({ hostedTools }), { kind: 'unsupported_parameter', param: 'tools[1]' });
+  t.match(refusal({ hostedTools }), { kind: 'unsupported_parameter', param: 'tools[1]' });
   t.notOk(encode({ hostedTools }, { hostedTools: 'drop' }).tools);
 });
 
@@ -351,15 +345,15 @@ test('what the protocol cannot say is refused in the words of the client', async
     [{ turns: [...plain.turns, { role: 'assistant', parts: [bitmap] }] }, 'messages[0].content[1]'],
   ];
   for (const [changes, param] of refused) {
-    const error = refusalOf(changes);
+    const error = refusal(changes);
     t.match(error, { kind: 'unsupported_parameter', param, status: 400 }, param);
     t.match(error?.message, `'${param}'`);
   }
-  const error = refusalOf({ from: 'messages', system: ['be brief'], turns: [] });
+  const error = refusal({ from: 'messages', system: ['be brief'], turns: [] });
   t.match(error, { kind: 'invalid_value', param: 'messages', status: 400 });
   t.match(error?.message, /at least one message of the user/);
   for (const from of ['chat', 'responses', 'generateContent'] as const)
-    t.equal(refusalOf({ from, system: ['be brief'], turns: [] }), null, `${from} has such conversations`);
+    t.equal(refusal({ from, system: ['be brief'], turns: [] }), null, `${from} has such conversations`);
 });
 
 test('a history that would be refused for good is mended', async (t) => {

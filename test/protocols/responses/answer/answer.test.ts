@@ -2,7 +2,8 @@ import { test } from 'tap';
 import type { Answer, AnswerPart } from '../../../../src/conversation/answer.js';
 import { untagSignature } from '../../../../src/conversation/signature.js';
 import { responsesCodec } from '../../../../src/protocols/responses/index.js';
-import { context, errorOf } from '../conversation.js';
+import { refusalOf } from '../../../support/refusal.js';
+import { context } from '../conversation.js';
 import { callSteps, encodeAll, end, finish, start, textStep, usage, usageObject } from '../steps.js';
 
 const source = { model: 'up' };
@@ -87,7 +88,7 @@ test('an answer that is none is an error', async (t) => {
   ];
   for (const [body, kind, message] of kinds)
     t.match(
-      errorOf(() => decodeAnswer(body)),
+      refusalOf(() => decodeAnswer(body)),
       { kind, message },
     );
 });

@@ -1,5 +1,6 @@
 import { test } from 'tap';
-import { decode, errorOf } from '../conversation.js';
+import { refusalOf } from '../../../support/refusal.js';
+import { decode } from '../conversation.js';
 
 const turnsOf = (...input: unknown[]) => decode({ input }).turns;
 const partOf = (part: object) => {
@@ -69,7 +70,7 @@ test('what is neither bytes nor a URL is refused by its name', async (t) => {
   ];
   for (const [part, param] of cases)
     t.match(
-      errorOf(() => partOf(part)),
+      refusalOf(() => partOf(part)),
       { kind: 'invalid_value', param, status: 400 },
       param,
     );

@@ -1,8 +1,9 @@
 import { test } from 'tap';
 import { plainSearch } from '../../../../src/conversation/web-search.js';
 import { responsesCodec } from '../../../../src/protocols/responses/index.js';
+import { refusalOf } from '../../../support/refusal.js';
 import { agentBody } from '../bodies.js';
-import { decode, errorOf, plain, sealer } from '../conversation.js';
+import { decode, plain, sealer } from '../conversation.js';
 
 const turnsOf = (...input: unknown[]) => decode({ input }).turns;
 const user = { role: 'user', content: 'hi' };
@@ -129,9 +130,9 @@ test('what only an upstream of the protocol can do is refused by its name', asyn
     [{ text: { format: { type: 'grammar' } } }, 'text.format'],
   ];
   for (const [members, param] of cases) {
-    const error = errorOf(() => decode(members));
+    const error = refusalOf(() => decode(members));
     t.match(error, { kind: 'unsupported_parameter', param, status: 400 });
-    t.match(error.message, `'${param}'`);
+    t.match(error?.message, `'${param}'`);
   }
 });
 
@@ -240,7 +241,7 @@ test('what is not of the protocol is refused by its name', async (t) => {
   ];
   for (const [members, kind, param] of cases)
     t.match(
-      errorOf(() => decode(members)),
+      refusalOf(() => decode(members)),
       { kind, param, status: 400 },
       param,
     );

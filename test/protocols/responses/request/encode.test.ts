@@ -5,10 +5,11 @@ import { accountOf, tagSignature } from '../../../../src/conversation/signature.
 import { responsesCodec } from '../../../../src/protocols/responses/index.js';
 import { openReasoning } from '../../../../src/protocols/responses/reasoning.js';
 import { listAt } from '../../../support/json.js';
+import { refusalOf } from '../../../support/refusal.js';
 import { cases, fc } from '../../../support/seed.js';
 import { writeRequest } from '../../write-request.js';
 import { agentBody, everything } from '../bodies.js';
-import { decode, encode, errorOf, plain, target } from '../conversation.js';
+import { decode, encode, plain, target } from '../conversation.js';
 import { turnsArbitrary } from '../turns.js';
 
 const text = (words: string) => ({ kind: 'text' as const, text: words });
@@ -279,7 +280,7 @@ test('what the protocol cannot say is refused by the client’s name for it', as
   ];
   for (const [members, param] of cases)
     t.match(
-      errorOf(() => encode(members)),
+      refusalOf(() => encode(members)),
       { kind: 'unsupported_parameter', param, status: 400 },
       param,
     );

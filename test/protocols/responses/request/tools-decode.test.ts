@@ -1,5 +1,6 @@
 import { test } from 'tap';
-import { decode, encode, errorOf } from '../conversation.js';
+import { refusalOf } from '../../../support/refusal.js';
+import { decode, encode } from '../conversation.js';
 
 const user = { role: 'user', content: 'hi' };
 const own = { type: 'function', name: 'f', parameters: {} };
@@ -55,7 +56,7 @@ test('what a tool of the upstream’s left in the conversation is left out where
   );
   t.equal((encode(decode({ input })).input as unknown[]).length, 3);
   t.match(
-    errorOf(() => encode(decode({ input, tools: [{ type: 'mcp' }] }))),
+    refusalOf(() => encode(decode({ input, tools: [{ type: 'mcp' }] }))),
     { kind: 'unsupported_parameter', param: 'tools[0]', status: 400 },
   );
 });
