@@ -10,7 +10,7 @@ import { TranslatedTransform } from '../../src/stream/translate.js';
 import { plainText, rawBytes } from '../../src/wire/raw-text.js';
 import { parseEvent } from '../../src/wire/sse.js';
 import { plainContext } from '../conversation/plain.js';
-import { fc } from '../support/seed.js';
+import { cases, fc } from '../support/seed.js';
 
 const event = (text: string, more = ''): string =>
   rawBytes(`data: {"a":1,"text":${JSON.stringify(text)}${more}}\n\n`);
@@ -135,7 +135,7 @@ test('a text that is not decoded on its way comes out the same, between every tw
           const sent = send(asOne ? [Buffer.concat(written)] : written.filter((run) => run.length > 0));
           return withoutTime(sent) === withoutTime(expected);
         }),
-        { numRuns: 60 },
+        { numRuns: cases(60) },
       );
     }
   }
