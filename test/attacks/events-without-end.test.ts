@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { ItemStates } from '../../src/protocols/responses/item-states.js';
 import { parseEvent } from '../../src/wire/sse.js';
-import { testKey } from '../support/gateway.js';
+import { postJson } from '../support/post-json.js';
 import { startTranslated } from '../support/translated.js';
 
 /*
@@ -68,15 +68,11 @@ for (const [name, part] of Object.entries({
       ['/v1/responses', { input: 'x' }],
       ['/v1/messages', { messages: [{ role: 'user', content: 'x' }], max_tokens: 9 }],
     ] as const) {
-      const answer = await fetch(stage.url + path, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${testKey}`,
-          'content-type': 'application/json',
-          'anthropic-version': '2023-06-01',
-        },
-        body: JSON.stringify({ model: 'm', stream: true, ...asked }),
-      });
+      const answer = await postJson(
+        stage.url + path,
+        { model: 'm', stream: true, ...asked },
+        { 'anthropic-version': '2023-06-01' },
+      );
       t.match(await answer.text(), /The answer is too long to be (?:kept|translated)/, path);
     }
   });

@@ -1,5 +1,6 @@
 import { test } from 'tap';
 import { startGateway, testKey } from '../support/gateway.js';
+import { postJson } from '../support/post-json.js';
 import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
 import { type CallFace, callFace, otherFaces, textFaces } from './account-answers.js';
 
@@ -120,11 +121,7 @@ test('on speech and transcriptions no page and no error of status 200 is an answ
     config: { models: models(1), routing },
   });
   const speech = () =>
-    fetch(`http://127.0.0.1:${port}/v1/audio/speech`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'm', input: 'hello', voice: 'alloy' }),
-    });
+    postJson(`http://127.0.0.1:${port}/v1/audio/speech`, { model: 'm', input: 'hello', voice: 'alloy' });
   const transcription = () => {
     const body = new FormData();
     body.set('model', 'm');

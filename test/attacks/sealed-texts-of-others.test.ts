@@ -2,6 +2,7 @@ import { test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
 import { testKey } from '../support/gateway.js';
 import { sharedSecret } from '../support/gateway-config.js';
+import { postJson } from '../support/post-json.js';
 import { startTranslated } from '../support/translated.js';
 import { completion, jsonAnswer } from '../support/upstream.js';
 
@@ -23,11 +24,11 @@ test('a compaction opens for the key that it was made for, and for no other', as
     },
   });
   const ask = async (key: string, path: string, body: object) => {
-    const answer = await fetch(`${gateway.url}${path}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'm', ...body }),
-    });
+    const answer = await postJson(
+      `${gateway.url}${path}`,
+      { model: 'm', ...body },
+      { authorization: `Bearer ${key}` },
+    );
     t.equal(answer.status, 200);
     return JSON.parse(await answer.text());
   };

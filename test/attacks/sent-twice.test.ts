@@ -4,9 +4,10 @@ import { type Test, test } from 'tap';
 import { WebSocketServer } from 'ws';
 import { SocketCalls } from '../../src/upstream/socket-calls.js';
 import { eventually } from '../support/eventually.js';
-import { startGateway, testKey } from '../support/gateway.js';
+import { startGateway } from '../support/gateway.js';
 import { mediaConfig } from '../support/media/gateway.js';
 import { inputBody } from '../support/media/images.js';
+import { postJson } from '../support/post-json.js';
 import { completion, jsonAnswer, type RawRequest, startRawUpstream } from '../support/upstream.js';
 import { Call, get, makeClient, onRequests, rawServer, unhurried } from '../upstream/raw.js';
 import { dialer, socketRequest, socketServer } from '../upstream/socket-peers.js';
@@ -217,11 +218,7 @@ async function startPair(t: Test, first: Answering) {
     }),
   });
   const post = async (path: string, body: object): Promise<number> => {
-    const answer = await fetch(gateway.url + path, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
+    const answer = await postJson(gateway.url + path, body);
     await answer.arrayBuffer();
     return answer.status;
   };

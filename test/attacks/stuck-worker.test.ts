@@ -3,15 +3,15 @@ import { test } from 'tap';
 import { heartbeatMs, kernelMs, watchHeartbeats } from '../../src/supervisor/heartbeat.js';
 import { eventually } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
+import { postJson } from '../support/post-json.js';
 
 const body = JSON.stringify({ model: 'sim-text', messages: [{ role: 'user', content: 'hi' }] });
 
 /** On a connection of its own, since the system spreads connections over the workers. */
 async function call(baseUrl: string): Promise<number> {
-  const answer = await fetch(`${baseUrl}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: 'Bearer sk-demo', 'content-type': 'application/json', connection: 'close' },
-    body,
+  const answer = await postJson(`${baseUrl}/v1/chat/completions`, body, {
+    authorization: 'Bearer sk-demo',
+    connection: 'close',
   });
   await answer.arrayBuffer();
   return answer.status;

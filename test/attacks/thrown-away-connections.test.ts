@@ -7,7 +7,8 @@ import { type Test, test } from 'tap';
 import { createUpstreamClient } from '../../src/upstream/client.js';
 import { createDialer } from '../../src/upstream/dial.js';
 import { eventually } from '../support/eventually.js';
-import { startGateway, testKey } from '../support/gateway.js';
+import { startGateway } from '../support/gateway.js';
+import { postJson } from '../support/post-json.js';
 import { random } from '../support/seed.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
 import { Call, get, listen, makeClient, plainOrigin } from '../upstream/raw.js';
@@ -202,10 +203,9 @@ test('through the gateway: few handshakes, and every body reaches the upstream a
           i % 8 === 7 ? 40_000 : 700,
           String.fromCharCode(97 + caller),
         );
-        const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
-          method: 'POST',
-          headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
-          body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content }] }),
+        const answer = await postJson(`${gateway.url}/v1/chat/completions`, {
+          model: 'm',
+          messages: [{ role: 'user', content }],
         });
         const { choices } = (await answer.json()) as { choices: { message: { content: string } }[] };
         if (choices[0]?.message.content !== content) t.fail(`${content.slice(0, 9)} was spoilt`);

@@ -1,5 +1,6 @@
 import { type Test, test } from 'tap';
-import { type RunningGateway, startGateway, testKey } from '../support/gateway.js';
+import { type RunningGateway, startGateway } from '../support/gateway.js';
+import { postJson } from '../support/post-json.js';
 import { textProtocols } from '../support/translated.js';
 import { jsonAnswer, type RawUpstream, startRawUpstream, streamHead } from '../support/upstream.js';
 
@@ -123,15 +124,11 @@ async function ask({ url }: RunningGateway, protocol: string, said: string, stre
   const [path, body] = calls[protocol] ?? ['', () => ({})];
   const isGoogle = protocol === 'generateContent';
   const operation = stream ? ':streamGenerateContent?alt=sse' : ':generateContent';
-  const answer = await fetch(url + path + (isGoogle ? operation : ''), {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${testKey}`,
-      'anthropic-version': '2023-06-01',
-      'content-type': 'application/json',
-    },
-    body: JSON.stringify({ ...body(said), ...(stream && !isGoogle ? { stream: true } : {}) }),
-  });
+  const answer = await postJson(
+    url + path + (isGoogle ? operation : ''),
+    { ...body(said), ...(stream && !isGoogle ? { stream: true } : {}) },
+    { 'anthropic-version': '2023-06-01' },
+  );
   return { status: answer.status, text: await answer.text() };
 }
 

@@ -1,6 +1,7 @@
 import { test } from 'tap';
 import { pixel } from '../suites/translation/image.js';
 import { type ServedBy, startGateway } from '../support/gateway.js';
+import { postJson } from '../support/post-json.js';
 import { bodyOf, createClient, type Part, raised, sdks } from '../support/sdks/genai.js';
 
 const answerText = 'Simulated answer to: weather in Oslo';
@@ -236,12 +237,7 @@ for (const sdk of sdks) {
 test("a client of a project in the vendor's cloud has a key of the gateway in place of a token", async (t) => {
   const { url } = await startGateway(t, { demo: 'simulator' });
   const body = JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'weather in Oslo' }] }] });
-  const ask = (path: string) =>
-    fetch(url + path, {
-      method: 'POST',
-      headers: { authorization: 'Bearer sk-demo', 'content-type': 'application/json' },
-      body,
-    });
+  const ask = (path: string) => postJson(url + path, body, { authorization: 'Bearer sk-demo' });
   for (const version of ['/v1beta1', '/v1']) {
     const models = `${version}/projects/my-project/locations/global/publishers/google/models`;
     const whole = await ask(`${models}/sim-text:generateContent`);

@@ -15,6 +15,7 @@ import {
 } from '../protocols/searched-answers.js';
 import { framed } from '../support/events.js';
 import { startGateway, testKey } from '../support/gateway.js';
+import { postJson } from '../support/post-json.js';
 import * as anthropic from '../support/sdks/anthropic.js';
 import * as genai from '../support/sdks/genai.js';
 import * as openai from '../support/sdks/openai.js';
@@ -212,14 +213,10 @@ for (const sdk of genai.sdks) {
 
 test('what an answer loses is counted and stands in the row of the request, not in its head', async (t) => {
   const { running } = await startSearching(t);
-  const answer = await fetch(`${running.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      model: 'messages',
-      messages: [{ role: 'user', content: 'x' }],
-      web_search_options: {},
-    }),
+  const answer = await postJson(`${running.url}/v1/chat/completions`, {
+    model: 'messages',
+    messages: [{ role: 'user', content: 'x' }],
+    web_search_options: {},
   });
   await answer.json();
   t.equal(answer.headers.get('x-gateway-left-out'), null);

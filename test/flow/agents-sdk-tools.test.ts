@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { isObject, type JsonObject, listOf, parseObject } from '../../src/wire/json.js';
-import { testKey } from '../support/gateway.js';
+import { postJson } from '../support/post-json.js';
 import { startStrictStage } from '../support/strict-upstream/stage.js';
 
 /* The tools that `shellTool()` and `applyPatchTool()` of @openai/agents 0.20 declare, and the items that it sends back. */
@@ -26,10 +26,12 @@ for (const wire of ['chat', 'messages', 'generateContent'] as const) {
     test(`${name} of the client's own is called on ${wire}`, async (t) => {
       const { url, upstream } = await startStrictStage(t, wire);
       const ask = async (input: readonly unknown[]): Promise<JsonObject[]> => {
-        const answer = await fetch(`${url}/v1/responses`, {
-          method: 'POST',
-          headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
-          body: JSON.stringify({ model: 'm', input, tools: [tools[name]], include: [], stream: false }),
+        const answer = await postJson(`${url}/v1/responses`, {
+          model: 'm',
+          input,
+          tools: [tools[name]],
+          include: [],
+          stream: false,
         });
         t.equal(answer.headers.get('x-gateway-left-out'), null);
         return listOf(parseObject(await answer.text())?.output).filter(isObject);

@@ -4,6 +4,7 @@ import { pixel } from '../suites/translation/image.js';
 import { readData, readEvents } from '../support/events.js';
 import { testKey } from '../support/gateway.js';
 import { listAt } from '../support/json.js';
+import { postJson } from '../support/post-json.js';
 import { startStrictStage } from '../support/strict-upstream/stage.js';
 import { post, textProtocols } from '../support/translated.js';
 
@@ -52,11 +53,7 @@ for (const wire of othersThan('chat'))
       reasoning_effort: 'high',
       messages: [{ role: 'user', content: 'cell:text' }],
     };
-    const answer = await fetch(`${url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
-      body: JSON.stringify(asked),
-    });
+    const answer = await postJson(`${url}/v1/chat/completions`, asked);
     t.equal(answer.status, 200);
     t.match(await answer.text(), 'The answer to text.');
     t.equal(answer.headers.get('x-gateway-left-out'), null, 'nothing is lost');

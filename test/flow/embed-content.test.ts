@@ -1,7 +1,8 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { test } from 'tap';
 import { atOnce } from '../../src/wire/steps.js';
-import { startGateway, testKey } from '../support/gateway.js';
+import { startGateway } from '../support/gateway.js';
+import { postJson } from '../support/post-json.js';
 import { post } from '../support/translated.js';
 import { jsonAnswer, type RawUpstream, startRawUpstream } from '../support/upstream.js';
 
@@ -107,11 +108,7 @@ test('what /embeddings cannot say is a 400 that names it, and nothing is asked',
     t.match(JSON.parse(answer.body).error, { status: 'INVALID_ARGUMENT', message: said });
   }
   const twice = `{"requests":[{"model":"m","model":"other","content":{"parts":[{"text":"a"}]}}]}`;
-  const raw = await fetch(`http://127.0.0.1:${port}${batchPath}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
-    body: twice,
-  });
+  const raw = await postJson(`http://127.0.0.1:${port}${batchPath}`, twice);
   t.equal(raw.status, 400, 'a model that is named twice');
   t.equal(upstream.requests.length, 0);
 });

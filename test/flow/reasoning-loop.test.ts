@@ -4,8 +4,9 @@ import type { Answer, Ask, Client } from '../suites/translation/client.js';
 import { clients } from '../suites/translation/session.js';
 import { tools } from '../suites/translation/tool-scenarios.js';
 import { framed } from '../support/events.js';
-import { startGateway, testKey } from '../support/gateway.js';
+import { startGateway } from '../support/gateway.js';
 import { listAt } from '../support/json.js';
+import { postJson } from '../support/post-json.js';
 import { startHttpUpstream } from '../support/upstream.js';
 import { otherAccount, thought, type Vendor, vendors } from './reasoning-vendors.js';
 
@@ -58,11 +59,7 @@ async function startVendors(
 
 async function send(url: string, client: Client, model: string, ask: Ask): Promise<Answer> {
   const request = client.request(model, ask);
-  const response = await fetch(url + request.path, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${testKey}`, ...request.headers },
-    body: JSON.stringify(request.body),
-  });
+  const response = await postJson(url + request.path, request.body, request.headers);
   const text = await response.text();
   if (!response.ok) throw new Error(`${response.status} ${text}`);
   return ask.stream ? client.readStream(text) : client.readWhole(JSON.parse(text));

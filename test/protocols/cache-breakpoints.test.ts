@@ -2,6 +2,7 @@ import { type Test, test } from 'tap';
 import type { JsonObject } from '../../src/wire/json.js';
 import { pixel } from '../suites/translation/image.js';
 import { testKey } from '../support/gateway.js';
+import { postJson } from '../support/post-json.js';
 import { startStrictStage } from '../support/strict-upstream/stage.js';
 
 // OpenAI's marks of what its prompt cache is to keep (`PromptCacheBreakpoint` in the types of its SDK).
@@ -41,11 +42,7 @@ async function ask(t: Test, wire: 'messages' | 'generateContent', path: string, 
   const { url, upstream } = await startStrictStage(t, wire, {
     target: { translation: { promptCaching: false } },
   });
-  const answer = await fetch(url + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'm', ...body }),
-  });
+  const answer = await postJson(url + path, { model: 'm', ...body });
   await answer.text();
   const [heard] = upstream.heard;
   t.equal(heard?.broken, null);
@@ -225,11 +222,9 @@ test('a breakpoint of a chat client reaches a responses target with its time', a
   const { url, upstream } = await startStrictStage(t, 'responses', {
     target: { translation: { cacheBreakpoints: true } },
   });
-  await fetch(`${url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'm', ...bodies['/v1/chat/completions'] }),
-  }).then((answer) => answer.text());
+  await postJson(`${url}/v1/chat/completions`, { model: 'm', ...bodies['/v1/chat/completions'] }).then(
+    (answer) => answer.text(),
+  );
   t.match(JSON.parse(upstream.heard[0]?.body ?? '{}').input, [
     { role: 'developer', content: [{ text: 'Be short.', ...long }] },
     { role: 'user', content: [{ text: 'hi', ...mark }] },

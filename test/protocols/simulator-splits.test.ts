@@ -2,6 +2,7 @@ import { test } from 'tap';
 import type { Ask, Client } from '../suites/translation/client.js';
 import { clients } from '../suites/translation/session.js';
 import { tools, wantsTools } from '../suites/translation/tool-scenarios.js';
+import { postJson } from '../support/post-json.js';
 import { simulate } from '../support/simulator.js';
 import { others, wrongCuts } from './cuts.js';
 
@@ -16,10 +17,9 @@ test("the simulator's streams are the same wherever they are cut", async (t) => 
   for (const client of clients) {
     for (const [name, ask] of Object.entries(asks)) {
       const { path, headers, body } = client.request('sim-text', ask(client));
-      const response = await fetch(new URL(path, simulator.url), {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', authorization: 'Bearer key', ...headers },
-        body: JSON.stringify(body),
+      const response = await postJson(new URL(path, simulator.url), body, {
+        authorization: 'Bearer key',
+        ...headers,
       });
       const bytes = Buffer.from(await response.arrayBuffer());
       t.equal(response.status, 200);

@@ -5,6 +5,7 @@ import { freePort } from '../support/free-port.js';
 import { startGateway } from '../support/gateway.js';
 import { writeConfig } from '../support/gateway-processes.js';
 import { sumOf } from '../support/metrics-text.js';
+import { postJson } from '../support/post-json.js';
 
 const token = 'the-token-of-the-operators';
 
@@ -27,11 +28,11 @@ async function start(t: Test, workers: number, more: Readonly<Record<string, unk
   const ask = (path: string, init: RequestInit = {}) =>
     fetch(`${url}${path}`, { headers: { authorization: `Bearer ${token}` }, ...init });
   const call = (model: string) =>
-    fetch(`${gateway.baseUrl}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: 'Bearer sk-demo', 'content-type': 'application/json' },
-      body: JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }] }),
-    }).then(async (answer) => {
+    postJson(
+      `${gateway.baseUrl}/v1/chat/completions`,
+      { model, messages: [{ role: 'user', content: 'hi' }] },
+      { authorization: 'Bearer sk-demo' },
+    ).then(async (answer) => {
       await answer.text();
       return answer.status;
     });

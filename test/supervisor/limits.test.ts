@@ -3,6 +3,7 @@ import { Agent } from 'node:http';
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
 import { type GatewayProcesses, startGateway } from '../support/gateway.js';
+import { postJson } from '../support/post-json.js';
 import { askLimited, hammer, limitedKey as key } from './limited-client.js';
 
 async function start(t: Test, limits: object, workers: number): Promise<GatewayProcesses> {
@@ -49,10 +50,9 @@ test('a limit of calls at once holds over workers, and survives the end of one',
     messages: [{ role: 'user', content: '[[fault:latency=40]] hi' }],
   });
   const call = async (): Promise<number> => {
-    const answer = await fetch(`${gateway.baseUrl}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' },
-      body: slow,
+    const answer = await postJson(`${gateway.baseUrl}/v1/chat/completions`, slow, {
+      authorization: `Bearer ${key}`,
+      connection: 'close',
     });
     if (answer.status === 200) {
       open++;

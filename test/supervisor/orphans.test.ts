@@ -7,6 +7,7 @@ import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { startGateway } from '../support/gateway.js';
 import { untilGone, writeConfig } from '../support/gateway-processes.js';
+import { postJson } from '../support/post-json.js';
 import { startRestarted } from '../support/restarted-gateway.js';
 import { simulate } from '../support/simulator.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
@@ -79,10 +80,8 @@ test('workers without a primary', async (t) => {
 
   await t.test('decide by outage.rates on what only the primary could grant', async (t) => {
     const ask = async (as: string): Promise<number> => {
-      const { status } = await fetch(`${gateway.baseUrl}/v1/chat/completions`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${as}`, 'content-type': 'application/json' },
-        body: JSON.stringify(hello),
+      const { status } = await postJson(`${gateway.baseUrl}/v1/chat/completions`, hello, {
+        authorization: `Bearer ${as}`,
       });
       return status;
     };

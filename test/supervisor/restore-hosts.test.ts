@@ -3,6 +3,7 @@ import { hashKey } from '../../src/keys/secret.js';
 import { eventually } from '../support/eventually.js';
 import { type GatewayProcesses, startGateway } from '../support/gateway.js';
 import { sharedSecret } from '../support/gateway-config.js';
+import { postJson } from '../support/post-json.js';
 import { type PostgresServer, postgresFor, skipWithoutPostgres } from '../support/postgres.js';
 import { chatBody } from '../support/usage-gateway.js';
 
@@ -37,11 +38,11 @@ function startHost(t: Test, postgres: PostgresServer): Promise<GatewayProcesses>
 
 /** @returns the status, and what the answer has cost in nano-dollars */
 async function chat({ baseUrl }: GatewayProcesses, key: string) {
-  const answer = await fetch(`${baseUrl}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' },
-    body: JSON.stringify(chatBody('[[fault:latency=0 rate=0]] hi', { max_tokens: 10 })),
-  });
+  const answer = await postJson(
+    `${baseUrl}/v1/chat/completions`,
+    chatBody('[[fault:latency=0 rate=0]] hi', { max_tokens: 10 }),
+    { authorization: `Bearer ${key}`, connection: 'close' },
+  );
   const { usage } = (await answer.json()) as { usage?: { total_tokens: number } };
   return { status: answer.status, cost: (usage?.total_tokens ?? 0) * nanosPerToken };
 }

@@ -4,6 +4,7 @@ import { demoKeyHash } from '../support/demo-key.js';
 import { eventually } from '../support/eventually.js';
 import { type GatewayProcesses, startGateway } from '../support/gateway.js';
 import { childrenOf, untilGone, writeConfig } from '../support/gateway-processes.js';
+import { postJson } from '../support/post-json.js';
 
 const key = 'sk-demo';
 
@@ -18,11 +19,11 @@ function configWith(models: readonly string[]) {
 }
 
 function ask(gateway: GatewayProcesses, content: string, stream = false): Promise<Response> {
-  return fetch(`${gateway.baseUrl}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'sim-text', stream, messages: [{ role: 'user', content }] }),
-  });
+  return postJson(
+    `${gateway.baseUrl}/v1/chat/completions`,
+    { model: 'sim-text', stream, messages: [{ role: 'user', content }] },
+    { authorization: `Bearer ${key}` },
+  );
 }
 
 async function modelNames(gateway: GatewayProcesses): Promise<string[]> {

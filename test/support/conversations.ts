@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../src/wire/json.js';
 import { soon } from './eventually.js';
 import { testKey } from './gateway.js';
+import { postJson } from './post-json.js';
 import { chatEvent, chunk, doneEvent, lastChunk, streamHead, usageEvent } from './upstream.js';
 
 /** The part of a config by which conversations are kept in a folder. */
@@ -24,11 +25,7 @@ export async function askResponse(
   body: object,
   { key = testKey, path = '/v1/responses' }: Asked = {},
 ): Promise<{ readonly status: number; readonly headers: Headers; readonly body: JsonObject }> {
-  const answer = await fetch(url + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'm', ...body }),
-  });
+  const answer = await postJson(url + path, { model: 'm', ...body }, { authorization: `Bearer ${key}` });
   return {
     status: answer.status,
     headers: answer.headers,
@@ -50,11 +47,7 @@ export interface ResponseStream {
 
 /** Asks for a response of the model `m` as a stream. @returns when its head is there */
 export async function streamResponse({ url }: At, body: object): Promise<ResponseStream> {
-  const answer = await fetch(`${url}/v1/responses`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'm', stream: true, ...body }),
-  });
+  const answer = await postJson(`${url}/v1/responses`, { model: 'm', stream: true, ...body });
   const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
   if (reader === undefined) throw new Error('there is no stream');
   let text = '';

@@ -1,6 +1,7 @@
 import type { Test } from 'tap';
 import { countersOf } from './counters.js';
-import { type GatewayOptions, type RunningGateway, startGateway, testKey } from './gateway.js';
+import { type GatewayOptions, type RunningGateway, startGateway } from './gateway.js';
+import { postJson } from './post-json.js';
 import {
   type Answer,
   completion,
@@ -51,11 +52,11 @@ export async function startRouted(
     gateway,
     upstreams,
     ask: async (headers = {}, change = {}) => {
-      const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json', ...headers },
-        body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }], ...change }),
-      });
+      const answer = await postJson(
+        `${gateway.url}/v1/chat/completions`,
+        { model: 'm', messages: [{ role: 'user', content: 'hi' }], ...change },
+        headers,
+      );
       return {
         status: answer.status,
         retryAfter: answer.headers.get('retry-after'),

@@ -3,6 +3,7 @@ import { textProtocols } from '../../../src/conversation/request.js';
 import { demoKeyHash } from '../../support/demo-key.js';
 import { freePort } from '../../support/free-port.js';
 import { type GatewayProcesses, startGateway } from '../../support/gateway.js';
+import { postJson } from '../../support/post-json.js';
 
 export const adminToken = 'a-token-of-operators';
 /** Keys of the config, by their ids, and what `model-gateway key hash` says of them. */
@@ -90,14 +91,9 @@ export async function startConsoleGateway(
     admin: (path, init) =>
       fetch(adminUrl + path, { headers: { authorization: `Bearer ${adminToken}` }, ...init }),
     async call(path, key, body) {
-      const answer = await fetch(gateway.baseUrl + path, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${key}`,
-          'content-type': 'application/json',
-          'anthropic-version': '2023-06-01',
-        },
-        body: JSON.stringify(body),
+      const answer = await postJson(gateway.baseUrl + path, body, {
+        authorization: `Bearer ${key}`,
+        'anthropic-version': '2023-06-01',
       });
       await answer.arrayBuffer();
       return answer.status;

@@ -1,13 +1,14 @@
 import { test } from 'tap';
+import { postJson } from '../../support/post-json.js';
 import { type ConsoleGateway, consoleKeys, startConsoleGateway } from './gateway.js';
 import { becomes, noBrowser, startBrowser, visit } from './page.js';
 
 async function makeVideo({ gateway }: ConsoleGateway, prompt: string): Promise<string> {
-  const answer = await fetch(`${gateway.baseUrl}/v1/videos`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${consoleKeys.demo}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'films', prompt }),
-  });
+  const answer = await postJson(
+    `${gateway.baseUrl}/v1/videos`,
+    { model: 'films', prompt },
+    { authorization: `Bearer ${consoleKeys.demo}` },
+  );
   const { id } = (await answer.json()) as { id: string };
   return id;
 }

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../../src/wire/json.js';
 import { keptIn } from '../../support/conversations.js';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, testKey } from '../../support/gateway.js';
+import { postJson } from '../../support/post-json.js';
 import { startRouted } from '../../support/routed.js';
 import { temporaryFolder } from '../../support/temporary-folder.js';
 import { chunk, jsonAnswer, lastChunk, type RawRequest, streamHead } from '../../support/upstream.js';
@@ -92,11 +93,11 @@ async function ask(
   body: object | string,
   { key = testKey, path = '/v1/responses' }: Asked = {},
 ): Promise<{ readonly status: number; readonly text: string }> {
-  const answer = await fetch(url + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: typeof body === 'string' ? body : JSON.stringify({ model: 'm', ...body }),
-  });
+  const answer = await postJson(
+    url + path,
+    typeof body === 'string' ? body : JSON.stringify({ model: 'm', ...body }),
+    { authorization: `Bearer ${key}` },
+  );
   return { status: answer.status, text: await answer.text() };
 }
 

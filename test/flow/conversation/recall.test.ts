@@ -6,6 +6,7 @@ import { openBase } from '../../../src/store/embedded-base.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { askResponse, chatStream, keptIn } from '../../support/conversations.js';
 import { startGateway, testKey } from '../../support/gateway.js';
+import { postJson } from '../../support/post-json.js';
 import { startRouted } from '../../support/routed.js';
 import { temporaryFolder } from '../../support/temporary-folder.js';
 import { startTranslated, type TranslatedStage } from '../../support/translated.js';
@@ -82,11 +83,7 @@ test('a streamed turn is kept, and a turn after it may be asked of another gatew
   const path = temporaryFolder(t);
   const [gateway, other] = await Promise.all([stage(t, {}, path), stage(t, {}, path)]);
   gateway.upstream.answer = chatStream('streamed');
-  const answer = await fetch(`${gateway.url}/v1/responses`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'm', input: 'one', stream: true }),
-  });
+  const answer = await postJson(`${gateway.url}/v1/responses`, { model: 'm', input: 'one', stream: true });
   const text = await answer.text();
   const last = JSON.parse(text.trimEnd().split('\ndata: ').at(-1) ?? '') as { response: JsonObject };
   t.match(last, { type: 'response.completed', response: { status: 'completed', store: true } });
@@ -330,10 +327,10 @@ test('what one of several upstreams keeps is asked of that one', async (t) => {
   const holderOf = (id: unknown): number => (String(id).startsWith('resp_a') ? 0 : 1);
   for (const stream of [false, true]) {
     for (let turn = 0; turn < 6; turn += 1) {
-      const answer = await fetch(`${routed.gateway.url}/v1/responses`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ model: 'm', input: 'one', stream }),
+      const answer = await postJson(`${routed.gateway.url}/v1/responses`, {
+        model: 'm',
+        input: 'one',
+        stream,
       });
       const id = /"id": ?"(resp_[ab]\d+)"/.exec(await answer.text())?.[1];
       const before = routed.counts();

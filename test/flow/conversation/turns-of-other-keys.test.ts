@@ -5,6 +5,7 @@ import { askResponse, keptIn } from '../../support/conversations.js';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway, testKey } from '../../support/gateway.js';
 import { sharedSecret } from '../../support/gateway-config.js';
+import { postJson } from '../../support/post-json.js';
 import { postgresFor, skipWithoutPostgres } from '../../support/postgres.js';
 import { connect } from '../../support/responses-socket.js';
 import { type Routed, startRouted } from '../../support/routed.js';
@@ -108,11 +109,11 @@ async function tellResponsesApart(t: Test, targets: number, config: object): Pro
       body: { error: { message: /^Item with id/, param: 'input' } },
     });
     t.match(await askResponse(gateway, { input: [{ id: item.id, status: null }] }, other), { status: 404 });
-    const answer = await fetch(`${gateway.url}/v1/responses`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${otherKey}`, 'content-type': 'application/json' },
-      body: `{"model":"m","input":[{"id":"${item.id}","type":"item\\u005freference"}]}`,
-    });
+    const answer = await postJson(
+      `${gateway.url}/v1/responses`,
+      `{"model":"m","input":[{"id":"${item.id}","type":"item\\u005freference"}]}`,
+      { authorization: `Bearer ${otherKey}` },
+    );
     t.equal(answer.status, 404);
     t.equal((await askResponse(gateway, { input: [item] })).status, 200, 'its own key refers to it');
   }
@@ -207,10 +208,8 @@ for (const targets of [1, 2])
     const counted = { ...other, path: '/v1/responses/input_tokens' };
     t.match(await askResponse(gateway, mine, counted), conversationNotFound);
     const doubled = '{"model":"m","input":"x","conversation":{"id":"conv_2","id":"conv_1"}}';
-    const twice = await fetch(`${gateway.url}/v1/responses`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${otherKey}`, 'content-type': 'application/json' },
-      body: doubled,
+    const twice = await postJson(`${gateway.url}/v1/responses`, doubled, {
+      authorization: `Bearer ${otherKey}`,
     });
     t.equal(twice.status, 400, 'no upstream is to choose between two ids');
     t.equal(at.total(), before, 'no upstream was asked');

@@ -1,8 +1,9 @@
 import { type Test, test } from 'tap';
 import { costOf } from '../../support/cost.js';
-import { startGateway, testKey } from '../../support/gateway.js';
+import { startGateway } from '../../support/gateway.js';
 import { ask, type Field, file, formOf, mediaConfig } from '../../support/media/gateway.js';
 import { inputBody, png } from '../../support/media/images.js';
+import { postJson } from '../../support/post-json.js';
 import { jsonAnswer, startRawUpstream } from '../../support/upstream.js';
 
 /*
@@ -149,11 +150,7 @@ test('an answer in the form that is asked for passes to the byte, as its request
   const odd = '{ "created": 5, "data": [ { "url": "https://images.invalid/a.png" , "x": 1.0 } ], "own": [] }';
   const { gateway, upstreams } = await startAnswering(t, ['openai'], [odd]);
   const body = '{ "prompt": "a fox", "response_format" : "url", "model": "m", "own": 1.0 }';
-  const answer = await fetch(gateway.url + generations, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
-    body,
-  });
+  const answer = await postJson(gateway.url + generations, body);
   t.equal(await answer.text(), odd);
   t.equal(answer.headers.get('x-gateway-path'), 'exact');
   t.equal(upstreams[0]?.requests[0]?.body.toString(), body);

@@ -6,6 +6,7 @@ import { ownedUnits } from '../../limits/host.js';
 import { costOf } from '../../support/cost.js';
 import { eventually } from '../../support/eventually.js';
 import { startGateway, testKey } from '../../support/gateway.js';
+import { postJson } from '../../support/post-json.js';
 import {
   chatEvent,
   chunk,
@@ -262,15 +263,11 @@ async function startWith(
     },
   });
   const ask = (model: string, path = '/v1/chat/completions', key = testKey) =>
-    fetch(running.url + path, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${key}`,
-        'content-type': 'application/json',
-        'anthropic-version': '2023-06-01',
-      },
-      body: JSON.stringify({ model, max_tokens: 4, messages: [{ role: 'user', content: 'hi' }] }),
-    });
+    postJson(
+      running.url + path,
+      { model, max_tokens: 4, messages: [{ role: 'user', content: 'hi' }] },
+      { authorization: `Bearer ${key}`, 'anthropic-version': '2023-06-01' },
+    );
   return { upstream, running, ask };
 }
 

@@ -8,6 +8,7 @@ import { costOf } from '../../support/cost.js';
 import { eventually } from '../../support/eventually.js';
 import { startGateway, testKey } from '../../support/gateway.js';
 import { png } from '../../support/media/images.js';
+import { postJson } from '../../support/post-json.js';
 import { completion, jsonAnswer, type RawRequest, startRawUpstream } from '../../support/upstream.js';
 
 /** A token costs a thousandth of a dollar. */
@@ -94,10 +95,11 @@ test('a budget is not overrun by calls at once of a dear tier', async (t) => {
   let refused = 0;
   const messages = [{ role: 'user', content: 'hi' }];
   const calls = Array.from({ length: 10 }, async () => {
-    const answer = await fetch(`${running.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'm', max_tokens: 4, service_tier: 'priority', messages }),
+    const answer = await postJson(`${running.url}/v1/chat/completions`, {
+      model: 'm',
+      max_tokens: 4,
+      service_tier: 'priority',
+      messages,
     });
     await answer.text();
     if (answer.status === 429) refused++;

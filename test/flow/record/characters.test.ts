@@ -3,8 +3,9 @@ import { resolvePrice } from '../../../src/config/resolve.js';
 import { noteGivenUp } from '../../../src/flow/record/consumption.js';
 import { type OtherAttempt, unknownCost } from '../../../src/metrics/call-record.js';
 import type { LedgerRecord } from '../../../src/usage/ledger-record.js';
-import { startGateway, testKey } from '../../support/gateway.js';
+import { startGateway } from '../../support/gateway.js';
 import { openLedger } from '../../support/ledger.js';
+import { postJson } from '../../support/post-json.js';
 import { chunk, jsonAnswer, startRawUpstream, streamHead } from '../../support/upstream.js';
 
 const protocols = ['audio'];
@@ -109,11 +110,10 @@ test('a text that is spoken is charged by the character', async (t) => {
   });
   for (const [index, { name, model, answer, more = '', record }] of cases.entries()) {
     upstream.answer = ({ socket }) => socket.end(answer);
-    await fetch(`${gateway.url}/v1/audio/speech`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
-      body: `{"model":"${model}","input":${input},"voice":"v"${more}}`,
-    })
+    await postJson(
+      `${gateway.url}/v1/audio/speech`,
+      `{"model":"${model}","input":${input},"voice":"v"${more}}`,
+    )
       .then((answered) => answered.arrayBuffer())
       .catch(() => {});
     const records = await lines(index + 1);
@@ -133,11 +133,7 @@ test('a budget reserves the characters of a text before it is spoken', async (t)
     },
   });
   const speak = (text: string): Promise<Response> =>
-    fetch(`${gateway.url}/v1/audio/speech`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'm', input: text, voice: 'v' }),
-    });
+    postJson(`${gateway.url}/v1/audio/speech`, { model: 'm', input: text, voice: 'v' });
   t.equal((await speak('four')).status, 200);
   t.equal((await speak('seven!!')).status, 429, 'six are left');
   t.equal((await speak('sixsix')).status, 200);

@@ -2,6 +2,7 @@ import { test } from 'tap';
 import { countersOf } from '../../support/counters.js';
 import { testKey } from '../../support/gateway.js';
 import { startLedger } from '../../support/ledger.js';
+import { postJson } from '../../support/post-json.js';
 import { chunk, jsonAnswer, lastChunk, streamHead } from '../../support/upstream.js';
 
 const price = { input: 1, output: 10, perSearch: 0.01 };
@@ -96,15 +97,11 @@ test('a usage that no call can have had is not believed: what was used is estima
   const asked: { readonly name: string; readonly id: string | null }[] = [];
   const ask = async (name: string, kind: Kind, client: keyof typeof paths, stream: boolean) => {
     const [path, body] = paths[client];
-    const answered = await fetch(gateway.url + path, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${testKey}`,
-        'anthropic-version': '2023-06-01',
-        'content-type': 'application/json',
-      },
-      body: JSON.stringify({ model: kind, ...body, stream }),
-    });
+    const answered = await postJson(
+      gateway.url + path,
+      { model: kind, ...body, stream },
+      { 'anthropic-version': '2023-06-01' },
+    );
     t.equal(answered.status, 200, `${name}: ${(await answered.text()).slice(0, 200)}`);
     asked.push({ name, id: answered.headers.get('x-request-id') });
   };

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import type { LedgerRecord } from '../../../src/usage/ledger-record.js';
-import { testKey } from '../../support/gateway.js';
 import { startLedger } from '../../support/ledger.js';
+import { postJson } from '../../support/post-json.js';
 import { chunk, jsonAnswer, lastChunk, streamHead } from '../../support/upstream.js';
 
 /*
@@ -226,20 +226,16 @@ test('what vendors bill beside the numbers of a usage is charged, and nothing el
   for (const each of cases) {
     for (const path of each.kind === 'responses' ? ['/v1/responses'] : both) {
       upstream.answer = bytesOf(each.answer);
-      const answered = await fetch(gateway.url + path, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${testKey}`,
-          'content-type': 'application/json',
-          'anthropic-version': '2023-06-01',
-        },
-        body: JSON.stringify({
+      const answered = await postJson(
+        gateway.url + path,
+        {
           model: each.kind,
           max_tokens: 9,
           ...(each.kind === 'responses' ? { input: 'hi' } : { messages: hello }),
           stream: Array.isArray(each.answer),
-        }),
-      });
+        },
+        { 'anthropic-version': '2023-06-01' },
+      );
       await answered.text();
       t.equal(answered.status, 200, each.name);
       asked.push({ id: answered.headers.get('x-request-id'), of: each, path });

@@ -1,8 +1,9 @@
 import { type Test, test } from 'tap';
-import { startGateway, testKey } from '../../support/gateway.js';
+import { startGateway } from '../../support/gateway.js';
 import { compat } from '../../support/media/client-formats.js';
 import { ask, mediaConfig } from '../../support/media/gateway.js';
 import { inputBody } from '../../support/media/images.js';
+import { postJson } from '../../support/post-json.js';
 import { errorAnswer, keyOf } from '../../support/routed.js';
 import { jsonAnswer, postsTo, type RawRequest, startRawUpstream } from '../../support/upstream.js';
 
@@ -128,14 +129,8 @@ for (const protocol of ['images', 'video'] as const) {
 
 test('a key that may not choose targets is told so, for images and for videos', async (t) => {
   const { gateway, counts } = await start(t, { protocol: 'video', answers: [() => good.video] });
-  const answer = await fetch(`${gateway.url}/v1/videos`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${testKey}`,
-      'content-type': 'application/json',
-      'x-gateway-target': 'u0',
-    },
-    body: '{"model":"m","prompt":"a fox"}',
+  const answer = await postJson(`${gateway.url}/v1/videos`, '{"model":"m","prompt":"a fox"}', {
+    'x-gateway-target': 'u0',
   });
   t.equal(answer.status, 403);
   t.strictSame(counts(), [0]);

@@ -1,5 +1,6 @@
 import { type Test, test } from 'tap';
 import { startGateway, testKey } from '../../support/gateway.js';
+import { postJson } from '../../support/post-json.js';
 import { exchange } from '../../support/raw-client.js';
 import { post, startTranslated, type TranslatedStage, wholeAnswers } from '../../support/translated.js';
 import {
@@ -290,14 +291,8 @@ async function lost(
   from: string,
   body = bodies[from],
 ): Promise<readonly (string | null)[]> {
-  const answer = await fetch(`http://127.0.0.1:${port}${paths[from]}`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${testKey}`,
-      'content-type': 'application/json',
-      ...(from === 'messages' ? { 'anthropic-version': '2023-06-01' } : {}),
-    },
-    body: JSON.stringify(body),
+  const answer = await postJson(`http://127.0.0.1:${port}${paths[from]}`, body, {
+    ...(from === 'messages' ? { 'anthropic-version': '2023-06-01' } : {}),
   });
   const text = await answer.text();
   if (answer.status !== 200) throw new Error(`${answer.status} ${text}`);

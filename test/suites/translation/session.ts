@@ -1,6 +1,7 @@
 import type { Test } from 'tap';
 import { type TextProtocolName, textProtocols } from '../../../src/conversation/request.js';
-import { startGateway, testKey } from '../../support/gateway.js';
+import { startGateway } from '../../support/gateway.js';
+import { postJson } from '../../support/post-json.js';
 import { simulate } from '../../support/simulator.js';
 import { chatClient } from './chat-client.js';
 import { type Answer, type Ask, type Client, failed } from './client.js';
@@ -91,15 +92,7 @@ async function textOf({ body }: Response): Promise<string> {
 
 async function send({ url, note }: Gateway, client: Client, model: string, ask: Ask): Promise<Answer> {
   const request = client.request(model, ask);
-  const response = await fetch(url + request.path, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      authorization: `Bearer ${testKey}`,
-      ...request.headers,
-    },
-    body: JSON.stringify(request.body),
-  });
+  const response = await postJson(url + request.path, request.body, request.headers);
   note(response);
   const text = await textOf(response);
   const type = response.headers.get('content-type') ?? '';

@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import { testKey } from '../gateway.js';
+import { postJson } from '../post-json.js';
 
 /** A call of each text protocol. Its model has the name of its upstream's kind. */
 export interface PricedCall {
@@ -28,15 +28,11 @@ export async function callPriced(
   url: string,
   { name, kind, path, body }: PricedCall,
 ): Promise<string> {
-  const answered = await fetch(url + path.replace('MODEL', kind), {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${testKey}`,
-      'content-type': 'application/json',
-      'anthropic-version': '2023-06-01',
-    },
-    body: JSON.stringify({ model: kind, ...body }),
-  });
+  const answered = await postJson(
+    url + path.replace('MODEL', kind),
+    { model: kind, ...body },
+    { 'anthropic-version': '2023-06-01' },
+  );
   const text = await answered.text();
   t.equal(answered.status, 200, `${name}: ${text.slice(0, 300)}`);
   return answered.headers.get('x-request-id') ?? '';
