@@ -13,7 +13,7 @@ interface TestPlan {
 }
 
 /** Files of one process, which take turns: with more of them, others would have nothing left to do meanwhile. */
-const filesOfProcess = 20;
+const filesOfProcess = 12;
 
 /** Their files wait most and take longest: started first, they are not waited for at the end. */
 const first = [
