@@ -7,15 +7,35 @@ export interface Standing {
   readonly heard: Heard;
 }
 
+/** A request about a task. */
+export interface TaskRequest {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly body?: object;
+}
+
+type Json = Heard['json'];
+
+/** What a model is asked for. */
+interface Asked {
+  readonly model: string;
+  readonly prompt: string;
+}
+
+/** How a format writes the requests about tasks, and where its answers have what is read of them. */
+export interface TaskForm {
+  creation(asked: Asked): TaskRequest;
+  poll(id: string): TaskRequest;
+  idIn(json: Json): unknown;
+  /** Returns the state in the gateway's own word, or the unknown word itself. */
+  stateIn(json: Json): unknown;
+}
+
 /** One of the formats in which clients create and poll tasks. */
-export interface ClientFormat {
+export interface ClientFormat extends TaskForm {
   readonly format: VideoFormat;
   /** Returns the request that creates a task of a prompt. */
-  create(
-    gateway: Gateway,
-    asked: { readonly model: string; readonly prompt: string },
-    more?: MediaRequest,
-  ): Promise<Heard>;
+  create(gateway: Gateway, asked: Asked, more?: MediaRequest): Promise<Heard>;
   /** Returns the id of a created task. */
   idOf(heard: Heard): string;
   show(gateway: Gateway, id: string, more?: MediaRequest): Promise<Standing>;
@@ -23,71 +43,64 @@ export interface ClientFormat {
 
 type Gateway = { readonly url: string };
 
-const words = {
-  queued: 'queued',
-  submitted: 'queued',
-  in_queue: 'queued',
-  in_progress: 'in_progress',
-  processing: 'in_progress',
-  generating: 'in_progress',
-  completed: 'completed',
-  succeed: 'completed',
-  done: 'completed',
-  failed: 'failed',
-  not_found: 'missing',
-} as const;
+const words = new Map<unknown, string>([
+  ['submitted', 'queued'],
+  ['in_queue', 'queued'],
+  ['processing', 'in_progress'],
+  ['generating', 'in_progress'],
+  ['succeed', 'completed'],
+  ['done', 'completed'],
+]);
+const wordOf = (word: unknown): unknown => words.get(word) ?? word;
+const states: ReadonlySet<unknown> = new Set(['queued', 'in_progress', 'completed', 'failed']);
+const dataIn = ({ data }: Json): Json => (typeof data === 'object' && data !== null ? (data as Json) : {});
 
-function standing(heard: Heard, word: unknown): Standing {
-  if (heard.status === 404) return { state: 'missing', heard };
-  const state = words[word as keyof typeof words];
-  if (heard.status !== 200 || state === undefined) throw new Error(`${heard.status} ${heard.text}`);
-  return { state, heard };
-}
-
-function member(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
-}
-
-function textOf(heard: Heard, value: unknown): string {
-  if (heard.status !== 200 || typeof value !== 'string') throw new Error(`${heard.status} ${heard.text}`);
-  return value;
+function clientFormat(format: VideoFormat, form: TaskForm): ClientFormat {
+  const send = (gateway: Gateway, { method, path, body }: TaskRequest, more: MediaRequest = {}) =>
+    ask(gateway, method, path, { ...(body === undefined ? {} : { body }), ...more });
+  return {
+    format,
+    ...form,
+    create: (gateway, asked, more) => send(gateway, form.creation(asked), more),
+    idOf(heard) {
+      const id = form.idIn(heard.json);
+      if (heard.status !== 200 || typeof id !== 'string') throw new Error(`${heard.status} ${heard.text}`);
+      return id;
+    },
+    async show(gateway, id, more) {
+      const heard = await send(gateway, form.poll(id), more);
+      const state = form.stateIn(heard.json);
+      if (heard.status === 404 || state === 'not_found') return { state: 'missing', heard };
+      if (heard.status !== 200 || !states.has(state)) throw new Error(`${heard.status} ${heard.text}`);
+      return { state: state as Standing['state'], heard };
+    },
+  };
 }
 
 /** The format of OpenAI's video API. */
-export const compat: ClientFormat = {
-  format: 'compat',
-  create: (gateway, asked, more = {}) => ask(gateway, 'POST', '/v1/videos', { body: asked, ...more }),
-  idOf: (heard) => textOf(heard, heard.json.id),
-  async show(gateway, id, more) {
-    const heard = await ask(gateway, 'GET', `/v1/videos/${id}`, more);
-    return standing(heard, heard.json.status);
-  },
-};
+export const compat = clientFormat('compat', {
+  creation: (body) => ({ method: 'POST', path: '/v1/videos', body }),
+  poll: (id) => ({ method: 'GET', path: `/v1/videos/${id}` }),
+  idIn: ({ id }) => id,
+  stateIn: ({ status }) => status,
+});
 
 /** The format without a vendor. */
-export const generic: ClientFormat = {
-  format: 'generic',
-  create: (gateway, asked, more = {}) =>
-    ask(gateway, 'POST', '/v1/video/generations', { body: asked, ...more }),
-  idOf: (heard) => textOf(heard, heard.json.task_id),
-  async show(gateway, id, more) {
-    const heard = await ask(gateway, 'GET', `/v1/video/generations/${id}`, more);
-    return standing(heard, heard.json.status);
-  },
-};
+export const generic = clientFormat('generic', {
+  creation: (body) => ({ method: 'POST', path: '/v1/video/generations', body }),
+  poll: (id) => ({ method: 'GET', path: `/v1/video/generations/${id}` }),
+  idIn: (json) => json.task_id,
+  stateIn: ({ status }) => status,
+});
 
 /** @param path as the client writes it, such as `/vendork/v1/videos/text2video` */
 export function vendorkAt(path: string): ClientFormat {
-  return {
-    format: 'vendork',
-    create: (gateway, { model, prompt }, more = {}) =>
-      ask(gateway, 'POST', path, { body: { model_name: model, prompt }, ...more }),
-    idOf: (heard) => textOf(heard, member(heard.json.data, 'task_id')),
-    async show(gateway, id, more) {
-      const heard = await ask(gateway, 'GET', `${path}/${id}`, more);
-      return standing(heard, member(heard.json.data, 'task_status'));
-    },
-  };
+  return clientFormat('vendork', {
+    creation: ({ model, ...more }) => ({ method: 'POST', path, body: { model_name: model, ...more } }),
+    poll: (id) => ({ method: 'GET', path: `${path}/${id}` }),
+    idIn: (json) => dataIn(json).task_id,
+    stateIn: (json) => wordOf(dataIn(json).task_status),
+  });
 }
 
 export const vendork = vendorkAt('/vendork/v1/videos/text2video');
@@ -99,26 +112,21 @@ export function actionPath(action: string, prefix = '/vendorj/'): string {
 
 /** @param prefix such as `/vendorj/` */
 export function vendorjAt(prefix: string): ClientFormat {
-  return {
-    format: 'vendorj',
-    create: (gateway, { model, prompt }, more = {}) =>
-      ask(gateway, 'POST', actionPath('CVSync2AsyncSubmitTask', prefix), {
-        body: { req_key: model, prompt },
-        ...more,
-      }),
-    idOf: (heard) => textOf(heard, member(heard.json.data, 'task_id')),
-    async show(gateway, id, more = {}) {
-      const heard = await ask(gateway, 'POST', actionPath('CVSync2AsyncGetResult', prefix), {
-        body: { req_key: 'any', task_id: id },
-        ...more,
-      });
+  const action = (name: string, body: object): TaskRequest => ({
+    method: 'POST',
+    path: actionPath(`CVSync2Async${name}`, prefix),
+    body,
+  });
+  return clientFormat('vendorj', {
+    creation: ({ model, ...more }) => action('SubmitTask', { req_key: model, ...more }),
+    poll: (id) => action('GetResult', { req_key: 'any', task_id: id }),
+    idIn: (json) => dataIn(json).task_id,
+    stateIn(json) {
       // A failed task is done, and its code says that it has failed.
-      const failed = heard.json.code !== 10_000 && member(heard.json.data, 'status') === 'done';
-      return standing(heard, failed ? 'failed' : member(heard.json.data, 'status'));
+      const { status } = dataIn(json);
+      return json.code !== 10_000 && status === 'done' ? 'failed' : wordOf(status);
     },
-  };
+  });
 }
 
-const vendorj = vendorjAt('/vendorj/');
-
-export const clientFormats: readonly ClientFormat[] = [compat, vendork, vendorj, generic];
+export const clientFormats: readonly ClientFormat[] = [compat, vendork, vendorjAt('/vendorj/'), generic];

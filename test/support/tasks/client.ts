@@ -1,109 +1,51 @@
 import type { VideoFormat } from '../../../src/video/task.js';
 import { eventually } from '../eventually.js';
 import { loadKey } from '../load/request.js';
+import { clientFormats, type TaskForm, type TaskRequest } from '../media/client-formats.js';
+import { ask, type Heard } from '../media/gateway.js';
+
+export type { TaskRequest } from '../media/client-formats.js';
 
 /** An answer about a task. */
 export interface TaskAnswer {
   readonly status: number;
   readonly headers: Headers;
-  readonly body: Readonly<Record<string, unknown>>;
-}
-
-/** A request about a task. */
-export interface TaskRequest {
-  readonly method: 'GET' | 'POST';
-  readonly path: string;
-  readonly body?: unknown;
+  readonly body: Heard['json'];
 }
 
 /** How clients of each format create and poll tasks. */
-interface TaskClientFormat {
+interface TaskClientFormat extends Pick<TaskForm, 'idIn' | 'stateIn'> {
   create(prompt: string): TaskRequest;
   show(id: string): TaskRequest;
-  /** @returns the id in the answer to a creation */
-  idIn(body: TaskAnswer['body']): unknown;
-  /** @returns the state in the gateway's own word, or the unknown word itself */
-  stateIn(body: TaskAnswer['body']): unknown;
 }
-
-const vendorj = (action: string): string => `/vendorj/?Action=CVSync2Async${action}&Version=2022-08-31`;
-const dataIn = (body: TaskAnswer['body']): Readonly<Record<string, unknown>> =>
-  (body.data ?? {}) as Readonly<Record<string, unknown>>;
-const vendorWords: ReadonlyMap<unknown, string> = new Map([
-  ['submitted', 'queued'],
-  ['processing', 'in_progress'],
-  ['succeed', 'completed'],
-  ['in_queue', 'queued'],
-  ['generating', 'in_progress'],
-  ['done', 'completed'],
-]);
 
 /** A size that the simulator paints in a small file. */
-export const taskClientFormats: Readonly<Record<VideoFormat, TaskClientFormat>> = {
-  compat: {
-    create: (prompt) => ({
-      method: 'POST',
-      path: '/v1/videos',
-      body: { model: 'm', prompt, seconds: '1', size: '64x48' },
-    }),
-    show: (id) => ({ method: 'GET', path: `/v1/videos/${id}` }),
-    idIn: (body) => body.id,
-    stateIn: (body) => body.status,
-  },
-  vendork: {
-    create: (prompt) => ({
-      method: 'POST',
-      path: '/vendork/v1/videos/text2video',
-      body: { model_name: 'm', prompt, duration: '5' },
-    }),
-    show: (id) => ({ method: 'GET', path: `/vendork/v1/videos/text2video/${id}` }),
-    idIn: (body) => dataIn(body).task_id,
-    stateIn: (body) => wordOf(dataIn(body).task_status),
-  },
-  vendorj: {
-    create: (prompt) => ({ method: 'POST', path: vendorj('SubmitTask'), body: { req_key: 'm', prompt } }),
-    show: (id) => ({
-      method: 'POST',
-      path: vendorj('GetResult'),
-      body: { req_key: 'm', task_id: id },
-    }),
-    idIn: (body) => dataIn(body).task_id,
-    stateIn: (body) => (body.code === 10_000 ? wordOf(dataIn(body).status) : 'failed'),
-  },
-  generic: {
-    create: (prompt) => ({
-      method: 'POST',
-      path: '/v1/video/generations',
-      body: { model: 'm', prompt, duration: 1, width: 64, height: 48 },
-    }),
-    show: (id) => ({ method: 'GET', path: `/v1/video/generations/${id}` }),
-    idIn: (body) => body.task_id,
-    stateIn: (body) => body.status,
-  },
+const small: Readonly<Record<VideoFormat, object>> = {
+  compat: { seconds: '1', size: '64x48' },
+  vendork: { duration: '5' },
+  vendorj: {},
+  generic: { duration: 1, width: 64, height: 48 },
 };
 
-function wordOf(word: unknown): unknown {
-  return vendorWords.get(word) ?? word;
-}
+export const taskClientFormats = Object.fromEntries(
+  clientFormats.map(({ format, creation, poll, idIn, stateIn }): [VideoFormat, TaskClientFormat] => [
+    format,
+    { create: (prompt) => creation({ model: 'm', prompt, ...small[format] }), show: poll, idIn, stateIn },
+  ]),
+) as Readonly<Record<VideoFormat, TaskClientFormat>>;
 
 /** Sends a request about tasks. @throws TypeError like `fetch` if the connection breaks */
 export async function askTask(
   baseUrl: string,
-  request: TaskRequest,
-  options: { readonly key?: string; readonly idempotencyKey?: string } = {},
+  { method, path, body }: TaskRequest,
+  { key = loadKey, idempotencyKey }: { readonly key?: string; readonly idempotencyKey?: string } = {},
 ): Promise<TaskAnswer> {
-  const { method, path, body } = request;
-  const response = await fetch(baseUrl + path, {
-    method,
-    headers: {
-      authorization: `Bearer ${options.key ?? loadKey}`,
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...(options.idempotencyKey === undefined ? {} : { 'idempotency-key': options.idempotencyKey }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  const { status, headers, json } = await ask({ url: baseUrl }, method, path, {
+    key,
+    ...(body === undefined ? {} : { body }),
+    headers: idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey },
   });
-  const { status, headers } = response;
-  return { status, headers, body: (await response.json()) as TaskAnswer['body'] };
+  return { status, headers, body: json };
 }
 
 const askAgainMs = 100;
@@ -124,14 +66,10 @@ export function untilEnded(
 }
 
 /** Downloads the whole content of a task. */
-export async function contentOf(
+export function contentOf(
   baseUrl: string,
   id: string,
   headers: Readonly<Record<string, string>> = {},
-): Promise<{ readonly status: number; readonly headers: Headers; readonly bytes: Buffer }> {
-  const response = await fetch(`${baseUrl}/v1/videos/${id}/content`, {
-    headers: { authorization: `Bearer ${loadKey}`, ...headers },
-  });
-  const bytes = Buffer.from(await response.arrayBuffer());
-  return { status: response.status, headers: response.headers, bytes };
+): Promise<Heard> {
+  return ask({ url: baseUrl }, 'GET', `/v1/videos/${id}/content`, { key: loadKey, headers });
 }
