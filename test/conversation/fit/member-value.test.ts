@@ -18,7 +18,7 @@ test('the value leaves as it is written', async (t) => {
   t.equal(reader.end(), '');
 });
 
-test('values of every kind', async (t) => {
+test('values of every kind come out as they were', async (t) => {
   for (const value of ['"a\\"}"', '""', '12345678901234567890', 'true', 'null', '[]', '{}', '[[1],"]"]'])
     t.equal(read(`{"value":${value}}`), value);
 });

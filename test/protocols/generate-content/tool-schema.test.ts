@@ -54,7 +54,7 @@ test('JSON Schema becomes the vendor’s, without what that does not know', asyn
   );
 });
 
-test('unions', async (t) => {
+test('a union with null is nullable, others are choices', async (t) => {
   t.same(encodeSchema({ anyOf: [{ type: 'null' }] }), { type: 'STRING', nullable: true }, 'no empty choice');
   t.same(encodeSchema({ anyOf: [{ type: 'string' }, { type: 'null' }], description: 'd', default: null }), {
     type: 'STRING',

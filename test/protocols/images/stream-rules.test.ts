@@ -50,7 +50,7 @@ function tailOf(stream: string): Buffer {
   return tail.bytes();
 }
 
-test('the endpoints', async (t) => {
+test('images are asked for at the paths of their upstreams', async (t) => {
   t.match(imageGenerations, { protocol: 'images', modelInBody: true, translation: null, amender: null });
   t.equal(imageGenerations.upstreamPath('m', false), '/images/generations');
   t.equal(imageEdits.upstreamPath('m', true), '/images/edits');

@@ -47,7 +47,7 @@ test("the vendor's own body with every member", async (t) => {
   });
 });
 
-test('the generic body', async (t) => {
+test('a generic body is taken, too', async (t) => {
   const whole = { model: 'film', prompt: 'A cat', duration: 5, width: 1280, height: 720, fps: 24 };
   t.match(readVendorkBody(whole, 'text'), {
     format: 'vendork',

@@ -49,7 +49,7 @@ test('an image of unknown name gets one by its type', async (t) => {
   });
 });
 
-test('the paths of a task', async (t) => {
+test('a task is polled and its content fetched under its id', async (t) => {
   const task = taskAt('compat');
   t.same(compatUpstreamFormat.poll(task), {
     method: 'GET',
@@ -64,7 +64,7 @@ test('the paths of a task', async (t) => {
   t.throws(() => compatUpstreamFormat.poll(sampleTask()), { name: 'GatewayError', kind: 'internal_error' });
 });
 
-test('a created task', async (t) => {
+test('the answer to a creation has the id of the task, and its state if it says one', async (t) => {
   const read = (value: unknown) => compatUpstreamFormat.readCreated(answer(value));
   t.same(read({ id: 'up-1', object: 'video', status: 'queued', progress: 0 }), {
     id: 'up-1',
@@ -84,7 +84,7 @@ test('a created task', async (t) => {
     t.throws(() => read({ id }), { name: 'GatewayError', kind: 'upstream_error' }, String(id).slice(0, 9));
 });
 
-test('a task that is asked for', async (t) => {
+test('a polled task has its state, its progress and its result', async (t) => {
   const read = (value: unknown) => compatUpstreamFormat.readPolled(answer(value));
   t.same(read({ status: 'queued' }), update('queued'));
   t.same(read({ status: 'in_progress', progress: 33 }), update('in_progress', { progress: 33 }));

@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { genericUpstreamFormat } from '../../../src/video/upstream-formats/generic.js';
 import { answer, noResult, taskAt, update } from '../samples.js';
 
-test('the paths of a task', async (t) => {
+test('a task is polled under its id, and its content is where its answer says', async (t) => {
   const task = taskAt('generic');
   t.same(genericUpstreamFormat.poll(task), {
     method: 'GET',
@@ -13,7 +13,7 @@ test('the paths of a task', async (t) => {
   t.equal(genericUpstreamFormat.content(task, 'video'), null);
 });
 
-test('a created task', async (t) => {
+test('the answer to a creation has the id of the task, and its state if it says one', async (t) => {
   const read = (value: unknown) => genericUpstreamFormat.readCreated(answer(value));
   t.same(read({ task_id: 'up-1', status: 'queued' }), { id: 'up-1', update: update('queued') });
   t.same(read({ id: 'up-1' }), { id: 'up-1', update: null });
@@ -21,7 +21,7 @@ test('a created task', async (t) => {
   t.throws(() => read({ error: { message: 'Sorry' } }), { name: 'GatewayError', message: 'Sorry' });
 });
 
-test('a task that is asked for', async (t) => {
+test('a polled task has its state, its progress and its result', async (t) => {
   const read = (value: unknown) => genericUpstreamFormat.readPolled(answer(value));
   t.same(read({ task_id: 'up-1', status: 'queued' }), update('queued'));
   t.same(read({ status: 'in_progress', progress: '50%' }), update('in_progress', { progress: 50 }));

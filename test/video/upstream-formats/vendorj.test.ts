@@ -21,7 +21,7 @@ test('a task is asked for with a body', async (t) => {
   t.equal(vendorjUpstreamFormat.content(taskAt('vendorj'), 'video'), null);
 });
 
-test('a created task', async (t) => {
+test('the answer to a creation has the id of the task, and its state if it says one', async (t) => {
   const read = (value: unknown) => vendorjUpstreamFormat.readCreated(answer(value));
   t.same(read({ code: 10000, message: 'Success', data: { task_id: '7392' }, status: 10000 }), {
     id: '7392',
@@ -50,7 +50,7 @@ test('a number other than 10000 in the answer to a creation', async (t) => {
     );
 });
 
-test('a task that is asked for', async (t) => {
+test('a polled task has its state, its progress and its result', async (t) => {
   const read = (data: unknown) =>
     vendorjUpstreamFormat.readPolled(answer({ code: 10000, message: 'Success', data }));
   t.same(read({ status: 'in_queue' }), update('queued'));

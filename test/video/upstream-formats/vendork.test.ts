@@ -51,7 +51,7 @@ test('a task is asked for where it was made', async (t) => {
   t.equal(vendorkUpstreamFormat.content(taskAt('vendork'), 'video'), null);
 });
 
-test('a created task', async (t) => {
+test('the answer to a creation has the id of the task, and its state if it says one', async (t) => {
   const read = (value: unknown) => vendorkUpstreamFormat.readCreated(answer(value));
   const data = { task_id: 'up-1', task_status: 'submitted', created_at: 1, updated_at: 1 };
   t.same(read({ code: 0, message: 'SUCCEED', request_id: 'r', data }), {
@@ -96,7 +96,7 @@ test('a number other than 0 in the answer to a creation', async (t) => {
   }
 });
 
-test('a task that is asked for', async (t) => {
+test('a polled task has its state, its progress and its result', async (t) => {
   const read = (data: unknown, more = {}) =>
     vendorkUpstreamFormat.readPolled(answer({ code: 0, data, ...more }));
   t.same(read({ task_status: 'submitted' }), update('queued'));

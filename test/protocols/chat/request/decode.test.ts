@@ -87,7 +87,7 @@ test('settings that are null or empty are as good as absent', async (t) => {
   t.equal(decode({ user: 'u', safety_identifier: '' }).user, 'u');
 });
 
-test('formats of the answer', async (t) => {
+test('the format of the answer is read, and one without a schema is any object', async (t) => {
   const format = (value: JsonObject) => decode({ response_format: value }).format;
   t.equal(format({ type: 'text' }), null);
   t.strictSame(format({ type: 'json_object' }), { kind: 'object' });

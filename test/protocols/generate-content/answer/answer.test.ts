@@ -63,7 +63,7 @@ test('a response is read', async (t) => {
   );
 });
 
-test('why answers ended', async (t) => {
+test('each reason of the vendor is read as an end', async (t) => {
   const finishOf = (finishReason: unknown) => decode({ candidates: [{ finishReason }] }).choices[0]?.finish;
   t.equal(finishOf('STOP'), 'stop');
   t.equal(finishOf('MAX_TOKENS'), 'length');
@@ -97,7 +97,7 @@ test('why answers ended', async (t) => {
   );
 });
 
-test('a prompt that was blocked', async (t) => {
+test('a blocked prompt is an answer that was filtered, both ways', async (t) => {
   const blocked: Answer = { choices: [{ parts: [], finish: 'filtered', stopSequence: null }], usage };
   const usageMetadata = { promptTokenCount: 1, candidatesTokenCount: 2, totalTokenCount: 3 };
   t.same(decode({ promptFeedback: { blockReason: 'SAFETY' }, usageMetadata }), blocked);

@@ -169,7 +169,7 @@ test('reasoning by budget and by level', async (t) => {
   );
 });
 
-test('choices of tools', async (t) => {
+test('modes are read as choices of tools', async (t) => {
   const choiceOf = (functionCallingConfig: JsonObject) =>
     decode({ toolConfig: { functionCallingConfig } }).toolChoice;
   t.same(choiceOf({ mode: 'AUTO' }), { mode: 'auto' });

@@ -142,7 +142,7 @@ test('models without JSON Schema get the older form', async (t) => {
   });
 });
 
-test('choices of tools', async (t) => {
+test('choices of tools are written as modes', async (t) => {
   const tools = [{ name: 'f', description: null, parameters: null, strict: null }];
   const configOf = (toolChoice: ConversationRequest['toolChoice']) =>
     encode({ tools, toolChoice }).toolConfig;
@@ -295,7 +295,7 @@ test('results come before instructions that stand between them and their calls',
   ]);
 });
 
-test('media', async (t) => {
+test('media become inline data, or a file with its URL', async (t) => {
   const url: MediaPart = { ...image, source: { kind: 'url', url: 'https://a/b.png', mediaType: null } };
   const typed: MediaPart = { ...image, source: { kind: 'url', url: 'https://a/c', mediaType: 'image/png' } };
   const pdf: MediaPart = {

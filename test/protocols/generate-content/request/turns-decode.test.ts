@@ -175,7 +175,7 @@ test('results come before what was said beside them', async (t) => {
   t.match(turn, { role: 'user', parts: [{ kind: 'toolResult' }, { kind: 'text' }] });
 });
 
-test('thoughts and their signatures', async (t) => {
+test('thoughts are joined, and have the signature of what follows', async (t) => {
   const sig = token('s');
   const thought = { text: 'hm', thought: true };
   const reasoning = (text: string, signature: string | null) => ({ kind: 'reasoning', text, signature });

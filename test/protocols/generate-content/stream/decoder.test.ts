@@ -109,7 +109,7 @@ test('log probabilities go to the text that they are of', async (t) => {
   });
 });
 
-test('a prompt that was blocked', async (t) => {
+test('a blocked prompt ends the stream as filtered', async (t) => {
   t.same(
     decodeBlocks({ promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: { promptTokenCount: 1 } }),
     [

@@ -15,7 +15,7 @@ const call = { type: 'tool_use', id: 'c1', name: 'f', input: { a: [1, 'b'] } };
 
 const refusal = (body: JsonObject) => refusalOf(() => decode(body));
 
-test('settings', async (t) => {
+test('settings are read', async (t) => {
   const request = decode(
     {
       max_tokens: 7,
@@ -134,7 +134,7 @@ test('each message is a turn, and one without content is none', async (t) => {
   );
 });
 
-test('media', async (t) => {
+test('media are read from data and URLs', async (t) => {
   const at = 'messages[0].content[0]';
   const media = (kind: string, source: object, name: string | null = null) => [
     { kind, source, detail: null, name, at },
@@ -383,7 +383,7 @@ test('a choice of a tool that only the vendor runs is left out with the tool, an
   t.end();
 });
 
-test('thinking and effort', async (t) => {
+test('thinking and its budget are read as an effort', async (t) => {
   const cases: [object, object | null][] = [
     [{}, null],
     [
@@ -412,7 +412,7 @@ test('thinking and effort', async (t) => {
     t.match(decode(body as JsonObject).reasoning, expected, JSON.stringify(body));
 });
 
-test('the format of the answer', async (t) => {
+test('a schema is read as the format of the answer', async (t) => {
   const format = { type: 'json_schema', schema: { type: 'object' } };
   t.same(decode({ output_config: { format } }).format, {
     kind: 'schema',

@@ -35,7 +35,7 @@ test('a plain request, the conversation last', async (t) => {
   );
 });
 
-test('settings', async (t) => {
+test('settings that the protocol has are written', async (t) => {
   t.match(
     encode({
       stream: true,
@@ -86,7 +86,7 @@ test('temperature and top_p never go together, and the one that says more goes',
   }
 });
 
-test('formats of the answer', async (t) => {
+test('a schema is the format of the answer, and any object is asked for in words', async (t) => {
   const schema = { type: 'object' };
   const format = { kind: 'schema', name: 'n', description: 'd', schema, strict: true } as const;
   t.same(encode({ format }).output_config, {
@@ -97,7 +97,7 @@ test('formats of the answer', async (t) => {
   t.notOk(asked.output_config);
 });
 
-test('tools', async (t) => {
+test('tools have a schema of an object, closed where they are strict', async (t) => {
   const parameters = { properties: { a: { type: 'string' } } };
   t.same(encode({ tools: [f, { ...f, name: 'g', description: 'd', parameters, strict: true }] }).tools, [
     { name: 'f', input_schema: { type: 'object', properties: {} } },

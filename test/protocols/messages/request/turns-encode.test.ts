@@ -173,7 +173,7 @@ test('refusals are text; reasoning is kept where this protocol signed it', async
   });
 });
 
-test('media', async (t) => {
+test('media become blocks of images and documents', async (t) => {
   const document = (mediaType: string, data: string, name: string | null = null): MediaPart => ({
     ...image,
     kind: 'document',

@@ -35,7 +35,7 @@ const callArguments = (text: string, call = 0) => ({ kind: 'callArguments', choi
 const callEnd = { kind: 'callEnd', choice: 0, call: 0 };
 const tool = { type: 'tool_use', id: 'toolu_1', name: 'f', input: {} };
 
-test('thinking, text and a call', async (t) => {
+test('thinking, text and a call are read in order', async (t) => {
   t.same(
     decodeStream(
       start,

@@ -64,7 +64,7 @@ test('every item of an answer is decoded, and those of the upstream’s own tool
   ]);
 });
 
-test('why an answer ended', async (t) => {
+test('the status and its reason say why an answer ended', async (t) => {
   const decodeFinish = (body: object) => decodeAnswer({ output: [], ...body }).choices[0]?.finish;
   t.equal(decodeFinish({ status: 'completed' }), 'stop');
   t.equal(decodeFinish({}), 'stop');

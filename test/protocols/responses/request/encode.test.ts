@@ -41,7 +41,7 @@ const media = (kind: MediaPart['kind'], more: Partial<MediaPart> = {}): MediaPar
   ...more,
 });
 
-test('the least of a request', async (t) => {
+test('a plain request has its model, its input and that nothing is to be stored', async (t) => {
   t.equal(
     writeRequest(responsesCodec, plain, target),
     '{"model":"up","store":false,"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}]}',

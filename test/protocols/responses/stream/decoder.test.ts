@@ -214,7 +214,7 @@ test('refusals, sources and log probabilities', async (t) => {
   t.match(decodeAll([delta('hi'), done(message(whole)), completed]).slice(1), [text('hi'), found]);
 });
 
-test('why an answer ended', async (t) => {
+test('the reason why an answer is incomplete is its end', async (t) => {
   const incomplete = (reason: unknown) => ({
     type: 'response.incomplete',
     response: { incomplete_details: { reason } },
