@@ -47,10 +47,10 @@ import { LeaseHolder } from './limits/lease-holder.js';
 import type { HolderMessage, OwnerMessage } from './limits/lease-messages.js';
 import { rateHeaderNames, rateWord } from './limits/rate-headers.js';
 import { attemptRecord, type CallRecord } from './metrics/call-record.js';
+import { type CollectedMetrics, metricsParts } from './metrics/collected.js';
 import { type GaugeReadings, watchProcess } from './metrics/gauges.js';
 import { type Inspection, inspectLimits, inspectTargets, type TargetFacts } from './metrics/inspection.js';
 import { createRecorder, type Recorder, uncounted } from './metrics/recorder.js';
-import { type MetricsSnapshot, snapshotParts } from './metrics/snapshot.js';
 import { UnixTime } from './metrics/unix-time.js';
 import { createErrorFormatForPath } from './protocols/error-formats/formats.js';
 import { buildRoutes, servedPaths, socketPaths } from './routes.js';
@@ -440,22 +440,22 @@ export class Gateway {
   }
 
   /** Returns the counts since the last `takeMetrics`, and the current gauges. */
-  metrics(): MetricsSnapshot {
+  metrics(): CollectedMetrics {
     this.#countAll();
-    return this.#recorder.snapshot();
+    return this.#recorder.collect();
   }
 
   /** Returns the same and resets the counts, for a caller that adds them up. */
-  takeMetrics(): MetricsSnapshot {
+  takeMetrics(): CollectedMetrics {
     this.#countAll();
     return this.#recorder.take();
   }
 
-  /** Does the same in steps. @returns the metrics in parts that are sent one after the other: see `snapshotParts` */
-  *takeMetricsSteps(): Steps<readonly MetricsSnapshot[]> {
+  /** Does the same in steps. @returns the metrics in parts that are sent one after the other: see `metricsParts` */
+  *takeMetricsSteps(): Steps<readonly CollectedMetrics[]> {
     this.#countAll();
     yield;
-    return [...snapshotParts(yield* this.#recorder.takeSteps())];
+    return [...metricsParts(yield* this.#recorder.takeSteps())];
   }
 
   #countAll(): void {

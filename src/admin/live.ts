@@ -1,3 +1,4 @@
+import type { CollectedMetrics, NumberRows } from '../metrics/collected.js';
 import { counterFamilies } from '../metrics/families.js';
 import { targetStates } from '../metrics/gauges.js';
 import {
@@ -25,7 +26,6 @@ import type {
   TargetView,
   TokenView,
 } from '../metrics/live-state.js';
-import type { MetricsSnapshot, NumberRows } from '../metrics/snapshot.js';
 import { type Steps, sortSteps } from '../wire/steps.js';
 
 /** Most requests shown. */
@@ -37,7 +37,7 @@ interface LiveParts {
   readonly at: number;
   readonly gateway: GatewayView;
   /** Metrics of all workers. */
-  readonly merged: MetricsSnapshot;
+  readonly merged: CollectedMetrics;
   /** Inspections of the workers that answered. */
   readonly inspections: readonly Inspection[];
 }
@@ -72,7 +72,7 @@ export function* liveStateSteps({ at, gateway, merged, inspections }: LiveParts)
 }
 
 function totalsOf(
-  { counters, histograms }: MetricsSnapshot,
+  { counters, histograms }: CollectedMetrics,
   requests: readonly RequestCount[],
 ): LiveState['totals'] {
   const limitRefusals: [string, number][] = [];
@@ -95,7 +95,7 @@ function totalsOf(
   };
 }
 
-function momentOf({ gauges }: MetricsSnapshot): MomentView {
+function momentOf({ gauges }: CollectedMetrics): MomentView {
   const loopDelay = { p50: 0, p99: 0, max: 0 };
   eachSeries(gauges, 'gateway_event_loop_delay_seconds', ([stat = ''], seconds) => {
     if (stat === 'p50' || stat === 'p99' || stat === 'max') loopDelay[stat] = seconds;
@@ -130,7 +130,7 @@ interface TargetSums {
 
 /** Lists targets that workers know, and those that were counted before a reload removed them, the busiest first. */
 function* targetViews(
-  { counters, gauges }: MetricsSnapshot,
+  { counters, gauges }: CollectedMetrics,
   inspections: readonly Inspection[],
 ): Steps<TargetView[]> {
   const targets = new Map<string, TargetSums>();
@@ -209,7 +209,7 @@ interface RequestCount {
 }
 
 /** Reads the counts of finished requests, by their labels. */
-function requestCounts({ counters }: MetricsSnapshot): RequestCount[] {
+function requestCounts({ counters }: CollectedMetrics): RequestCount[] {
   const counts: RequestCount[] = [];
   eachSeries(
     counters,
@@ -259,7 +259,7 @@ function tokensBy(
 
 /** Lists requested models, the busiest first. One entry stands for requests without a model. */
 function* modelViews(
-  { counters, histograms }: MetricsSnapshot,
+  { counters, histograms }: CollectedMetrics,
   requests: readonly RequestCount[],
 ): Steps<ModelView[]> {
   const tokens = tokensBy(counters, (model) => model);
@@ -286,7 +286,7 @@ function* modelViews(
 
 /** Lists used protocols, the busiest first. */
 function* protocolViews(
-  { histograms }: MetricsSnapshot,
+  { histograms }: CollectedMetrics,
   requests: readonly RequestCount[],
 ): Steps<ProtocolView[]> {
   const durations = new Map<string, readonly number[]>();
@@ -317,7 +317,7 @@ function* busiest(
 }
 
 /** Lists keys with calls, the busiest first. */
-function* keyViews({ counters }: MetricsSnapshot): Steps<KeyTrafficView[]> {
+function* keyViews({ counters }: CollectedMetrics): Steps<KeyTrafficView[]> {
   const keys = new Map<string, { requests: number; errors: number; refusals: number }>();
   eachSeries(counters, 'gateway_key_requests_total', ([key = '', statusClass], count) => {
     const counts = entryOf(keys, key, () => ({ requests: 0, errors: 0, refusals: 0 }));

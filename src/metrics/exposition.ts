@@ -1,3 +1,4 @@
+import type { CollectedMetrics, HistogramRows, NumberRows } from './collected.js';
 import {
   counterFamilies,
   gaugeFamilies,
@@ -5,7 +6,6 @@ import {
   type PrimaryName,
   primaryFamilies,
 } from './families.js';
-import type { HistogramRows, MetricsSnapshot, NumberRows } from './snapshot.js';
 
 /** The values of the primary process. */
 interface PrimaryFacts {
@@ -42,9 +42,9 @@ export function primaryGauge(name: PrimaryName, value: number): PrimaryGauge {
 
 /**
  * Writes all metrics in the text format of Prometheus, in short pieces: 2,000 series take tens of milliseconds in total.
- * @param merged the snapshot of all workers
+ * @param merged the metrics of all workers
  */
-export function* expositionTexts(merged: MetricsSnapshot, primary: PrimaryFacts): Texts {
+export function* expositionTexts(merged: CollectedMetrics, primary: PrimaryFacts): Texts {
   yield primaryText(primary);
   yield* numbersTexts('counter', withFaults(merged.counters, primary.faults ?? []));
   yield* numbersTexts('gauge', merged.gauges);

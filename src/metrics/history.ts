@@ -1,3 +1,4 @@
+import type { CollectedMetrics, HistogramRows, NumberRows } from './collected.js';
 import {
   type CounterName,
   counterFamilies,
@@ -6,7 +7,6 @@ import {
   histogramFamilies,
 } from './families.js';
 import type { HistoryView, LatencyView } from './live-state.js';
-import type { HistogramRows, MetricsSnapshot, NumberRows } from './snapshot.js';
 import { percentile } from './tables.js';
 
 /** Milliseconds between two points. */
@@ -31,7 +31,7 @@ export function createHistory() {
      * @param now Unix milliseconds; if the clock was set back, points in the future are dropped
      * @returns the new point, or null
      */
-    add(merged: MetricsSnapshot, now: number): HistoryView | null {
+    add(merged: CollectedMetrics, now: number): HistoryView | null {
       const before = last;
       if (before !== null && now >= before.at && now - before.at < historyStepMs - earlyMs) return null;
       const sums = sumsOf(merged, now);
@@ -52,7 +52,7 @@ export function createHistory() {
   };
 }
 
-function pointOf(before: Sums, now: Sums, { gauges }: MetricsSnapshot): HistoryView {
+function pointOf(before: Sums, now: Sums, { gauges }: CollectedMetrics): HistoryView {
   const seconds = (now.at - before.at) / 1000;
   return {
     at: now.at,
@@ -77,8 +77,8 @@ function latencyBetween(name: HistogramName, before: readonly number[], now: rea
   );
 }
 
-/** Sums of a merged snapshot; the difference of two is a point. */
-function sumsOf({ counters, histograms }: MetricsSnapshot, at: number) {
+/** Sums of merged metrics; the difference of two is a point. */
+function sumsOf({ counters, histograms }: CollectedMetrics, at: number) {
   const sums = { requests: 0, errors: 0, inputTokens: 0, outputTokens: 0 };
   eachSeries(counters, 'gateway_requests_total', ([, , status = '', outcome = ''], count) => {
     sums.requests += count;

@@ -2,11 +2,11 @@ import type { Target } from '../config/types.js';
 import type { Usage } from '../conversation/usage.js';
 import { atOnce, type Steps } from '../wire/steps.js';
 import { type CallRecord, isCall } from './call-record.js';
+import { type CollectedMetrics, collectSteps } from './collected.js';
 import { type CounterName, noLabel, otherLabel } from './families.js';
 import { type GaugeReadings, gaugeSteps, targetLabel } from './gauges.js';
 import type { AttemptResult } from './results.js';
 import { noPlace } from './series.js';
-import { type MetricsSnapshot, snapshotSteps } from './snapshot.js';
 import {
   CallHistograms,
   type CallTimes,
@@ -123,7 +123,7 @@ export interface CountedCalls
 
 export type TokenCounts = Pick<Usage, 'input' | 'output' | 'cached' | 'reasoning'>;
 
-/** The metrics of one worker. Only snapshots cost more than a few lookups. */
+/** The metrics of one worker. Only collecting them costs more than a few lookups. */
 export interface Recorder {
   /** Counts an ended call, once. */
   record(call: CallRecord): void;
@@ -142,11 +142,11 @@ export interface Recorder {
   /** Adds to any other counter. @param a first label of the family; `b` is the second. Omit what it does not have. */
   count(family: CounterName, amount: number, a?: string, b?: string): void;
   /** Everything counted since the last `take`, as plain data. */
-  snapshot(): MetricsSnapshot;
-  /** The same for a process that adds up snapshots: clears the counts here, and lets busy series get numbers. */
-  take(): MetricsSnapshot;
-  /** `take` in steps: counts between two steps are in this snapshot or in the next. Runs one at a time. */
-  takeSteps(): Steps<MetricsSnapshot>;
+  collect(): CollectedMetrics;
+  /** The same for a process that adds them up: clears the counts here, and lets busy series get numbers. */
+  take(): CollectedMetrics;
+  /** `take` in steps: counts between two steps are in these metrics or in the next. Runs one at a time. */
+  takeSteps(): Steps<CollectedMetrics>;
 }
 
 /** For records that are not calls. */
@@ -180,7 +180,7 @@ class KnownTarget {
 
 /**
  * Creates a recorder with all counts at zero.
- * @param read reads the gauges for each snapshot
+ * @param read reads the gauges each time that the metrics are collected
  * @param caps most series of a family; further ones share the label value `other`
  */
 export function createRecorder(read: () => GaugeReadings, caps: SeriesCaps = defaultCaps): Recorder {
@@ -232,13 +232,13 @@ export function createRecorder(read: () => GaugeReadings, caps: SeriesCaps = def
     return known.times;
   };
 
-  function* takeSteps(): Steps<MetricsSnapshot> {
+  function* takeSteps(): Steps<CollectedMetrics> {
     const gauges = yield* gaugeSteps(read(), caps);
     countOverflow(tables);
-    // Overflows from here on are reported with the next snapshot.
+    // Overflows from here on are reported with the next metrics.
     for (const { series } of [...Object.values(counters), ...Object.values(histograms)])
       series.overflowed = 0;
-    return yield* snapshotSteps(tables, gauges, undefined, (table) => {
+    return yield* collectSteps(tables, gauges, undefined, (table) => {
       table.clear();
       if (table.renew()) shortcuts = new Shortcuts(caps.numbers);
     });
@@ -254,9 +254,9 @@ export function createRecorder(read: () => GaugeReadings, caps: SeriesCaps = def
     recordSums,
     ...targetRecorder(tables),
     count: (family, amount, a, b) => counters[family].add(amount, a, b),
-    snapshot() {
+    collect() {
       countOverflow(tables);
-      return atOnce(snapshotSteps(tables, atOnce(gaugeSteps(read(), caps))));
+      return atOnce(collectSteps(tables, atOnce(gaugeSteps(read(), caps))));
     },
     take: () => atOnce(takeSteps()),
     takeSteps,

@@ -1,28 +1,28 @@
 import { atOnce, type Steps } from '../wire/steps.js';
+import { type CollectedMetrics, collectSteps } from './collected.js';
 import type { CounterName, GaugeName, HistogramName } from './families.js';
 import { createGaugeTables, type GaugeTables, joinGauge } from './gauges.js';
 import type { SeriesTable } from './series.js';
-import { type MetricsSnapshot, snapshotSteps } from './snapshot.js';
 import { createTables, defaultCaps, type SeriesCaps, type Tables } from './tables.js';
 
 /** The sums over all workers, including ended ones. Kept by the primary process. */
 export interface Totals {
   /**
-   * Adds a worker's counts since its last report. Replaces its gauges, unless the snapshot has none, as a partial one.
+   * Adds a worker's counts since its last report. Replaces its gauges, unless the metrics have none, as a part of them.
    * @param worker its process id; after `retire`, the id stands for a new worker
    */
-  update(worker: number, snapshot: MetricsSnapshot): void;
+  update(worker: number, metrics: CollectedMetrics): void;
   /** `update` in steps. */
-  updateSteps(worker: number, snapshot: MetricsSnapshot): Steps<void>;
+  updateSteps(worker: number, metrics: CollectedMetrics): Steps<void>;
   /** Called when a worker has ended: keeps its counts, drops its gauges. No-op for a worker without a report. */
   retire(worker: number): void;
   /**
    * The sums. Counters and histograms never fall between two calls, except that the counts of a replaced series move to
    * `other`. Gauges are the last ones of living workers.
    */
-  merged(): MetricsSnapshot;
+  merged(): CollectedMetrics;
   /** `merged` in steps. */
-  mergedSteps(): Steps<MetricsSnapshot>;
+  mergedSteps(): Steps<CollectedMetrics>;
 }
 
 /**
@@ -32,17 +32,17 @@ export interface Totals {
  */
 export function createTotals(caps: SeriesCaps = defaultCaps): Totals {
   const tables = createTables(caps);
-  const living = new Map<number, MetricsSnapshot['gauges']>();
-  function* mergedSteps(): Steps<MetricsSnapshot> {
+  const living = new Map<number, CollectedMetrics['gauges']>();
+  function* mergedSteps(): Steps<CollectedMetrics> {
     const gauges = yield* mergedGauges([...living.values()]);
-    return yield* snapshotSteps(tables, gauges, (table) => void table.renew());
+    return yield* collectSteps(tables, gauges, (table) => void table.renew());
   }
-  function* updateSteps(worker: number, snapshot: MetricsSnapshot): Steps<void> {
-    yield* addSteps(tables, snapshot);
-    if (snapshot.gauges.length > 0) living.set(worker, snapshot.gauges);
+  function* updateSteps(worker: number, metrics: CollectedMetrics): Steps<void> {
+    yield* addSteps(tables, metrics);
+    if (metrics.gauges.length > 0) living.set(worker, metrics.gauges);
   }
   return {
-    update: (worker, snapshot) => atOnce(updateSteps(worker, snapshot)),
+    update: (worker, metrics) => atOnce(updateSteps(worker, metrics)),
     updateSteps,
     retire(worker) {
       living.delete(worker);
@@ -59,9 +59,9 @@ function numberOf(series: SeriesTable, labels: readonly string[], row: number, u
   return series.numberAt(series.placeOf(labels[at], labels[at + 1], labels[at + 2], labels[at + 3]), uses);
 }
 
-/** Adds a snapshot. Rows not in the form of their family are ignored. Between steps a series' number may change. */
-function* addSteps(tables: Tables, snapshot: MetricsSnapshot): Steps<void> {
-  for (const [name, labels, values] of snapshot.counters) {
+/** Adds metrics. Rows not in the form of their family are ignored. Between steps a series' number may change. */
+function* addSteps(tables: Tables, metrics: CollectedMetrics): Steps<void> {
+  for (const [name, labels, values] of metrics.counters) {
     if (!Object.hasOwn(tables.counters, name)) continue;
     const table = tables.counters[name as CounterName];
     if (labels.length !== values.length * table.series.width) continue;
@@ -70,7 +70,7 @@ function* addSteps(tables: Tables, snapshot: MetricsSnapshot): Steps<void> {
       yield;
     }
   }
-  for (const [name, labels, counts, sums] of snapshot.histograms) {
+  for (const [name, labels, counts, sums] of metrics.histograms) {
     if (!Object.hasOwn(tables.histograms, name)) continue;
     const table = tables.histograms[name as HistogramName];
     const buckets = table.bounds.length + 1;
@@ -91,7 +91,7 @@ function totalOf(counts: readonly number[], from: number, length: number): numbe
 }
 
 /** Joins the gauges of all workers, without a bound: each worker reports few series, and gauges do not accumulate. */
-function* mergedGauges(all: readonly MetricsSnapshot['gauges'][]): Steps<GaugeTables> {
+function* mergedGauges(all: readonly CollectedMetrics['gauges'][]): Steps<GaugeTables> {
   const rows = all.map((gauges) => Math.max(0, ...gauges.map(([, , values]) => values.length)));
   const tables = createGaugeTables({ numbers: roomFor(rows.reduce((sum, each) => sum + each, 0)) });
   for (const gauges of all) {

@@ -1,8 +1,8 @@
 import type { ConfigPart } from '../config/change.js';
 import type { WireKeys } from '../keys/key-wire.js';
 import type { HolderMessage, OwnerMessage } from '../limits/lease-messages.js';
+import type { CollectedMetrics } from '../metrics/collected.js';
 import type { Inspection } from '../metrics/inspection.js';
-import type { MetricsSnapshot } from '../metrics/snapshot.js';
 
 /**
  * Signal that a gateway sends when it has taken over the port: to the previous primary, or to workers whose primary has
@@ -90,7 +90,7 @@ export type WorkerNews = Collected | Inspected | HolderMessage;
 export interface Collected {
   readonly type: 'collected';
   readonly id: number;
-  readonly snapshot: MetricsSnapshot;
+  readonly metrics: CollectedMetrics;
 }
 
 /** State of a worker that operators inspect. */

@@ -13,11 +13,11 @@ import { isOneAddress } from '../config/networks.js';
 import type { AdminSettings, ResolvedConfig } from '../config/resolve.js';
 import type { FaultPlace } from '../errors.js';
 import type { OwnedUnits } from '../limits/pool-owner.js';
+import type { CollectedMetrics } from '../metrics/collected.js';
 import { expositionTexts, type PrimaryGauge, primaryGauge } from '../metrics/exposition.js';
 import { createHistory, historyStepMs } from '../metrics/history.js';
 import type { Inspection } from '../metrics/inspection.js';
 import type { GatewayView } from '../metrics/live-state.js';
-import type { MetricsSnapshot } from '../metrics/snapshot.js';
 import { createTotals } from '../metrics/totals.js';
 import { storedBytes } from '../store/folder.js';
 import type { Ledger, Store } from '../store/store.js';
@@ -61,7 +61,7 @@ export class Operations {
   readonly #gateway: OperatedGateway;
   readonly #startedAt = Date.now();
   readonly #totals = createTotals();
-  /** Resolves when all snapshots received so far are added. They are added in order, in slices. */
+  /** Resolves when all metrics received so far are added. They are added in order, in slices. */
   #adding: Promise<void> = Promise.resolve();
   readonly #faults = new Map<FaultPlace, number>();
   /** When a worker has answered, its counts are in `#totals`. */
@@ -110,11 +110,11 @@ export class Operations {
     this.#gateway.log.error({ where, err: fault }, 'internal error');
   }
 
-  onCollected(child: ChildProcess, { id, snapshot }: Collected): void {
+  onCollected(child: ChildProcess, { id, metrics }: Collected): void {
     const { pid } = child;
     if (pid === undefined) return;
     this.#add(async () => {
-      await inSlices(this.#totals.updateSteps(pid, snapshot));
+      await inSlices(this.#totals.updateSteps(pid, metrics));
       this.#counts.onAnswer(child, id, null);
     });
   }
@@ -178,7 +178,7 @@ export class Operations {
     return this.#gateway.serving().length === 0 ? 'no worker serves yet' : null;
   }
 
-  async #counted(): Promise<MetricsSnapshot> {
+  async #counted(): Promise<CollectedMetrics> {
     await this.#counts.begin((id) => this.#gateway.tellAll({ type: 'collect', id }), answerMs);
     return inSlices(this.#totals.mergedSteps());
   }

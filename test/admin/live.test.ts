@@ -54,7 +54,7 @@ function inspected(name: string, given: Partial<InspectedTarget> = {}): Inspecte
 
 const merge = (...recorders: readonly ReturnType<typeof createRecorder>[]) => {
   const totals = createTotals();
-  for (const [worker, recorder] of recorders.entries()) totals.update(worker, sent(recorder.snapshot()));
+  for (const [worker, recorder] of recorders.entries()) totals.update(worker, sent(recorder.collect()));
   return totals.merged();
 };
 

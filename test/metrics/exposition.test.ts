@@ -42,7 +42,7 @@ test('everything that was counted is written, with names that say their kind', a
   recorder.count('gateway_limit_refusals_total', 1, 'tokens');
   recorder.count('gateway_faults_total', 1, 'timer');
   const totals = createTotals();
-  totals.update(1, recorder.snapshot());
+  totals.update(1, recorder.collect());
   const families = parseText([...expositionTexts(totals.merged(), primary)].join(''));
 
   for (const name of Object.keys(counterFamilies)) {

@@ -9,21 +9,21 @@ test('a call is counted in every family that it concerns', async (t) => {
   const usage = { input: 10, output: 20, cached: 4, reasoning: 0 };
   recorder.record(callRecord({ usage, costNanoUsd: 12_345 }));
   recorder.record(callRecord({ usage, costNanoUsd: 1 }));
-  const snapshot = sent(recorder.snapshot());
-  t.same(numbers(snapshot, 'gateway_requests_total'), { 'chat sim-text 200 complete': 2 });
-  t.same(numbers(snapshot, 'gateway_key_requests_total'), { 'team-a 2xx': 2 });
-  t.same(numbers(snapshot, 'gateway_tokens_total'), {
+  const metrics = sent(recorder.collect());
+  t.same(numbers(metrics, 'gateway_requests_total'), { 'chat sim-text 200 complete': 2 });
+  t.same(numbers(metrics, 'gateway_key_requests_total'), { 'team-a 2xx': 2 });
+  t.same(numbers(metrics, 'gateway_tokens_total'), {
     'sim-text input': 20,
     'sim-text output': 40,
     'sim-text cached': 8,
   });
-  t.same(numbers(snapshot, 'gateway_cost_usd_total'), { 'sim-text': 12_346 });
-  t.same(numbers(snapshot, 'gateway_request_bytes_total'), { '': 200 });
-  t.same(numbers(snapshot, 'gateway_response_bytes_total'), { '': 2000 });
-  const counts = bucketCounts(snapshot, 'gateway_request_duration_seconds').chat as number[];
+  t.same(numbers(metrics, 'gateway_cost_usd_total'), { 'sim-text': 12_346 });
+  t.same(numbers(metrics, 'gateway_request_bytes_total'), { '': 200 });
+  t.same(numbers(metrics, 'gateway_response_bytes_total'), { '': 2000 });
+  const counts = bucketCounts(metrics, 'gateway_request_duration_seconds').chat as number[];
   t.equal(counts[latencyBounds.indexOf(0.25)], 2);
-  t.same(Object.keys(bucketCounts(snapshot, 'gateway_first_byte_seconds')), ['chat sim-text']);
-  t.equal(bucketCounts(snapshot, 'gateway_own_seconds')['']?.[4], 2);
+  t.same(Object.keys(bucketCounts(metrics, 'gateway_first_byte_seconds')), ['chat sim-text']);
+  t.equal(bucketCounts(metrics, 'gateway_own_seconds')['']?.[4], 2);
 });
 
 test('calls that ended alike are counted together, as if they came one by one', async (t) => {
@@ -41,9 +41,9 @@ test('calls that ended alike are counted together, as if they came one by one', 
   const both = callRecord({ usage: usageOfBoth, bytesIn: 200, bytesOut: 2000, costNanoUsd: 10 });
   const counter = all.recordSums(both, 2);
   for (const each of times) counter.observe(...each);
-  t.same(all.snapshot(), one.snapshot());
+  t.same(all.collect(), one.collect());
   all.recordSums(callRecord(), 1);
-  t.equal(numbers(all.snapshot(), 'gateway_requests_total')['chat sim-text 200 complete'], 3);
+  t.equal(numbers(all.collect(), 'gateway_requests_total')['chat sim-text 200 complete'], 3);
 });
 
 test('a call that was refused early has no names, no first byte and no tokens', async (t) => {
@@ -51,16 +51,16 @@ test('a call that was refused early has no names, no first byte and no tokens', 
   const early = { protocol: null, model: null, keyId: null, firstByteMs: -1, ownMs: -1 };
   recorder.record(callRecord({ ...early, status: 401, outcome: 'refused' }));
   recorder.record(callRecord({ ...early, status: 0, outcome: 'client_gone' }));
-  const snapshot = recorder.snapshot();
-  t.same(numbers(snapshot, 'gateway_requests_total'), {
+  const metrics = recorder.collect();
+  t.same(numbers(metrics, 'gateway_requests_total'), {
     'none none 401 refused': 1,
     'none none none client_gone': 1,
   });
-  t.same(numbers(snapshot, 'gateway_key_requests_total'), { 'none 4xx': 1, 'none none': 1 });
-  t.same(numbers(snapshot, 'gateway_tokens_total'), {});
-  t.same(bucketCounts(snapshot, 'gateway_first_byte_seconds'), {});
+  t.same(numbers(metrics, 'gateway_key_requests_total'), { 'none 4xx': 1, 'none none': 1 });
+  t.same(numbers(metrics, 'gateway_tokens_total'), {});
+  t.same(bucketCounts(metrics, 'gateway_first_byte_seconds'), {});
   t.equal(
-    bucketCounts(snapshot, 'gateway_own_seconds')['']?.every((count) => count === 0),
+    bucketCounts(metrics, 'gateway_own_seconds')['']?.every((count) => count === 0),
     true,
   );
 });
@@ -71,12 +71,12 @@ test('what an upstream may claim does no harm to counters', async (t) => {
     const usage = { input: claim, output: claim, cached: claim, reasoning: claim };
     recorder.record(callRecord({ usage, costNanoUsd: claim, status: claim, bytesIn: claim }));
   }
-  const snapshot = recorder.snapshot();
-  t.same(numbers(snapshot, 'gateway_tokens_total'), {});
-  t.same(numbers(snapshot, 'gateway_cost_usd_total'), {});
-  t.same(numbers(snapshot, 'gateway_request_bytes_total'), { '': 0 });
-  t.same(numbers(snapshot, 'gateway_requests_total'), { 'chat sim-text none complete': 4 });
-  t.same(sent(snapshot), snapshot);
+  const metrics = recorder.collect();
+  t.same(numbers(metrics, 'gateway_tokens_total'), {});
+  t.same(numbers(metrics, 'gateway_cost_usd_total'), {});
+  t.same(numbers(metrics, 'gateway_request_bytes_total'), { '': 0 });
+  t.same(numbers(metrics, 'gateway_requests_total'), { 'chat sim-text none complete': 4 });
+  t.same(sent(metrics), metrics);
 });
 
 test('attempts at a target are counted on under its name after reloads, whether or not they made it anew', (t) => {
@@ -93,10 +93,10 @@ test('attempts at a target are counted on under its name after reloads, whether 
   }
   // A call of the first config that has lasted through all reloads.
   recorder.recordAttempt(kept, 'reset');
-  const snapshot = recorder.snapshot();
+  const metrics = recorder.collect();
   const counts = { 'main/kept ok': 4, 'main/kept reset': 1, 'main/anew ok': 4 };
-  t.same(numbers(snapshot, 'gateway_upstream_attempts_total'), counts);
-  const firstBytes = bucketCounts(snapshot, 'gateway_target_first_byte_seconds');
+  t.same(numbers(metrics, 'gateway_upstream_attempts_total'), counts);
+  const firstBytes = bucketCounts(metrics, 'gateway_target_first_byte_seconds');
   t.same(Object.keys(firstBytes).sort(), ['main/anew', 'main/kept']);
   t.end();
 });
@@ -115,16 +115,16 @@ test('attempts are counted by the name of the target, whichever config it is of'
   recorder.count('gateway_ledger_dropped_total', 3);
   recorder.count('gateway_ledger_dropped_total', 4);
   recorder.count('gateway_ledger_failures_total', 1);
-  const snapshot = recorder.snapshot();
-  t.same(numbers(snapshot, 'gateway_upstream_attempts_total'), { 'main/gpt-x reset': 2, 'main/gpt-x ok': 1 });
-  t.same(numbers(snapshot, 'gateway_retries_total'), { 'main/gpt-x': 1 });
-  t.same(numbers(snapshot, 'gateway_hedges_total'), { 'm sent': 2, 'm won': 1 });
-  t.same(numbers(snapshot, 'gateway_limit_refusals_total'), { requests: 1 });
-  t.same(numbers(snapshot, 'gateway_ledger_dropped_total'), { '': 7 });
-  t.same(numbers(snapshot, 'gateway_ledger_failures_total'), { '': 1 });
+  const metrics = recorder.collect();
+  t.same(numbers(metrics, 'gateway_upstream_attempts_total'), { 'main/gpt-x reset': 2, 'main/gpt-x ok': 1 });
+  t.same(numbers(metrics, 'gateway_retries_total'), { 'main/gpt-x': 1 });
+  t.same(numbers(metrics, 'gateway_hedges_total'), { 'm sent': 2, 'm won': 1 });
+  t.same(numbers(metrics, 'gateway_limit_refusals_total'), { requests: 1 });
+  t.same(numbers(metrics, 'gateway_ledger_dropped_total'), { '': 7 });
+  t.same(numbers(metrics, 'gateway_ledger_failures_total'), { '': 1 });
 });
 
-test('gauges are read with each snapshot', async (t) => {
+test('gauges are read each time that metrics are collected', async (t) => {
   let open = 3;
   const recorder = createRecorder(() =>
     gaugeReader(
@@ -144,25 +144,25 @@ test('gauges are read with each snapshot', async (t) => {
       },
     )(),
   );
-  const snapshot = recorder.snapshot();
-  t.same(numbers(snapshot, 'gateway_open_requests', 'gauges'), { '': 3 });
-  t.same(numbers(snapshot, 'gateway_buffered_bytes', 'gauges'), { '': 0 });
-  t.same(numbers(snapshot, 'gateway_upstream_connections_busy', 'gauges'), { '': 3 });
-  t.same(numbers(snapshot, 'gateway_upstream_requests_waiting', 'gauges'), { '': 1 });
-  t.same(numbers(snapshot, 'gateway_event_loop_delay_seconds', 'gauges'), {
+  const metrics = recorder.collect();
+  t.same(numbers(metrics, 'gateway_open_requests', 'gauges'), { '': 3 });
+  t.same(numbers(metrics, 'gateway_buffered_bytes', 'gauges'), { '': 0 });
+  t.same(numbers(metrics, 'gateway_upstream_connections_busy', 'gauges'), { '': 3 });
+  t.same(numbers(metrics, 'gateway_upstream_requests_waiting', 'gauges'), { '': 1 });
+  t.same(numbers(metrics, 'gateway_event_loop_delay_seconds', 'gauges'), {
     p50: 0.001,
     p99: 0.002,
     max: 0.5,
   });
-  t.same(numbers(snapshot, 'gateway_target_in_flight', 'gauges'), { 'main/gpt-x': 7 });
-  t.same(numbers(snapshot, 'gateway_target_state', 'gauges'), {
+  t.same(numbers(metrics, 'gateway_target_in_flight', 'gauges'), { 'main/gpt-x': 7 });
+  t.same(numbers(metrics, 'gateway_target_state', 'gauges'), {
     'main/gpt-x closed': 0,
     'main/gpt-x cooling': 0,
     'main/gpt-x open': 1,
     'main/gpt-x half-open': 0,
   });
   open = 4;
-  t.same(numbers(recorder.snapshot(), 'gateway_open_requests', 'gauges'), { '': 4 });
+  t.same(numbers(recorder.collect(), 'gateway_open_requests', 'gauges'), { '': 4 });
 });
 
 test('no family grows without bound, and what had no room is counted', async (t) => {
@@ -173,13 +173,13 @@ test('no family grows without bound, and what had no room is counted', async (t)
     recorder.record(callRecord({ model: `model-${i}`, keyId: `key-${i}`, status: 200 + (i % 300), usage }));
     recorder.recordAttempt(target('main', `model-${i}`), 'ok');
   }
-  const snapshot = recorder.snapshot();
-  for (const [name, , values] of snapshot.counters) t.ok(values.length <= 32, name);
-  for (const [name, , , sums] of snapshot.histograms) t.ok(sums.length <= 8, name);
+  const metrics = recorder.collect();
+  for (const [name, , values] of metrics.counters) t.ok(values.length <= 32, name);
+  for (const [name, , , sums] of metrics.histograms) t.ok(sums.length <= 8, name);
   const sum = (values: Record<string, number>) => Object.values(values).reduce((a, b) => a + b, 0);
-  t.equal(sum(numbers(snapshot, 'gateway_requests_total')), 2000);
-  t.equal(sum(numbers(snapshot, 'gateway_tokens_total')), 8000);
-  const overflow = numbers(snapshot, 'gateway_metrics_overflow_total');
+  t.equal(sum(numbers(metrics, 'gateway_requests_total')), 2000);
+  t.equal(sum(numbers(metrics, 'gateway_tokens_total')), 8000);
+  const overflow = numbers(metrics, 'gateway_metrics_overflow_total');
   t.equal(overflow.gateway_requests_total, 2 * (1000 - 27));
   t.equal(overflow.gateway_key_requests_total, 2 * (1000 - 27));
   t.equal(overflow.gateway_upstream_attempts_total, 2 * (1000 - 27));
@@ -187,13 +187,13 @@ test('no family grows without bound, and what had no room is counted', async (t)
   t.equal(overflow.gateway_request_duration_seconds, undefined);
 });
 
-test('a snapshot does not change any more', async (t) => {
+test('collected metrics do not change any more', async (t) => {
   const recorder = createRecorder(gaugeReader());
   recorder.record(callRecord());
-  const snapshot = recorder.snapshot();
-  const before = sent(snapshot);
+  const metrics = recorder.collect();
+  const before = sent(metrics);
   recorder.record(callRecord({ model: 'another' }));
-  t.same(snapshot, before);
+  t.same(metrics, before);
 });
 
 test('members that were left out are counted by name, invented ones as one', async (t) => {
@@ -201,7 +201,7 @@ test('members that were left out are counted by name, invented ones as one', asy
   recorder.recordLeftOut(['top_k', 'generationConfig.topK', 'invented'], 'request');
   recorder.recordLeftOut(['top_k', 'x.y.z', 'constructor'], 'request');
   recorder.recordLeftOut(['citations', 'invented'], 'answer');
-  t.same(numbers(recorder.snapshot(), 'gateway_left_out_total'), {
+  t.same(numbers(recorder.collect(), 'gateway_left_out_total'), {
     'citations answer': 1,
     'other answer': 1,
     'top_k request': 2,

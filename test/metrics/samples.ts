@@ -1,6 +1,6 @@
 import type { Target } from '../../src/config/types.js';
+import type { CollectedMetrics } from '../../src/metrics/collected.js';
 import type { GaugeReadings } from '../../src/metrics/gauges.js';
-import type { MetricsSnapshot } from '../../src/metrics/snapshot.js';
 
 /** A target as far as its name goes, another object each time. */
 export function target(upstream: string, model: string): Target {
@@ -35,11 +35,11 @@ export function gaugeReader(
 
 /** The numbers of a family by their label values, joined with spaces. */
 export function numbers(
-  snapshot: MetricsSnapshot,
+  metrics: CollectedMetrics,
   name: string,
   part: 'counters' | 'gauges' = 'counters',
 ): Record<string, number> {
-  const [, labels = [], values = []] = snapshot[part].find(([family]) => family === name) ?? [];
+  const [, labels = [], values = []] = metrics[part].find(([family]) => family === name) ?? [];
   const width = labels.length / values.length;
   return Object.fromEntries(
     values.map((value, row) => [labels.slice(row * width, (row + 1) * width).join(' '), value]),
@@ -47,9 +47,9 @@ export function numbers(
 }
 
 /** The counts of a family of histograms by their label values, joined with spaces. */
-export function bucketCounts(snapshot: MetricsSnapshot, name: string): Record<string, number[]> {
+export function bucketCounts(metrics: CollectedMetrics, name: string): Record<string, number[]> {
   const [, labels = [], counts = [], sums = []] =
-    snapshot.histograms.find(([family]) => family === name) ?? [];
+    metrics.histograms.find(([family]) => family === name) ?? [];
   const width = labels.length / sums.length;
   const buckets = counts.length / sums.length;
   return Object.fromEntries(
@@ -61,6 +61,6 @@ export function bucketCounts(snapshot: MetricsSnapshot, name: string): Record<st
 }
 
 /** As it comes out of another process. */
-export function sent(snapshot: MetricsSnapshot): MetricsSnapshot {
-  return JSON.parse(JSON.stringify(snapshot)) as MetricsSnapshot;
+export function sent(metrics: CollectedMetrics): CollectedMetrics {
+  return JSON.parse(JSON.stringify(metrics)) as CollectedMetrics;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
+import type { CollectedMetrics } from '../../src/metrics/collected.js';
 import { createRecorder, type Recorder } from '../../src/metrics/recorder.js';
-import type { MetricsSnapshot } from '../../src/metrics/snapshot.js';
 import { defaultCaps, type SeriesCaps } from '../../src/metrics/tables.js';
 import { createTotals, type Totals } from '../../src/metrics/totals.js';
 import { callRecord } from '../support/call-record.js';
@@ -79,14 +79,13 @@ class Cluster {
 }
 
 /** Every number that must not go down, by a name of its own. */
-function growing(snapshot: MetricsSnapshot): Map<string, number> {
+function growing(metrics: CollectedMetrics): Map<string, number> {
   const all = new Map<string, number>();
-  for (const [name] of snapshot.counters) {
-    for (const [labels, value] of Object.entries(numbers(snapshot, name)))
-      all.set(`${name} ${labels}`, value);
+  for (const [name] of metrics.counters) {
+    for (const [labels, value] of Object.entries(numbers(metrics, name))) all.set(`${name} ${labels}`, value);
   }
-  for (const [name, , , sums] of snapshot.histograms) {
-    for (const [labels, counts] of Object.entries(bucketCounts(snapshot, name))) {
+  for (const [name, , , sums] of metrics.histograms) {
+    for (const [labels, counts] of Object.entries(bucketCounts(metrics, name))) {
       for (const [bucket, count] of counts.entries()) all.set(`${name} ${labels} ${bucket}`, count);
     }
     for (const [row, sum] of sums.entries()) all.set(`${name} sum ${row}`, sum);
@@ -128,9 +127,9 @@ test('all workers together have counted what a naive count has, through any rest
 });
 
 /** The sum of each family, of counters and of what histograms have counted. */
-function sums(snapshot: MetricsSnapshot): Map<string, number> {
+function sums(metrics: CollectedMetrics): Map<string, number> {
   const all = new Map<string, number>();
-  for (const [name, , numbers] of [...snapshot.counters, ...snapshot.histograms])
+  for (const [name, , numbers] of [...metrics.counters, ...metrics.histograms])
     all.set(
       name,
       numbers.reduce((a, b) => a + b, 0),
@@ -233,7 +232,7 @@ test('fractions never make a counter less by their last digit', async (t) => {
   for (const [i, durationMs] of ms.entries()) {
     const recorder = createRecorder(gaugeReader());
     recorder.record(callRecord({ durationMs }));
-    totals.update(i, recorder.snapshot());
+    totals.update(i, recorder.collect());
   }
   const sum = () =>
     totals
@@ -250,7 +249,7 @@ test('a worker that is silent or gone counts on, and its gauges do while it live
   const totals = createTotals();
   const recorder = createRecorder(gaugeReader({ gateway_open_requests: 5 }));
   recorder.record(callRecord());
-  totals.update(1, recorder.snapshot());
+  totals.update(1, recorder.collect());
   for (let i = 0; i < 3; i++) {
     t.same(numbers(totals.merged(), 'gateway_open_requests', 'gauges'), { '': 5 });
     t.same(numbers(totals.merged(), 'gateway_key_requests_total'), { 'team-a 2xx': 1 });
@@ -272,7 +271,7 @@ test('gauges add up, or are those of the worst worker, as their families say', a
         loopDelay: { p50: 0, p99: 0.25, max: id },
       },
     );
-    totals.update(id, sent(createRecorder(read).snapshot()));
+    totals.update(id, sent(createRecorder(read).collect()));
   }
   const merged = totals.merged();
   t.same(numbers(merged, 'gateway_target_in_flight', 'gauges'), { 'main/x': 6 });

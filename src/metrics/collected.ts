@@ -18,7 +18,7 @@ export type HistogramRows = readonly [
 ];
 
 /** The counts of all tables, and the gauges at that time: plain data for JSON. */
-export interface MetricsSnapshot {
+export interface CollectedMetrics {
   readonly counters: readonly NumberRows[];
   readonly histograms: readonly HistogramRows[];
   readonly gauges: readonly NumberRows[];
@@ -32,12 +32,12 @@ const leaveAsIs = (): void => {};
  * Copies the tables, one per step. Series with labels and without counts are left out.
  * @param before called for a table before it is copied, in the same step; `after` is called after that
  */
-export function* snapshotSteps(
+export function* collectSteps(
   { counters, histograms }: Tables,
   gauges: GaugeTables,
   before: (table: Table) => void = leaveAsIs,
   after: (table: Table) => void = leaveAsIs,
-): Steps<MetricsSnapshot> {
+): Steps<CollectedMetrics> {
   const isCounted = ({ series, values }: NumberTable, number: number): boolean =>
     series.width === 0 || values[number] !== 0;
   const copied: { counters: NumberRows[]; histograms: HistogramRows[]; gauges: NumberRows[] } = {
@@ -64,12 +64,12 @@ export function* snapshotSteps(
   return copied;
 }
 
-/** Splits a snapshot into parts of one family each; all gauges are in the last part. */
-export function* snapshotParts({
+/** Splits metrics into parts of one family each; all gauges are in the last part. */
+export function* metricsParts({
   counters,
   histograms,
   gauges,
-}: MetricsSnapshot): Generator<MetricsSnapshot, void, undefined> {
+}: CollectedMetrics): Generator<CollectedMetrics, void, undefined> {
   for (const rows of counters) yield { counters: [rows], histograms: [], gauges: [] };
   for (const rows of histograms) yield { counters: [], histograms: [rows], gauges: [] };
   yield { counters: [], histograms: [], gauges };
