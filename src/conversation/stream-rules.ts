@@ -85,7 +85,9 @@ export function noCharges(): AnswerCharges {
 export function chargedUsage(usage: Usage, charges: AnswerCharges): Usage {
   const { searches, queries, tier, ofTools, calls } = charges;
   const ofCalls = calls === 0 ? usage : { ...usage, calls };
-  const charged = withCharges(ofCalls, { searches: searches + queries.size, tier });
+  // A usage that counts searches has all that are billed; items may be of some kinds alone.
+  const counted = Math.max(usage.searches ?? 0, searches + queries.size);
+  const charged = withCharges(ofCalls, { searches: counted, tier });
   return ofTools === null ? charged : { ...charged, ...addUsage(charged, ofTools) };
 }
 

@@ -60,8 +60,7 @@ export class GroundingReader {
   read(metadata: unknown): UrlCitation[] {
     if (!isObject(metadata)) return [];
     const chunks = listOf(metadata.groundingChunks).map(sourceOf);
-    for (const query of textsIn(metadata.webSearchQueries))
-      if (this.#queries.size < most) this.#queries.add(query);
+    for (const query of queriesOf(metadata)) if (this.#queries.size < most) this.#queries.add(query);
     for (const result of chunks)
       if (result !== null && this.#results.size < most) this.#results.set(result.url, result);
     if (chunks.includes(null)) this.#source.lost?.add('groundingChunks');
@@ -139,4 +138,9 @@ function sourceOf(chunk: unknown): SearchResult | null {
   const web = isObject(chunk) ? chunk.web : null;
   const url = isObject(web) ? textOrNull(web.uri) : null;
   return isObject(web) && url !== null ? { url, title: textOf(web.title) } : null;
+}
+
+/** Returns the searches that the metadata names: of the web and of images, which are billed alike. */
+export function queriesOf(metadata: JsonObject): string[] {
+  return [...textsIn(metadata.webSearchQueries), ...textsIn(metadata.imageSearchQueries)];
 }

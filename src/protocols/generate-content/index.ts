@@ -1,7 +1,6 @@
 import type { TextCodec } from '../../conversation/codec.js';
 import { tokenMarks, untagSignature } from '../../conversation/signature.js';
 import { type AnswerCharges, growingMetering } from '../../conversation/stream-rules.js';
-import { textsIn } from '../../conversation/web-search.js';
 import { OPEN_BRACE } from '../../wire/bytes.js';
 import { changedObjects, isList, isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import { textStart } from '../../wire/json-skip.js';
@@ -14,6 +13,7 @@ import { googleSchemas } from '../schema-rules.js';
 import { candidatesOf, decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { decodeUsage, lastUsage } from './answer/usage.js';
+import { queriesOf } from './grounding-decode.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest, unsigned } from './request/encode.js';
 import { countTokensRequest, generateContentRequest } from './request/schema.js';
@@ -23,7 +23,7 @@ import { BlockEncoder } from './stream/encoder.js';
 import { judgeContent, judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 
 /** A quoted key cannot occur inside a string, which would escape its quotes. */
-const queriesKey = Buffer.from('"webSearchQueries"');
+const groundingKey = Buffer.from('"groundingMetadata"');
 /** Most queries of one answer that are counted separately. */
 const mostQueries = 1000;
 
@@ -32,7 +32,7 @@ const mostQueries = 1000;
  * (https://ai.google.dev/gemini-api/docs/google-search#pricing); see `StreamRules.noteCharges`.
  */
 function noteCharges(run: Buffer, charges: AnswerCharges): void {
-  let at = run.indexOf(queriesKey);
+  let at = run.indexOf(groundingKey);
   if (at === -1) return;
   if (run[textStart(run)] === OPEN_BRACE) {
     addQueries(run.toString('utf8'), charges);
@@ -42,15 +42,14 @@ function noteCharges(run: Buffer, charges: AnswerCharges): void {
     const start = lastEventEnd(run, 0, at);
     const end = eventEnd(run, at);
     addQueries(parseEvent(run.toString('utf8', start, end)).data ?? '', charges);
-    at = run.indexOf(queriesKey, end);
+    at = run.indexOf(groundingKey, end);
   }
 }
 
 function addQueries(text: string, { queries }: AnswerCharges): void {
   for (const { groundingMetadata: metadata } of candidatesOf(parseObject(text) ?? {})) {
     if (!isObject(metadata)) continue;
-    for (const query of textsIn(metadata.webSearchQueries))
-      if (queries.size < mostQueries) queries.add(query);
+    for (const query of queriesOf(metadata)) if (queries.size < mostQueries) queries.add(query);
   }
 }
 

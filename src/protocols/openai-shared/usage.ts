@@ -75,6 +75,8 @@ const scopes: readonly NumberScope[] = [
 ];
 /** Perplexity counts its queries, xAI the sources that it bills, and others the search requests, like messages. */
 const searchNames = ['web_search_requests', 'num_search_queries', 'num_sources_used'];
+/** xAI's searches of the web and of X, which cost the same (https://docs.x.ai/developers/pricing). */
+const toolSearchNames = ['web_search_calls', 'x_search_calls'];
 
 /** Makes a reader of the usage of answers that have output. */
 export function createUsageReader(
@@ -91,7 +93,9 @@ export function createUsageReader(
     otherWrittenName,
     heardName,
     ...searchNames,
-    longWrittenName,
+    ...toolSearchNames,
+    ...longWrittenNames,
+    citationsName,
   ];
   return readerOf(numberNames(plain, scopes), (numbers, searches) =>
     usageOfNumbers(numbers, outputKind, searches),
@@ -111,8 +115,13 @@ export function secondsOfUsage(usage: unknown): number {
   return seconds >= 0 && seconds <= Number.MAX_SAFE_INTEGER ? seconds : 0;
 }
 
-/** Cache writes that are kept for long (`cache_write_tokens_details` of responses). */
-const longWrittenName = 'ttl_12h_tokens';
+/** Cache writes that are kept for long: those of responses, and those of messages at gateways that translate them. */
+const longWrittenNames = ['ttl_12h_tokens', 'ephemeral_1h_input_tokens'];
+/**
+ * What Perplexity's research has read of its sources. They cost as much as its input, and are in no other number
+ * (https://docs.perplexity.ai/getting-started/pricing).
+ */
+const citationsName = 'citation_tokens';
 
 /**
  * @param numbers in the order of `createUsageReader`, each -1 if missing; the total replaces what only the total shows
@@ -162,20 +171,23 @@ function withNumbers(
   outputKind: OutputKind,
   searches: number,
 ): Usage {
-  const counted = Math.max(searches, ...numbers.slice(firstCharge, firstCharge + searchNames.length));
-  const [longWritten = -1, ...ofKinds] = numbers.slice(firstCharge + searchNames.length);
+  const ofSearches = numbers.slice(firstCharge, firstCharge + searchNames.length);
+  const charged = numbers.slice(firstCharge + searchNames.length);
+  const [ofWeb = -1, ofX = -1, longWritten = -1, hourWritten = -1, citations = -1, ...ofKinds] = charged;
+  const counted = Math.max(searches, ...ofSearches, Math.max(0, ofWeb) + Math.max(0, ofX));
   const [audioOut = -1, imageOut = -1] = ofKinds.slice(kinds.length);
   const isTold = audioOut !== -1 || imageOut !== -1;
   const parts = inputParts(ofKinds, ofKinds.slice(2 * kinds.length));
   const { 0: input = -1, [ofHeard]: heard = -1 } = numbers;
   // The input that the total alone shows.
   const sound = heard > 0 ? usage.input - Math.max(0, input) : 0;
-  return withCharges(usage, {
+  const cited = citations > 0 ? { ...usage, input: usage.input + citations } : usage;
+  return withCharges(cited, {
     searches: counted,
     parts: {
       ...parts,
       audioInput: Math.max(parts.audioInput, sound),
-      cacheWrittenHour: Math.max(0, longWritten),
+      cacheWrittenHour: Math.max(0, longWritten, hourWritten),
       audioOutput: outputKind === 'audio' && !isTold ? usage.output : Math.max(0, audioOut),
       imageOutput: outputKind === 'image' && !isTold ? usage.output : Math.max(0, imageOut),
     },

@@ -225,7 +225,7 @@ const googleAnswer = (usage: object = {}) => ({
     {
       content: { role: 'model', parts: [{ text: 'hi' }] },
       finishReason: 'STOP',
-      groundingMetadata: { webSearchQueries: ['a', 'b'], groundingChunks: [] },
+      groundingMetadata: { webSearchQueries: ['b'], imageSearchQueries: ['a', 'b'], groundingChunks: [] },
     },
   ],
   usageMetadata: { ...googleUsage, ...usage },
@@ -235,7 +235,7 @@ const googleStream = (usage: object = {}) => [
     candidates: [
       {
         content: { role: 'model', parts: [{ text: 'h' }] },
-        groundingMetadata: { webSearchQueries: ['a'] },
+        groundingMetadata: { imageSearchQueries: ['a'] },
       },
     ],
     usageMetadata: { promptTokenCount: 100 },
@@ -282,6 +282,64 @@ const cases: readonly Case[] = [
     nanos: 2000 * 4000 + 2000 + 4 * search,
   },
   {
+    name: 'chat of a research that has read its sources',
+    kind: 'chat',
+    ...askChat,
+    answer: {
+      ...chatAnswer,
+      usage: {
+        prompt_tokens: 33,
+        completion_tokens: 7,
+        total_tokens: 40,
+        citation_tokens: 2000,
+        num_search_queries: 18,
+      },
+      service_tier: 'default',
+    },
+    record: { inputTokens: 2033, outputTokens: 7, searches: 18 },
+    nanos: 2033 * 4000 + 7 * 2000 + 18 * search,
+  },
+  {
+    name: 'chat with searches of several tools',
+    kind: 'chat',
+    ...askChat,
+    answer: {
+      ...chatAnswer,
+      usage: {
+        prompt_tokens: 2000,
+        completion_tokens: 1,
+        num_sources_used: 0,
+        num_server_side_tools_used: 4,
+        server_side_tool_usage_details: { web_search_calls: 2, x_search_calls: 1, code_interpreter_calls: 1 },
+      },
+      service_tier: 'default',
+    },
+    record: { inputTokens: 2000, searches: 3 },
+    nanos: 2000 * 4000 + 2000 + 3 * search,
+  },
+  {
+    name: 'chat of a gateway that has it from messages, with what is cached for an hour',
+    kind: 'chat',
+    ...askChat,
+    answer: {
+      ...chatAnswer,
+      usage: {
+        prompt_tokens: 2000,
+        completion_tokens: 1,
+        prompt_tokens_details: {
+          cached_tokens: 0,
+          cache_creation_tokens: 1500,
+          cache_creation_token_details: { ephemeral_5m_input_tokens: 500, ephemeral_1h_input_tokens: 1000 },
+        },
+        cache_creation_input_tokens: 1500,
+        cache_read_input_tokens: 0,
+      },
+      service_tier: 'default',
+    },
+    record: { inputTokens: 2000, cacheWrittenTokens: 1500, cacheWrittenHourTokens: 1000 },
+    nanos: 500 * 4000 + 500 * 5000 + 1000 * 7000 + 2000,
+  },
+  {
     name: 'chat for a client of messages',
     kind: 'chat',
     ...askMessages,
@@ -304,6 +362,21 @@ const cases: readonly Case[] = [
     answer: response('flex'),
     record: { ...responsesRecord, tier: 'flex' },
     nanos: responsesNanos / 2,
+  },
+  {
+    name: 'responses with searches of several tools, whose items do not show them all',
+    kind: 'responses',
+    ...askResponses,
+    answer: {
+      ...response('default'),
+      usage: {
+        ...response('default').usage,
+        num_sources_used: 0,
+        server_side_tool_usage_details: { web_search_calls: 3, x_search_calls: 2 },
+      },
+    },
+    record: { ...responsesRecord, searches: 5 },
+    nanos: responsesNanos + 3 * search,
   },
   {
     name: 'responses of more than passes in one piece else',
