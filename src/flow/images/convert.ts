@@ -16,7 +16,7 @@ import {
   keyError,
 } from '../../protocols/error-formats/vendor-account.js';
 import { type ImageAnswer, missingBytes, withBytes } from '../../protocols/images/answer.js';
-import { readDashscopeAnswer, readOpenaiAnswer } from '../../protocols/images/answer-decode.js';
+import { imagesUsage, readDashscopeAnswer, readOpenaiAnswer } from '../../protocols/images/answer-decode.js';
 import { encodeDashscope } from '../../protocols/images/encode-dashscope.js';
 import { encodeOpenai } from '../../protocols/images/encode-openai.js';
 import { type ImageStyle, imagesToFetch, withFetched } from '../../protocols/images/fetched.js';
@@ -31,7 +31,7 @@ import { answerLines, streamLines } from '../answer/lines.js';
 import { deadlinesLeft, type ResolvedCall } from '../call.js';
 import { keepMemory } from '../memory-budget.js';
 import { account } from '../record/account.js';
-import { mergeMedia } from '../record/consumption.js';
+import { mergeMedia, noteUndelivered } from '../record/consumption.js';
 import { routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
 import {
@@ -172,7 +172,12 @@ export class Conversion implements AttemptAdapter {
       return;
     }
     attempt.succeeded();
-    await this.#onImages(target, answer, read);
+    try {
+      await this.#onImages(target, answer, read);
+    } catch (fault) {
+      noteUndelivered(call, attempt, call.usage, call.units);
+      throw fault;
+    }
   }
 
   /** Called when the target returned no images. */
@@ -180,7 +185,11 @@ export class Conversion implements AttemptAdapter {
     const isGood = !isFailure(answer) && answer.head.status < 400;
     // Some upstreams report a caller's mistake with status 200.
     const isUnusable = isGood && error.kind !== 'invalid_request';
-    if (isGood) attempt.unusable(error);
+    if (isGood) {
+      attempt.unusable(error);
+      const usage = imagesUsage(answer.body);
+      if (usage !== null) noteUndelivered(this.#call, attempt, usage, usage.calls ?? 0);
+    }
     if (isGood && isVendorAccountError(error)) attempt.report(error);
     if (this.#plan.planNext(isUnusable ? unusable(error) : failedRequest(answer))) {
       const backoff = this.#plan.beginPlanned(error);

@@ -283,12 +283,22 @@ export function noteReportedUsage(call: WithAttempts, attempt: OtherAttemptParts
   if (attempt !== null && attempt.transform.usage !== null) noteFailed(call, attempt);
 }
 
+/** Records what an upstream has made, and bills, although it does not reach the client, which pays for no error. */
+export function noteUndelivered(
+  call: WithAttempts,
+  attempt: Pick<OtherAttemptParts, 'target'>,
+  usage: Usage | null,
+  calls: number,
+): void {
+  noteAttempt(call, attempt, usage, { characters: 0, calls, made: call.made });
+}
+
 /** What an attempt is billed for besides its tokens. */
 type BilledBeside = Pick<Consumption, 'characters' | 'made'> & { readonly calls: number };
 
 function noteAttempt(
   call: Pick<WithAttempts, 'otherAttempts'>,
-  attempt: OtherAttemptParts,
+  attempt: Pick<OtherAttemptParts, 'target'>,
   usage: Usage | null,
   billed: BilledBeside,
 ): void {

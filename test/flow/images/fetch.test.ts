@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import { eventually } from '../../support/eventually.js';
 import { startGateway, testKey } from '../../support/gateway.js';
+import { openLedger } from '../../support/ledger.js';
 import { ask, mediaConfig } from '../../support/media/gateway.js';
 import { inputBody, png } from '../../support/media/images.js';
 import { open, readAnswer } from '../../support/raw-client.js';
@@ -50,6 +51,38 @@ function start(t: Test, upstream: Record<string, unknown>, config: Record<string
     }),
   });
 }
+
+test('images that were made and do not reach the client cost the operator, and nobody else', async (t) => {
+  const usage = { input_tokens: 10, output_tokens: 8000, total_tokens: 8010 };
+  const upstream = await startRawUpstream(t, ({ head, socket, body }) => {
+    const data = body.includes('none') ? [] : [{ url: `${base}/a.png` }, { url: `${base}/b.png` }];
+    if (head.startsWith('GET')) socket.write('HTTP/1.1 404 No\r\ncontent-length: 0\r\n\r\n');
+    else socket.write(jsonAnswer(200, JSON.stringify({ data, usage })));
+  });
+  const base = upstream.url.slice(0, -'/v1'.length);
+  const { store, lines } = openLedger(t);
+  const cost = { input: 5, output: 40, perCall: 0.01 };
+  const gateway = await startGateway(t, {
+    config: mediaConfig(t, {
+      upstreams: { u: { baseUrl: upstream.url } },
+      models: { m: { protocols: ['images'], targets: [{ upstream: 'u', cost }], price: { perCall: 1 } } },
+      config: { store, usage: { ledger: true } },
+    }),
+  });
+  const cases = [
+    { prompt: 'a fox', paid: 10 * 5000 + 8000 * 40_000 + 2 * 10_000_000 },
+    { prompt: 'none', paid: 10 * 5000 + 8000 * 40_000 },
+  ];
+  for (const [index, { prompt, paid }] of cases.entries()) {
+    const heard = await ask(gateway, 'POST', generations, { body: { ...asBytes, prompt } });
+    t.equal(heard.status, 502, heard.text);
+    const all = await lines(2 * (index + 1));
+    const [attempt] = all.filter(({ outcome }) => outcome === 'attempt').slice(-1);
+    t.match(attempt, { outputTokens: 8000, costNanoUsd: 0, paidNanoUsd: paid }, prompt);
+    const calls = all.filter(({ outcome }) => outcome !== 'attempt');
+    t.match(calls.slice(-1), [{ units: 0, costNanoUsd: 0 }]);
+  }
+});
 
 test('an image at the upstream itself is fetched without its key, each address once', async (t) => {
   const upstream = await startUpstream(t, (own) => [
