@@ -102,7 +102,7 @@ export interface ImageOutline {
   readonly stream: boolean;
   /** As in `ImageRequest`, but also null for an unknown word, which the upstream judges. */
   readonly responseFormat: ImageFormat | null;
-  /** As the client wrote them: `1024x1024`, `high`. Null if absent. */
+  /** As the client wrote them: `1024x1024`, `high`. Null if absent, and for a size that another member contradicts. */
   readonly size: string | null;
   readonly quality: string | null;
   /** Whether, in an edit, an image or the mask is not a file of a form. */
@@ -129,8 +129,9 @@ export function outlineOfBody(
     count: countIn(body, whole),
     stream: body.stream === true,
     responseFormat: formatOrNull(body.response_format) ?? (form === 'input' ? 'url' : null),
-    size: sizeOf(
+    size: agreedSize(
       form === 'input' && isObject(body.parameters) ? (body.parameters.size ?? body.size) : body.size,
+      (name) => body[name],
     ),
     quality: textOrNull(body.quality),
     hasImageTexts: operation === 'edit' && imageMembers.some((name) => (body[name] ?? null) !== null),
@@ -155,7 +156,7 @@ export function outlineOfForm(operation: ImageOperation, parts: readonly FormPar
     count: countInForm(parts),
     stream: readFlag(textOf('stream')),
     responseFormat: formatOrNull(textOf('response_format')),
-    size: sizeOf(namedIn(parts, 'size')),
+    size: agreedSize(namedIn(parts, 'size'), (name) => namedIn(parts, name)),
     quality: namedIn(parts, 'quality'),
     hasImageTexts:
       operation === 'edit' &&
@@ -179,6 +180,19 @@ function readFlag(text: string): boolean {
 function namedIn(parts: readonly FormPart[], wanted: string): string | null {
   const part = parts.find(({ name }) => name === wanted);
   return part === undefined || part.filename !== null ? null : part.data.toString('utf8') || null;
+}
+
+/** Returns the size of a body, unless a member that some servers read in its place says otherwise. */
+function agreedSize(stated: unknown, read: (name: string) => unknown): string | null {
+  const size = sizeOf(stated);
+  if (size === null) return null;
+  const [width, height] = size.split('x');
+  const others = { width, height, image_size: size, resolution: size };
+  const isAgreed = Object.entries(others).every(([name, agreed]) => {
+    const value = read(name) ?? '';
+    return value === '' || (typeof value === 'number' ? `${value}` : sizeOf(value)) === agreed;
+  });
+  return isAgreed ? size : null;
 }
 
 /** Some clients write the sizes with an asterisk, as other vendors do. */

@@ -47,6 +47,29 @@ test('of a body with a prompt: what it is routed and metered by', async (t) => {
     quality: null,
   });
   const twoSizes = { size: '1024x1536', parameters: { size: '1*1' } };
+  const large = { size: '512x512', width: 1440, height: 1440 };
+  for (const other of [
+    large,
+    { width: 1440 },
+    { image_size: '1440x1440' },
+    { image_size: {} },
+    { resolution: '2k' },
+  ])
+    t.equal(
+      outlineOf('generate', promptBody({ size: '512x512', ...other })).size,
+      null,
+      JSON.stringify(other),
+    );
+  for (const same of [
+    { width: 512, height: '512' },
+    { image_size: '512*512' },
+    { resolution: null, width: '' },
+  ])
+    t.equal(
+      outlineOf('generate', promptBody({ size: '512x512', ...same })).size,
+      '512x512',
+      JSON.stringify(same),
+    );
   t.equal(outlineOf('generate', promptBody(twoSizes)).size, '1024x1536', 'that of the form of the body');
   t.strictSame(outlineOf('edit', promptBody({ response_format: 'png', n: null })), nothing);
   for (const more of [{ image: imageUrl }, { images: [{ file_id: 'f' }] }, { mask: {} }])
@@ -89,6 +112,8 @@ test('of a form: its fields, and whether its images are files', async (t) => {
     quality: 'low',
   });
   t.match(outlineOfForm('edit', [...start, file('size')]), { size: null });
+  const twice = [field('size', '1x1'), field('width', '2')];
+  t.match(outlineOfForm('edit', [...start, ...twice]), { size: null }, 'that another field contradicts');
   t.equal(outlineOfForm('edit', [file('image')]).model, '');
 });
 
