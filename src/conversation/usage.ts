@@ -2,6 +2,8 @@
 export interface Usage {
   /** All input tokens, including those read from and written to the prompt cache. */
   readonly input: number;
+  /** Of the largest request, if the upstream has run several for the call, or the session: prices have steps by it. Absent for one. */
+  readonly largestInput?: number;
   /** All output tokens, including reasoning. */
   readonly output: number;
   /** Input tokens that came from the upstream's prompt cache. */
@@ -117,8 +119,11 @@ export function withTotal(usage: Usage, total: number, isHeard = false): Usage {
 /** Adds the usage of two answers of one session. Tier and place are those of the later one. */
 export function addUsage(before: Usage | null, more: Usage): Usage {
   if (before === null) return more;
+  const input = before.input + more.input;
+  const largestInput = Math.max(before.largestInput ?? before.input, more.largestInput ?? more.input);
   const sum: Usage = {
-    input: before.input + more.input,
+    input,
+    ...(largestInput < input ? { largestInput } : {}),
     output: before.output + more.output,
     cached: before.cached + more.cached,
     cacheWritten: before.cacheWritten + more.cacheWritten,

@@ -94,7 +94,7 @@ const amounts = new Float64Array(rateNames.length);
 export function costOf(price: Price, charged: Charged, factor = 1): number {
   const { usage, made = null } = charged;
   const tariff = tariffOf(price, usage, factor);
-  const rates = usage === null ? tariff.rates : ratesOf(tariff, usage.input);
+  const rates = usage === null ? tariff.rates : ratesOf(tariff, usage.largestInput ?? usage.input);
   const perCall = (made === null ? null : imageRate(tariff, made)) ?? (rates[ofCalls] as Rate);
   const perSecond = (made === null ? null : secondRate(tariff, made)) ?? (rates[ofSeconds] as Rate);
   measure(charged);

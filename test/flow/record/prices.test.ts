@@ -379,6 +379,25 @@ const cases: readonly Case[] = [
     nanos: responsesNanos + 3 * search,
   },
   {
+    name: 'responses that no step is exceeded by, but for what a tool has read',
+    kind: 'responses',
+    ...askResponses,
+    answer: {
+      ...response('default'),
+      usage: { input_tokens: 950, output_tokens: 50, total_tokens: 1000 },
+      tool_usage: {
+        image_gen: {
+          input_tokens: 100,
+          input_tokens_details: { image_tokens: 100 },
+          output_tokens: 10,
+          output_tokens_details: { image_tokens: 10 },
+        },
+      },
+    },
+    record: { inputTokens: 1050, outputTokens: 60 },
+    nanos: 1000 * (950 + 50 * 2 + 100 * 19 + 10 * 23) + 2 * search,
+  },
+  {
     name: 'responses of more than passes in one piece else',
     kind: 'responses',
     ...askResponses,
@@ -481,6 +500,24 @@ const cases: readonly Case[] = [
     answer: messagesStream({ service_tier: 'priority' }),
     record: { ...messagesRecord, protocol: 'chat', tier: 'priority' },
     nanos: messagesNanos * 2,
+  },
+  {
+    name: 'messages that no step is exceeded by, but for what a compaction has read',
+    kind: 'messages',
+    ...askMessages,
+    answer: {
+      ...messagesAnswer({}),
+      usage: {
+        input_tokens: 600,
+        output_tokens: 1,
+        iterations: [
+          { type: 'compaction', input_tokens: 700, output_tokens: 5 },
+          { type: 'message', input_tokens: 600, output_tokens: 1 },
+        ],
+      },
+    },
+    record: { inputTokens: 1300, outputTokens: 6 },
+    nanos: 1000 * (1300 + 6 * 2),
   },
   {
     name: 'generateContent',

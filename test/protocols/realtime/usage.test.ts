@@ -84,7 +84,7 @@ test('what the responses of a session have used adds up, kind by kind', async (t
     parts: { audioInput: 40, imageInput: 20, cachedAudio: 16, cachedImage: 12, audioOutput: 236 },
   });
   const plain = { input: 1, output: 2, cached: 0, cacheWritten: 0, reasoning: 0 };
-  t.same(addUsage(plain, plain), { ...plain, input: 2, output: 4 });
+  t.same(addUsage(plain, plain), { ...plain, input: 2, largestInput: 1, output: 4 });
 });
 
 test('what a client has had repeated in an event is no usage', (t) => {
