@@ -64,6 +64,11 @@ export interface RequestedImages {
    * @throws {GatewayError} of status 400
    */
   request(style: ImageStyle): ImageRequest;
+  /**
+   * The body itself, with the target's name of the model, if it has the form of its upstream and only its answer is converted;
+   * null for any other.
+   */
+  ownBody(target: Target): Pick<ImageCall, 'path' | 'body'> | null;
   /** Members of the body that such a request leaves out, by the client's own names. */
   leftOut(target: Pick<Target, 'images' | 'model'>): readonly string[];
   /** The body of an answer with images in `outline.responseFormat`. A stream has it as its only event. */
@@ -217,6 +222,8 @@ export class Conversion implements AttemptAdapter {
     }
     call.gatewayPath = 'translated';
     const request = this.#requested.request(target.images);
+    const own = this.#requested.ownBody(target);
+    if (own !== null) return this.#ruled(target, { ...own, contentType: 'application/json' });
     call.leftOut = new LeftOut(this.#requested.leftOut(target)).names;
     const isReady = imagesToFetch(request, target.images).length === 0;
     const ready = isReady ? request : await this.#withImages(target, request);

@@ -113,6 +113,7 @@ function requestedOf(
     outline: { stream, responseFormat: 'b64_json' },
     passes,
     request: (style) => requestOf(wanted(), style),
+    ownBody: () => null,
     leftOut: ({ images }) => [...wanted().leftOut, ...wantedSize(images, wanted()).leftOut],
     write: (answer) => writeAnswer(call, translation, answer),
   };

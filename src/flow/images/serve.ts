@@ -3,7 +3,11 @@ import type { Endpoint } from '../../protocols/endpoint.js';
 import { writeAnswer } from '../../protocols/images/answer.js';
 import { decodeImageBody } from '../../protocols/images/decode.js';
 import { decodeImageForm } from '../../protocols/images/decode-form.js';
-import { unsupportedByDashscope } from '../../protocols/images/encode-dashscope.js';
+import {
+  dashscopePath,
+  isDashscopeBody,
+  unsupportedByDashscope,
+} from '../../protocols/images/encode-dashscope.js';
 import { unsupportedByOpenai } from '../../protocols/images/encode-openai.js';
 import { type ImageOutline, outlineOfBody, outlineOfForm, passesTo } from '../../protocols/images/outline.js';
 import type { ImageOperation, ImageRequest } from '../../protocols/images/request.js';
@@ -13,6 +17,7 @@ import { objectOf } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
 import { isMultipart } from '../../wire/multipart-type.js';
 import { parseBody } from '../../wire/skeleton.js';
+import { spliceBody } from '../../wire/splice.js';
 import { WholeForm } from '../body/whole-form.js';
 import type { AuthenticatedCall, Call } from '../call.js';
 import { admitResolved } from '../limits/admit.js';
@@ -65,7 +70,12 @@ function read(call: Call, { operation, endpoint, schema }: ImageRoute): Outlined
     const outline = outlineOfForm(operation, form.parts);
     call.upload = form;
     call.validated = readValidated(outline.model, outline.stream);
-    return requestedOf(endpoint, outline, () => decodeImageForm(operation, form.parts));
+    return requestedOf(
+      endpoint,
+      outline,
+      () => decodeImageForm(operation, form.parts),
+      () => null,
+    );
   }
   writePathModel(call);
   const body = call.wholeBody();
@@ -73,16 +83,33 @@ function read(call: Call, { operation, endpoint, schema }: ImageRoute): Outlined
   call.steering = call.validated.members.steering;
   const skeleton = parseBody(body, scanBody(body));
   const outline = outlineOfBody(operation, objectOf(skeleton), () => call.parsedBody());
-  return requestedOf(endpoint, outline, () => decodeImageBody(operation, call.parsedBody()));
+  const isOwn = isDashscopeBody(objectOf(skeleton));
+  return requestedOf(
+    endpoint,
+    outline,
+    () => decodeImageBody(operation, call.parsedBody()),
+    ({ images, model }) => {
+      if (!isOwn || images !== 'dashscope') return null;
+      const sent = call.wholeBody();
+      const edits = { model: model === outline.model ? null : model, includeUsage: false };
+      return { path: dashscopePath, body: spliceBody(sent, scanBody(sent), edits) };
+    },
+  );
 }
 
-function requestedOf(endpoint: Endpoint, outline: ImageOutline, make: () => ImageRequest): OutlinedImages {
+function requestedOf(
+  endpoint: Endpoint,
+  outline: ImageOutline,
+  make: () => ImageRequest,
+  ownBody: RequestedImages['ownBody'],
+): OutlinedImages {
   const request = memoized(make);
   return {
     endpoint,
     outline,
     passes: ({ images }) => passesTo(images, outline),
     request,
+    ownBody,
     leftOut: ({ images, model }) =>
       images === 'dashscope' ? unsupportedByDashscope(request()) : unsupportedByOpenai(request(), model),
     write: (answer) => writeAnswer(answer, outline.responseFormat, Date.now()),

@@ -1,7 +1,27 @@
 import { imageObject } from '../../media/image-text.js';
-import type { JsonObject } from '../../wire/json.js';
+import { isObject, type JsonObject, listOf, objectOf } from '../../wire/json.js';
 import { type ImageCall, type ImageRequest, unsupportedByUpstream } from './request.js';
+import { settingNames } from './schema.js';
 import { writeSize } from './settings.js';
+
+export const dashscopePath = '/services/aigc/multimodal-generation/generation';
+
+/**
+ * Returns whether a body is one that DashScope takes, so that it can get it as it is: a checked body with one message of the
+ * user and one text, without settings that belong to OpenAI's API, and without images in base64 alone
+ * (https://www.alibabacloud.com/help/en/model-studio/qwen-image-api).
+ */
+export function isDashscopeBody(body: JsonObject): boolean {
+  if (!isObject(body.input) || settingNames.some((name) => (body[name] ?? null) !== null)) return false;
+  const messages = listOf(body.input.messages).map(objectOf);
+  const [message = {}] = messages;
+  if (messages.length !== 1 || message.role !== 'user') return false;
+  const items = listOf(message.content).map(objectOf);
+  const areImagesReadable = items.every(
+    ({ image }) => typeof image !== 'string' || /^(?:https?|data):/i.test(image),
+  );
+  return areImagesReadable && items.filter(({ text }) => typeof text === 'string').length === 1;
+}
 
 /**
  * Writes a request for Alibaba Cloud's DashScope: one message of the user with the images and the text, and
@@ -19,11 +39,7 @@ export function encodeDashscope(request: ImageRequest, model: string): ImageCall
   for (const image of request.images) pieces.push(...imageObject('image', image), Buffer.from(','));
   const text = JSON.stringify({ text: request.prompt });
   pieces.push(Buffer.from(`${text}]}]},"parameters":${JSON.stringify(parametersOf(request))}}`));
-  return {
-    path: '/services/aigc/multimodal-generation/generation',
-    contentType: 'application/json',
-    body: pieces,
-  };
+  return { path: dashscopePath, contentType: 'application/json', body: pieces };
 }
 
 /** Lists the members of the client's body that such a request cannot express. */

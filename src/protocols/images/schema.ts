@@ -37,6 +37,9 @@ const settings = {
   user: text,
 };
 
+/** Their names. */
+export const settingNames: readonly string[] = Object.keys(settings);
+
 const parameterMembers = {
   negative_prompt: text,
   prompt_extend: flag,

@@ -86,6 +86,33 @@ const passed: readonly (readonly [path: string, more: object])[] = [
   [edits, { images: Array.from({ length: 17 }, () => ({ image_url: data })) }],
 ];
 
+test("a body of DashScope's form reaches it byte for byte, and one that it refuses is rewritten", async (t) => {
+  const { gateway, upstreams } = await start(t, 'dashscope');
+  const content =
+    '[{"image":"https://images.example/1.png"},{"text":"a fox","own":1},{"image":"DATA"}]'.replace(
+      'DATA',
+      data,
+    );
+  const bodyOf = (role: string, more = '') =>
+    `{ "model" : "m", "input": {"messages":[{${role}"content":${content}}${more}],"own":2},` +
+    '"parameters":{"seed":18446744073709551615,"n":2},"other":[ ]}';
+  const send = async (body: string, lines = {}) => {
+    const headers = { 'content-type': 'application/json', ...lines };
+    const heard = await ask(gateway, 'POST', edits, { body: Buffer.from(body), headers });
+    t.equal(heard.status, 200, heard.text);
+    return { heard, sent: upstreams[0]?.requests.at(-1)?.body.toString() };
+  };
+  const own = await send(bodyOf('"role":"user",'));
+  t.equal(own.sent, bodyOf('"role":"user",'));
+  t.equal(own.heard.headers.get('x-gateway-left-out'), null);
+  t.match(own.heard.json, { data: [{ url: 'https://images.invalid/a.png' }] });
+  for (const other of [bodyOf(''), bodyOf('"role":"user",', ',{"role":"user","content":[{"text":"b"}]}')]) {
+    const { sent = '' } = await send(other);
+    t.match(JSON.parse(sent), { input: { messages: [{ role: 'user' }] } });
+    t.equal((JSON.parse(sent) as { input: { messages: unknown[] } }).input.messages.length, 1);
+  }
+});
+
 test('a body with a prompt reaches an upstream of its form byte for byte, whatever is in it', async (t) => {
   const { gateway, upstreams } = await start(t, 'openai');
   for (const [path, more] of passed) {
