@@ -1,9 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import type { Attempt } from '../../attempts/attempts.js';
-import { masked } from '../../attempts/secrets.js';
-import type { Key, Price, Upstream } from '../../config/types.js';
+import type { Key, Price } from '../../config/types.js';
 import { addUsage, isPlausible, type Usage } from '../../conversation/usage.js';
-import { type AttemptFailure, asGatewayError, type FaultPlace, GatewayError, guard } from '../../errors.js';
+import { asGatewayError, type FaultPlace, GatewayError, guard } from '../../errors.js';
 import {
   acceptSocket,
   type ClientSocket,
@@ -13,11 +12,7 @@ import {
 } from '../../http/socket.js';
 import { SweepMember } from '../../http/sweep.js';
 import type { CallOutcome } from '../../metrics/call-record.js';
-import {
-  isVendorAccountError,
-  keyError,
-  vendorAccountErrorOfClose,
-} from '../../protocols/error-formats/vendor-account.js';
+import { isVendorAccountError, keyError } from '../../protocols/error-formats/vendor-account.js';
 import {
   isPiece,
   mayAskForResponse,
@@ -25,13 +20,20 @@ import {
   ServerEvent,
 } from '../../protocols/realtime/event-type.js';
 import {
+  clientEventId,
   errorEvent,
   judgeEvent,
   type SessionModel,
   vendorAccountErrorOfMessage,
 } from '../../protocols/realtime/events.js';
 import { Transcribers } from '../../protocols/realtime/transcribers.js';
-import { expectedSeconds, OpenUsage, secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
+import {
+  expectedSeconds,
+  expectedTokens,
+  OpenUsage,
+  secondsOfEvent,
+  usageOfEvent,
+} from '../../protocols/realtime/usage.js';
 import type { SocketFault, UpstreamSocket } from '../../upstream/socket-types.js';
 import { costOf, costsNothing, hasTokenRate } from '../../usage/cost.js';
 import { OPEN_BRACE } from '../../wire/bytes.js';
@@ -45,11 +47,19 @@ import { outcomeOf, refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import type { SessionSlot } from '../sockets/session-memory.js';
 import type { OpenSession } from '../sockets/sessions.js';
-import { budgetSpent, SessionFunds } from './funds.js';
+import { budgetSpent, otherUnpaid, type PaidSession, SessionFunds } from './funds.js';
+import { endOfClose, endOfFault, failureOf } from './upstream-end.js';
 
 /** Refused messages per second at which the session is ended. */
 const maxRefusals = 100;
+/** Memory of a message that waits, beside its bytes. */
+const messageBytes = 256;
 const cancelResponse = Buffer.from('{"type":"response.cancel"}');
+
+interface ClientMessage {
+  readonly data: Buffer;
+  readonly isBinary: boolean;
+}
 
 /** A call whose two sides become WebSockets. */
 export type RealtimeCall = RoutedCall & SessionCall;
@@ -58,19 +68,24 @@ export type RealtimeCall = RoutedCall & SessionCall;
  * Joins two WebSockets: messages of either side go to the other unchanged. A slow client pauses its upstream. A client
  * cannot be paused, so the bytes waiting for a slow upstream are bounded. When one side ends, the other gets the reason.
  */
-export class Bridge extends SweepMember implements ClientSocketListener, OpenSession, Detached {
+export class Bridge extends SweepMember implements ClientSocketListener, OpenSession, Detached, PaidSession {
   readonly #services: Services;
   readonly #call: RealtimeCall;
   readonly #upstream: UpstreamSocket;
   readonly #attempt: Attempt;
   readonly #model: SessionModel;
   readonly #slot: SessionSlot;
-  /** Bytes that wait for the upstream. */
+  /** Bytes that wait for the upstream, or for a reservation. */
   readonly #waiting: HeldPart;
+  /** Messages that wait until it is known whether a budget pays for the response that the first one asks for. */
+  #held: ClientMessage[] = [];
+  #heldBytes = 0;
   /** Bytes of an upstream message whose end has not arrived. */
   readonly #unfinished: HeldPart;
   /** Messages of the client refused since the last sweep. */
   #refusals = 0;
+  /** Error events sent to the client. */
+  #errors = 0;
   #client: ClientSocket | null = null;
   /** Null for a session without a budget. */
   readonly #funds: SessionFunds | null;
@@ -107,7 +122,7 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
     this.#funds =
       pools.length === 0 || admission === null
         ? null
-        : new SessionFunds(services, call, pools, admission, () => this.#endUnpaid());
+        : new SessionFunds(services, call, pools, admission, this);
   }
 
   /**
@@ -144,24 +159,78 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
 
   /** Called with a message of the client. */
   onMessage(data: Buffer, isBinary: boolean): void {
-    if (this.#over || this.#leftAs !== null) return;
+    if (!this.#takesMessages) return;
     const { exchange, running } = this.#call;
     exchange.bytesIn += data.length;
-    const upstream = this.#upstream;
-    if (upstream.waitingBytes > running.snapshot.sockets.waitingBytes) {
-      this.#cutUpstream();
-      return;
-    }
+    if (this.#waitingBytes > running.snapshot.sockets.waitingBytes) this.#cutUpstream();
+    else if (this.#held.length > 0) this.#holdBack(data, isBinary);
+    else this.#take(data, isBinary);
+  }
+
+  get #waitingBytes(): number {
+    return this.#upstream.waitingBytes + this.#heldBytes;
+  }
+
+  #take(data: Buffer, isBinary: boolean): void {
     const event = judgeEvent(data, isBinary, this.#model);
-    if (event instanceof GatewayError) {
-      if (++this.#refusals > maxRefusals) {
-        this.#call.error = tooMany;
-        this.#client?.refuse(tooMany.message);
-      } else this.#client?.send(errorEvent(event, exchange.id), false);
+    if (event instanceof GatewayError) this.#refuseEvent(event, data);
+    else if (mayAskForResponse(event, isBinary)) this.#ask(event, isBinary);
+    else this.#send(event, isBinary);
+  }
+
+  #ask(event: Buffer, isBinary: boolean): void {
+    const isPaid = this.#funds === null ? true : this.#funds.reserve(this.#openUsage.inFlight);
+    if (isPaid === null) this.#holdBack(event, isBinary);
+    else this.#askPaid(event, isBinary, isPaid);
+  }
+
+  #askPaid(event: Buffer, isBinary: boolean, isPaid: boolean): void {
+    if (!isPaid) {
+      this.#services.reportLimit('budget');
+      this.#refuseEvent(otherUnpaid, event);
       return;
     }
-    if (mayAskForResponse(event, isBinary)) this.#openUsage.ask();
-    if (!upstream.send(event, isBinary) && !this.#waiting.hold(upstream.waitingBytes)) this.#cutUpstream();
+    this.#openUsage.ask();
+    this.#send(event, isBinary);
+  }
+
+  #holdBack(data: Buffer, isBinary: boolean): void {
+    this.#held.push({ data: Buffer.from(data), isBinary });
+    this.#heldBytes += data.length + messageBytes;
+    if (!this.#waiting.hold(this.#waitingBytes)) this.#cutUpstream();
+  }
+
+  /** Called when it is known whether a budget pays for the response that the first held message asks for. */
+  onReserved(isPaid: boolean): void {
+    const [asked, ...later] = this.#held;
+    this.#held = [];
+    this.#heldBytes = 0;
+    if (asked !== undefined && this.#takesMessages) this.#askPaid(asked.data, asked.isBinary, isPaid);
+    for (const { data, isBinary } of later) {
+      if (!this.#takesMessages) return;
+      if (this.#held.length > 0) this.#holdBack(data, isBinary);
+      else this.#take(data, isBinary);
+    }
+  }
+
+  get #takesMessages(): boolean {
+    return !this.#over && this.#leftAs === null;
+  }
+
+  #refuseEvent(error: GatewayError, event: Buffer): void {
+    if (++this.#refusals > maxRefusals) {
+      this.#call.error = tooMany;
+      this.#client?.refuse(tooMany.message);
+    } else this.#tell(error, clientEventId(event));
+  }
+
+  /** @param refused id of the client's event that is refused; null for none */
+  #tell(error: GatewayError, refused: string | null): void {
+    this.#client?.send(errorEvent(error, `${this.#call.exchange.id}_${++this.#errors}`, refused), false);
+  }
+
+  #send(event: Buffer, isBinary: boolean): void {
+    if (!this.#upstream.send(event, isBinary) && !this.#waiting.hold(this.#waitingBytes)) this.#cutUpstream();
   }
 
   /** Judged by the config of the moment. A key that has been removed since is one of a session that is about to end. */
@@ -183,7 +252,7 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
 
   /** Called when the upstream has taken waiting bytes. */
   onUpstreamDrained(): void {
-    this.#waiting.hold(this.#upstream.waitingBytes);
+    this.#waiting.hold(this.#waitingBytes);
   }
 
   onBlocked(): void {
@@ -274,18 +343,22 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
     const isUnreported = usage === null && (isImplausible || told === 0);
     const estimated = this.#openUsage.note(event, usage, isUnreported);
     if (estimated !== null) this.#isEstimated = true;
-    const used = usage ?? estimated;
+    let used = usage ?? estimated;
     const counted = reported === null ? told : 0;
     if (used === null && counted === 0) return;
     const other = this.#otherModel(event, used, counted);
     const price = other === null ? (call.model.price ?? call.target.cost) : other.price;
+    if (used === null && isOfTokens(price)) {
+      used = expectedTokens(event, counted);
+      this.#isEstimated = true;
+    }
     const seconds = secondsAt(price, event, used, counted);
     if (other !== null) noteOtherModel(call, other.model, { target: other.target, usage: used, seconds });
     else {
       if (used !== null) call.usage = addUsage(call.usage, used);
       call.mediaSeconds += seconds;
     }
-    this.#funds?.pay();
+    this.#funds?.pay(this.#openUsage.inFlight);
   }
 
   /**
@@ -319,10 +392,11 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
   /** Called after a read of the upstream's socket; its messages are valid only until here. */
   onUpstreamReadEnd(): void {
     this.#client?.flush();
-    if (this.#funds?.isSpent) this.#endUnpaid();
+    if (this.#funds?.isSpent) this.onSpent();
   }
 
-  #endUnpaid(): void {
+  /** Called when a budget has too little left for another response. */
+  onSpent(): void {
     this.#refuse(budgetSpent, closeCode.policy, true);
   }
 
@@ -386,7 +460,7 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
       this.#call.error = error;
       // The request may not be upgraded yet.
       if (this.#call.exchange.alive) refuse(this.#services, this.#call, error);
-      this.#client?.send(errorEvent(error, this.#call.exchange.id), false);
+      this.#tell(error, null);
     } finally {
       this.#end('refused', closeCode.goingAway, '');
       this.#closeClient(closeCode.internal, error.message);
@@ -403,10 +477,9 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
       if (!mayReadOn) this.stop();
       return;
     }
-    const { exchange } = this.#call;
     this.#call.error = error;
     if (error.limit !== null) this.#services.reportLimit(error.limit);
-    this.#client?.send(errorEvent(error, exchange.id), false);
+    this.#tell(error, null);
     const outcome = outcomeOf(error);
     if (!mayReadOn || !this.#readOn(outcome)) this.#end(outcome, closeCode.goingAway, '');
     this.#closeClient(code, error.message);
@@ -449,6 +522,11 @@ function secondsAt(price: Price | null, event: ServerEvent, usage: Usage | null,
   return expectedSeconds(event, usage);
 }
 
+/** Whether seconds cost nothing where tokens do. */
+function isOfTokens(price: Price | null): boolean {
+  return price !== null && price.rates.perSecond === 0 && hasTokenRate(price.rates);
+}
+
 // Created once, so that a flood of them costs no stack traces.
 const tooSlow = new GatewayError('overloaded', 'The upstream reads more slowly than the client sends.');
 const tooMany = new GatewayError('invalid_request', 'Too many invalid messages.');
@@ -457,78 +535,3 @@ const expired = new GatewayError('invalid_request', 'The session has reached its
 function tooBig(bytes: number): GatewayError {
   return new GatewayError('request_too_large', `A message may have ${bytes} bytes at most.`);
 }
-
-/** The meaning of the end of an upstream's side. */
-interface UpstreamEnd {
-  /** How the attempt failed; null if it did not, or if the error is about our account. */
-  readonly failure: AttemptFailure | null;
-  /** Null for an orderly end. */
-  readonly error: GatewayError | null;
-  /** Close code for the client with the error; null if it gets the upstream's own code and reason. */
-  readonly code: number | null;
-}
-
-const orderly: ReadonlySet<number> = new Set([closeCode.normal, closeCode.noCode, closeCode.goingAway]);
-/** Codes which say that the server cannot continue. Any other may be caused by the client. */
-const serverCodes: ReadonlySet<number> = new Set([
-  closeCode.protocolError,
-  closeCode.internal,
-  closeCode.restart,
-  closeCode.tryLater,
-  closeCode.badGateway,
-]);
-
-/** How an upstream ends a session in which it gets no answers to its pings. */
-const silentFailures: ReadonlySet<AttemptFailure> = new Set(['truncated', 'reset', 'idle_timeout']);
-
-/**
- * How an attempt failed by the end of a session; null if the client may have caused it.
- * @param hasStalled whether the client let messages wait, and with them the upstream's pings
- */
-function failureOf({ failure }: UpstreamEnd, hasStalled: boolean): AttemptFailure | null {
-  return failure !== null && hasStalled && silentFailures.has(failure) ? null : failure;
-}
-
-/**
- * Interprets an upstream's close frame.
- * @param isWithin whether a response was in progress, whose rest will not arrive
- */
-function endOfClose(code: number, reason: string, isWithin: boolean, upstream: Upstream): UpstreamEnd {
-  const closeError = vendorAccountErrorOfClose(code, reason, upstream.secrets);
-  if (isVendorAccountError(closeError)) return { failure: null, error: closeError, code: closeCode.internal };
-  const isCut = isWithin && code === closeCode.goingAway;
-  if (orderly.has(code) && !isCut && closeError === null) return { failure: null, error: null, code: null };
-  const cause = reason === '' ? `close ${code}` : `close ${code}: ${masked(reason, upstream)}`;
-  return {
-    failure: isCut || serverCodes.has(code) ? 'truncated' : null,
-    error: new GatewayError('upstream_error', closeError?.message ?? 'The upstream closed the session.', {
-      cause,
-    }),
-    code: closeError === null ? null : closeCode.internal,
-  };
-}
-
-/** Interprets an end without an upstream's close frame. @param sent the code that reports it */
-function endOfFault(sent: number, { reason, detail }: SocketFault): UpstreamEnd {
-  const isBroken = sent === closeCode.broken;
-  const failed = (error: GatewayError, code: number | null): UpstreamEnd => ({
-    failure: reason,
-    error,
-    code,
-  });
-  if (reason === 'no_room') return failed(noRoom, closeCode.tryLater);
-  const cause = `${reason}: ${detail}`;
-  if (!isBroken) return failed(new GatewayError('upstream_error', null, { cause }), null);
-  const error =
-    reason === 'idle_timeout'
-      ? new GatewayError('upstream_timeout', 'The upstream no longer responds.', { cause })
-      : new GatewayError('upstream_error', 'The connection to the upstream was lost.', { cause });
-  return failed(error, closeCode.internal);
-}
-
-// Created once, so that a flood of them costs no stack traces.
-const noRoom = new GatewayError(
-  'overloaded',
-  "There is no memory for the upstream's message: the WebSockets of this key hold as much as they may.",
-  { cause: 'no_room: a message found no room' },
-);

@@ -11,9 +11,18 @@ interface FundingServices {
 }
 type PaidCall = Consumption & Guarded;
 
+/** Told what a budget pays for. */
+export interface PaidSession {
+  /** Called when `isSpent` becomes true later than in `pay`. */
+  onSpent(): void;
+  /** Called once for each `reserve` that returned null, unless the session ends before. */
+  onReserved(isPaid: boolean): void;
+}
+
 /**
  * Charges a session to its budgets as it runs. Each response is charged when its usage is known, and as much is reserved
- * for the next one. If that cannot be reserved, the session has to end.
+ * for the next one. If that cannot be reserved, the session has to end. Responses in flight at the same time have a
+ * reservation each.
  */
 export class SessionFunds {
   /** Whether a budget has too little left for another response like the last. */
@@ -25,29 +34,69 @@ export class SessionFunds {
   #admission: Admission | null;
   /** The reservation being acquired, if any. */
   #pending: WaitingCall | null = null;
+  /** The reservations for responses beside the first of those in flight. */
+  readonly #others: Admission[] = [];
+  #pendingOther: WaitingCall | null = null;
+  /** The largest reservation or charge so far, which another response is expected to cost. */
+  #most: number;
   /** Nano-dollars charged so far. */
   #paid = 0;
-  readonly #onSpent: () => void;
+  readonly #session: PaidSession;
 
-  /** @param onSpent called when `isSpent` becomes true later than in `pay` */
   constructor(
     services: FundingServices,
     call: PaidCall,
     pools: readonly Pool[],
     held: Admission,
-    onSpent: () => void,
+    session: PaidSession,
   ) {
     this.#services = services;
     this.#call = call;
     this.#pools = pools;
     this.#admission = held;
-    this.#onSpent = onSpent;
+    this.#most = Math.max(
+      0,
+      ...held.demands.map(({ pool, amount }) => (pool.kind === 'budget' ? amount : 0)),
+    );
+    this.#session = session;
   }
 
-  /** Charges the usage since the last charge, and reserves as much for the next response. */
-  pay(): void {
+  /**
+   * Reserves for a response that is asked for.
+   * @param inFlight responses that were asked for before and have not ended
+   * @returns whether a budget pays for it; null if the session is told later
+   */
+  reserve(inFlight: number): boolean | null {
+    if (this.#others.length >= inFlight) return true;
+    const decided = this.#acquire(this.#most, (decision) => {
+      this.#pendingOther = null;
+      this.#session.onReserved(this.#takeOther(decision));
+    });
+    if (decided.outcome !== 'pending') return this.#takeOther(decided);
+    this.#pendingOther = decided;
+    return null;
+  }
+
+  /** If the outcome is unknown, the session continues. */
+  #takeOther(decision: Decision): boolean {
+    if (decision.outcome === 'denied') return decision.reason === 'unknown';
+    this.#others.push(decision);
+    return true;
+  }
+
+  /**
+   * Charges the usage since the last charge, and reserves as much for the next response.
+   * @param inFlight responses that were asked for and have not ended
+   */
+  pay(inFlight: number): void {
+    while (this.#others.length > Math.max(0, inFlight - 1)) this.#others.pop()?.undo();
+    this.#pay();
+  }
+
+  #pay(): void {
     const cost = costSoFar(this.#call) - this.#paid;
     if (cost <= 0 || this.#pending !== null || this.isSpent) return;
+    this.#most = Math.max(this.#most, cost);
     // Without one, the last reservation's outcome was unknown, and the cost is charged to the one acquired now.
     if (this.#admission !== null) this.#settle(this.#admission, cost);
     const decided = this.#acquire(cost, (decision) => this.#decide(decision, true));
@@ -58,6 +107,8 @@ export class SessionFunds {
   /** Charges the rest and releases the reservation; that of the admission is settled by `account`. */
   end(): void {
     this.#pending?.cancel();
+    this.#pendingOther?.cancel();
+    for (const other of this.#others) other.undo();
     const rest = costSoFar(this.#call) - this.#paid;
     const held = this.#admission;
     if (held !== null) {
@@ -90,11 +141,11 @@ export class SessionFunds {
     if (decision.outcome === 'admitted') {
       this.#admission = decision;
       // Charges what was used while it was being acquired.
-      this.pay();
+      this.#pay();
     }
     // If the outcome is unknown, the session continues.
     else if (decision.reason !== 'unknown') this.isSpent = true;
-    if (this.isSpent && isLater) this.#onSpent();
+    if (this.isSpent && isLater) this.#session.onSpent();
   }
 }
 
@@ -103,4 +154,11 @@ export const budgetSpent = new GatewayError(
   'budget_exceeded',
   'The session ends because its budget has too little left for another response.',
   { limit: 'budget', unrepeatable: true },
+);
+
+/** The error for a response that is asked for beside others; created once. */
+export const otherUnpaid = new GatewayError(
+  'budget_exceeded',
+  'The budget has too little left for another response beside those in progress: ask again when they have ended.',
+  { limit: 'budget' },
 );

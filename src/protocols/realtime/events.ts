@@ -2,7 +2,15 @@ import { isUtf8 } from 'node:buffer';
 import type { OwnSecrets } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { CLOSE_BRACE, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../wire/bytes.js';
-import { costError, costsMore, isObject, memberError, parseJson, usualCost } from '../../wire/json.js';
+import {
+  costError,
+  costsMore,
+  isObject,
+  memberError,
+  parseJson,
+  textOrNull,
+  usualCost,
+} from '../../wire/json.js';
 import { skipSpace, textStart } from '../../wire/json-skip.js';
 import { MemberGuard } from '../../wire/member-guard.js';
 import { looksLikeText } from '../../wire/plain-text.js';
@@ -106,7 +114,7 @@ function upstreamName(name: unknown, path: string, session: SessionModel): unkno
   if (name === null) return null;
   if (ownPaths.has(path)) {
     const { model, upstreamModel } = session;
-    return name === model || name === upstreamModel ? upstreamModel : otherModel(model);
+    return name === model || name === upstreamModel ? upstreamModel : otherModel(model, path);
   }
   // Anything but a string is for the upstream to refuse.
   return typeof name === 'string' ? session.transcribeBy(name, path) : name;
@@ -190,10 +198,10 @@ function steered(name: SteeringMember): GatewayError {
   );
 }
 
-function otherModel(model: string): GatewayError {
+function otherModel(model: string, path: string): GatewayError {
   return memberError(
     'invalid_value',
-    'session.model',
+    path,
     `The session is one of the model '${model}': open another one for another model.`,
   );
 }
@@ -201,10 +209,23 @@ function otherModel(model: string): GatewayError {
 /**
  * Makes the server event that reports an error of the gateway to a client.
  * @param id unique within the session
+ * @param refused id of the client's event that is refused; null for none
  */
-export function errorEvent(error: GatewayError, id: string): string {
+export function errorEvent(error: GatewayError, id: string, refused: string | null): string {
   const members = openaiError(error).slice(0, -1);
-  return `{"type":"error","event_id":"event_${id}","error":${members},"event_id":null}}`;
+  return `{"type":"error","event_id":"event_${id}","error":${members},"event_id":${JSON.stringify(refused)}}}`;
+}
+
+/** The vendor's bound of a client's ids, and what of an event is read for one. */
+const longestId = 512;
+const longestRefused = 64 * 1024;
+
+/** Returns the id that a client has given to an event; null for none, and for an event that is no JSON or is long. */
+export function clientEventId(event: Buffer): string | null {
+  if (event.length > longestRefused) return null;
+  const parsed = parseJson(event.toString('utf8'), usualCost);
+  const id = isObject(parsed) ? textOrNull(parsed.event_id) : null;
+  return id === null || id.length > longestId ? null : id;
 }
 
 /** Every event of the protocol with an error contains one of these: the word itself, or its escaped form. */

@@ -1,4 +1,10 @@
-import { estimatedUsage, heardSeconds, tokensOf, weightOfToken } from '../../conversation/estimate-usage.js';
+import {
+  estimatedUsage,
+  heardSeconds,
+  tokensOf,
+  weightOfToken,
+  withSound,
+} from '../../conversation/estimate-usage.js';
 import { noParts, type Usage, withCharges } from '../../conversation/usage.js';
 import { QUOTE } from '../../wire/bytes.js';
 import { isObject, type JsonObject, listOf, numberOrNull, textOf } from '../../wire/json.js';
@@ -28,6 +34,11 @@ export function secondsOfEvent(event: ServerEvent): number {
 export function expectedSeconds(event: ServerEvent, usage: Usage | null): number {
   if (event.type !== transcribed) return 0;
   return heardSeconds(usage?.parts?.audioInput ?? 0, textOf(objectOf(event)?.transcript));
+}
+
+/** Estimates the tokens of a transcript that reports so many seconds of audio. */
+export function expectedTokens(event: ServerEvent, seconds: number): Usage {
+  return withSound(writtenUsage(event) ?? estimatedUsage(0, 0), 'transcript', seconds);
 }
 
 /**
@@ -87,9 +98,14 @@ export class OpenUsage {
     return this.mayMakeResponse || this.#isTranscribing;
   }
 
+  /** Responses that were requested or have begun, and have not ended. */
+  get inFlight(): number {
+    return this.#responses + this.#asked;
+  }
+
   /** Whether responses are in flight or requested, so that the upstream can be told to end them. */
   get mayMakeResponse(): boolean {
-    return this.#responses > 0 || this.#asked > 0;
+    return this.inFlight > 0;
   }
 
   /** Whether responses are in flight. */

@@ -311,3 +311,28 @@ test('a session that ends by a fault of ours is recorded as ours, and what it ha
   });
   t.equal(costOf(gateway), 3 * 10_000_000);
 });
+
+test('a refused event is told by its id and the member at fault, in an event with an id of its own', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const gateway = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
+  const client = await openClient(t, gateway.port);
+  const other = { model: 'other' };
+  for (const event of [
+    { type: 'session.update', event_id: 'evt_1', session: other },
+    { type: 'response.create', event_id: 'evt_2 "ä"', response: other },
+    { type: 'response.create', event_id: 'x'.repeat(513), response: other },
+    { type: 'response.create', event_id: 5, response: other },
+  ])
+    client.socket.send(JSON.stringify(event));
+  client.socket.send('{"event_id":"evt_3"');
+  await client.until(5);
+  const events = client.received.map((event) => JSON.parse(String(event)));
+  t.match(events, [
+    { error: { param: 'session.model', event_id: 'evt_1' } },
+    { error: { param: 'response.model', event_id: 'evt_2 "ä"' } },
+    { error: { param: 'response.model', event_id: null } },
+    { error: { param: 'response.model', event_id: null } },
+    { error: { param: null, event_id: null } },
+  ]);
+  t.equal(new Set(events.map(({ event_id }) => event_id)).size, 5);
+});

@@ -107,6 +107,38 @@ test('of sessions that are opened at once no more get a first response than thei
   t.ok(costOf(gateway) <= 10_000_000, `${costOf(gateway) / 1e9} USD of 0.01`);
 });
 
+test('of responses that are asked for at once no more are made than the budget pays for, and the others are refused', async (t) => {
+  const heard: string[] = [];
+  const upstream = await startRealtimeUpstream(t, ({ socket }) =>
+    socket.on('message', (data: Buffer) => heard.push(JSON.parse(data.toString()).event_id)),
+  );
+  // It pays for three.
+  const gateway = await start(t, upstream.url, 1.3, { price: { output: 10_000 }, outputTokens: 40 });
+  const client = await openClient(t, gateway.port);
+  const { socket } = await upstream.arrival(0);
+  const response = { conversation: 'none' };
+  for (let i = 0; i < 6; i++) {
+    client.socket.send(JSON.stringify({ type: 'response.create', event_id: `c${i}`, response }));
+    client.socket.send(JSON.stringify({ type: 'input_audio_buffer.clear', event_id: `x${i}` }));
+  }
+  await client.until(3);
+  await eventually(() => heard.includes('x5'));
+  t.strictSame(heard, ['c0', 'x0', 'c1', 'x1', 'c2', 'x2', 'x3', 'x4', 'x5']);
+  const errors = client.received.map((event) => JSON.parse(String(event)).error);
+  t.match(
+    errors,
+    ['c3', 'c4', 'c5'].map((id) => ({ code: 'insufficient_quota', event_id: id })),
+  );
+  for (const event of [created, created, done, done]) socket.send(event);
+  await client.until(7);
+  client.socket.send(JSON.stringify({ type: 'response.create', event_id: 'c6', response }));
+  await client.until(8);
+  t.equal(heard.includes('c6'), false, 'one is under way, and two are paid');
+  client.socket.close();
+  await gateway.line(({ msg }) => msg === 'request');
+  t.equal(costOf(gateway), 2 * cost);
+});
+
 test('a session that is refused for want of a slot takes nothing of a budget meanwhile', async (t) => {
   const upstream = await startRealtimeUpstream(t);
   const keys = [testKey, 'sk-other'];

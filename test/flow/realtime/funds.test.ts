@@ -4,6 +4,7 @@ import type { Model } from '../../../src/config/types.js';
 import { SessionFunds } from '../../../src/flow/realtime/funds.js';
 import { Admission, type Decision, type Denial } from '../../../src/limits/admission.js';
 import type { Demand, Pool } from '../../../src/limits/pool.js';
+import { WaitingCall } from '../../../src/limits/waiting-line.js';
 
 /** A token of output costs one. */
 const model = { price: resolvePrice({ output: 0.001 }) } as unknown as Model;
@@ -11,8 +12,10 @@ const pool: Pool = { name: 'key:a:budget', kind: 'budget', limit: 1_000_000 };
 const unknown: Denial = { outcome: 'denied', pool, reason: 'unknown', retryAfterMs: 0 };
 
 /** A session whose reservations are decided as the test says: with nothing said they are admitted. */
-function start(decisions: Denial[]) {
+function start(decisions: (Denial | 'later')[]) {
   const settled: number[] = [];
+  const told: boolean[] = [];
+  let decide: ((decision: Decision) => void) | null = null;
   const admission = (demands: readonly Demand[]): Admission => {
     const amount = demands[0]?.amount ?? 0;
     const holder = {
@@ -22,10 +25,16 @@ function start(decisions: Denial[]) {
     };
     return new Admission(holder, demands, 0);
   };
-  const acquire = (demands: readonly Demand[]): Decision =>
-    demands.every(({ amount }) => amount === 0)
-      ? admission(demands)
-      : (decisions.shift() ?? admission(demands));
+  const acquire = (
+    demands: readonly Demand[],
+    onDecided: (decision: Decision) => void,
+  ): Decision | WaitingCall => {
+    const said = demands.every(({ amount }) => amount === 0) ? null : decisions.shift();
+    if (said !== 'later') return said ?? admission(demands);
+    decide = onDecided;
+    const sequence = 0;
+    return new WaitingCall({ sequence, deadline: 0, demands, onDecided, onCancel: () => {} });
+  };
   const call = {
     key: null,
     model,
@@ -44,18 +53,15 @@ function start(decisions: Denial[]) {
       throw fault;
     },
   };
-  const funds = new SessionFunds(
-    { limits: { acquire } },
-    call,
-    [pool],
-    admission([{ pool, amount: 0 }]),
-    () => {},
-  );
+  const funds = new SessionFunds({ limits: { acquire } }, call, [pool], admission([{ pool, amount: 0 }]), {
+    onSpent: () => {},
+    onReserved: (isPaid) => told.push(isPaid),
+  });
   const respond = (output: number): void => {
     call.usage = { ...call.usage, output: call.usage.output + output };
-    funds.pay();
+    funds.pay(0);
   };
-  return { funds, respond, settled, decisions };
+  return { funds, respond, settled, told, decisions, decide: (decision: Decision) => decide?.(decision) };
 }
 
 test('a session goes on to pay once it can be told again what is left', async (t) => {
@@ -96,4 +102,29 @@ test('what a session has used after its budget was empty is taken from it when t
   t.strictSame(settled, [10]);
   funds.end();
   t.strictSame(settled, [10, 20]);
+});
+
+test('responses beside others have a reservation each, which goes back when they have ended', (t) => {
+  const exhausted: Denial = { ...unknown, reason: 'exhausted' };
+  const { funds, respond, settled, told, decisions, decide } = start([]);
+  respond(10);
+  t.equal(funds.reserve(0), true, 'the first has that of the session');
+  t.equal(funds.reserve(1), true);
+  decisions.push(exhausted);
+  t.equal(funds.reserve(2), false);
+  t.equal(funds.reserve(1), true, 'one that has one needs no other');
+  decisions.push(unknown, 'later', 'later');
+  t.equal(funds.reserve(2), true, 'an unknown outcome ends nothing');
+  t.equal(funds.reserve(2), null);
+  decide(exhausted);
+  t.equal(funds.reserve(2), null);
+  decide(unknown);
+  t.strictSame(told, [false, true]);
+  t.strictSame(settled, [10]);
+  funds.pay(1);
+  t.strictSame(settled, [10, 0]);
+  t.equal(funds.reserve(1), true);
+  funds.end();
+  t.strictSame(settled, [10, 0, 0, 0], 'all go back at the end');
+  t.end();
 });

@@ -109,6 +109,16 @@ test('a transcript by a model without a price or a place in the config costs as 
   }
 });
 
+test('a transcript in seconds by a model without a price costs as many tokens of the session’s own as are expected', async (t) => {
+  const usage = { type: 'duration', seconds: 4 };
+  for (const model of ['unpriced-there', 'whisper-1']) {
+    const { cost, line } = await run(t, [updated(model), committed('a'), transcribed('a', usage)]);
+    // Ten for each second, and one for its text.
+    t.equal(cost, 41 * 1e5, model);
+    t.match(line, { inputTokens: 40, outputTokens: 1 });
+  }
+});
+
 test('a transcript without seconds has the price by the second of its model, whatever the session’s price', async (t) => {
   // Two seconds of sound, or as much as two bytes of text last.
   const heard = { ...tokens(20, 2), input_token_details: { audio_tokens: 20 } };
