@@ -170,6 +170,8 @@ export function admitResolved(
     countCharacters(call);
   }
   if (endpoint?.countedList != null) presumeUnits(call);
+  // No vendor bills a count of tokens.
+  if (endpoint?.translation?.answerHere != null) call.units = 0;
   const price = hasBudget(key, model) ? priceToPay(call, call.running.snapshot.unpriced) : null;
   if (call.limits === null && model.limits === null && price === null) {
     next(services, call);
