@@ -5,7 +5,7 @@ import { type FaultPlace, GatewayError } from '../../errors.js';
 import type { AnswerTransform } from '../../stream/answer-transform.js';
 import { Gather } from '../../stream/gather.js';
 import { streamedWeight } from '../../stream/streamed-text.js';
-import type { ResponseHead, UpstreamHandler } from '../../upstream/types.js';
+import type { ResponseHead, UpstreamFailure, UpstreamHandler } from '../../upstream/types.js';
 import type { RoutedCall } from '../call.js';
 import { releaseBody, takeAnswerMemory } from '../memory-budget.js';
 import { account } from '../record/account.js';
@@ -136,8 +136,10 @@ class DetachedAnswer implements UpstreamHandler, Detached {
     }
   }
 
-  onFailure(): void {
-    this.#finish(!this.#transform.isComplete);
+  onFailure({ reason }: UpstreamFailure): void {
+    // A silent upstream has the request, as if it had been given up before its deadline.
+    const isSilent = this.#head === null && reason.endsWith('timeout');
+    this.#finish(!isSilent && !this.#transform.isComplete);
   }
 
   onFault(where: FaultPlace, fault: unknown): void {

@@ -212,3 +212,25 @@ test('a call whose upstream has got a part of its request costs nothing when its
     t.match(line, free, `${named} ${index}`);
   }
 });
+
+test('a call whose client has left costs the same if its upstream is silent until its deadline', async (t) => {
+  const upstream = await startRawUpstream(t, () => {});
+  const { store, lines } = openLedger(t);
+  const gateway = await startGateway(t, {
+    config: {
+      store,
+      usage: { ledger: true },
+      timeouts: { firstByteMs: 500 },
+      upstreams: { u: { kind: 'chat', baseUrl: upstream.url, apiKeys: ['k'] } },
+      models: {
+        each: { protocols, targets: [{ upstream: 'u', model: 'm' }], price: { input: 1, perCall: 0.04 } },
+      },
+    },
+  });
+  const client = await open(gateway.port, postBytes(chat.path, { model: 'each', ...chat.more }));
+  await upstream.request(0);
+  client.destroy();
+  const [line] = await lines(1);
+  t.match(line, { outcome: 'client_gone', units: 1, tokensKnown: 'partial' });
+  t.ok((line?.costNanoUsd ?? 0) > 40_000_000);
+});
