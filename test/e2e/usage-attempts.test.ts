@@ -16,13 +16,21 @@ const good = jsonAnswer(200, completion);
 const cost = 3 * 1250 + 4 * 10_000;
 
 /** A gateway whose model has two targets, the first of which answers as given, or not at all. @param other the second's answer */
-async function start(t: Test, answer: string, hedgeMs?: number, other = good, kind = 'chat') {
+async function start(
+  t: Test,
+  answer: string,
+  hedgeMs?: number,
+  other = good,
+  kind = 'chat',
+  more: object = {},
+) {
   const first = await startRawUpstream(t, answer);
   const second = await startRawUpstream(t, other);
   const usage = await startUsageGateway(t, {
     upstreamUrl: first.url,
     store: { kind: 'embedded', path: temporaryFolder(t) },
     config: {
+      ...more,
       upstreams: {
         one: { kind, baseUrl: first.url, apiKeys: ['upstream-key'] },
         two: { kind, baseUrl: second.url, apiKeys: ['upstream-key'] },
@@ -237,4 +245,26 @@ test('what a whole answer that is an error says of its usage is in the ledger, a
     lines.find(({ outcome }) => outcome !== 'attempt'),
     { costNanoUsd: 0, inputTokens: 0 },
   );
+});
+
+test('an attempt whose upstream does not begin to answer in time is in the ledger with what it is thought to have read', async (t) => {
+  const late = { timeouts: { firstByteMs: 500 } };
+  const { usage } = await start(t, '', undefined, '', 'chat', late);
+  const refused = await usage.post('/v1/chat/completions', chatBody('How are you?'));
+  t.equal(refused.status, 504);
+  await refused.text();
+  const id = refused.headers.get('x-request-id');
+  await usage.linesOf(id);
+  const [call, attempt, ...more] = (await usage.lines()).filter(({ requestId }) => requestId === id);
+  t.strictSame(more, []);
+  t.match(call, { outcome: 'upstream_error', costNanoUsd: 0, inputTokens: 0 });
+  t.match(attempt, {
+    outcome: 'attempt',
+    target: 'one/a',
+    costNanoUsd: 0,
+    tokensKnown: 'partial',
+    outputTokens: 0,
+  });
+  t.ok(Number(attempt?.paidNanoUsd) > 0);
+  t.match((await usage.report('?by=')).total, { calls: 1, costNanoUsd: 0, inputTokens: 0 });
 });

@@ -296,7 +296,9 @@ export class Forwarding implements AttemptAdapter, AttemptOwner, ForwardedCall {
       this.#goOn(error);
       return;
     }
-    noteReportedUsage(this.call, this.#attempt);
+    // An upstream that is silent until its deadline has read the request, as one that is given up.
+    if (reason === 'first_byte_timeout' && this.#attempt !== null) noteGivenUp(this.call, this.#attempt);
+    else noteReportedUsage(this.call, this.#attempt);
     this.relay.refuse(status === null && bytesSent && this.#hasEffects ? unrepeatable(error) : error, head);
   }
 
