@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { GatewayError } from '../errors.js';
+import { bodyTooLarge } from '../http/body.js';
 import type { Exchange } from '../http/exchange.js';
 import { checkVendorcVersion, presentedKey, unwritableHeader } from '../protocols/credentials/credentials.js';
 import { openai } from '../protocols/error-formats/formats.js';
@@ -16,6 +17,7 @@ import { recall } from './conversation/recall.js';
 import { imagePhaseOf } from './images/draw.js';
 import { serveImages } from './images/serve.js';
 import { admitResolved, admitThen, refuseUncounted, requireOutputLimit } from './limits/admit.js';
+import { setHeldBytes } from './memory-budget.js';
 import { answerModels, modelsErrorFormat } from './models.js';
 import { openSession } from './realtime/open.js';
 import { account } from './record/account.js';
@@ -185,7 +187,8 @@ function proceed(services: Services, call: AuthenticatedCall): void {
   const endpoint = declared(call.route.endpoint);
   const schema = declared(call.route.schema);
   if (endpoint.modelInBody) writePathModel(call);
-  const validated = validatedBody(call, schema);
+  const validated =
+    call.socketCall === null ? validatedBody(call, schema) : validatedMessage(services, call, schema);
   call.validated = stream === 'asked' ? validated : { ...validated, stream: stream === 'byQuery' };
   call.steering = call.socketCall?.steering ?? validated.members.steering;
   const resolved = resolveModel(call, endpoint.protocol);
@@ -208,12 +211,27 @@ function admitToSend(services: Services, call: ResolvedCall): void {
 }
 
 function validatedBody(call: Call, schema: CompiledSchema): ValidatedBody {
+  return validateBody(call.wholeBody(), schema, call.running.snapshot.limits.bodyValues);
+}
+
+/**
+ * Makes the body of a call of the message as which it arrived, and validates it.
+ * @throws {GatewayError} for faults of JSON, with positions in the message
+ */
+function validatedMessage(services: Services, call: Call, schema: CompiledSchema): ValidatedBody {
+  const message = call.jsonBody();
+  const { bodyBytes } = call.running.snapshot.limits;
+  const body = declared(call.socketCall).open(message);
+  if (body.length > bodyBytes) throw bodyTooLarge(bodyBytes);
+  setHeldBytes(services, call, body.length);
+  call.body = body;
   try {
-    return validateBody(call.wholeBody(), schema, call.running.snapshot.limits.bodyValues);
+    return validatedBody(call, schema);
   } catch (fault) {
-    const message = call.socketCall?.message ?? null;
-    if (message === null || !(fault instanceof GatewayError) || fault.kind !== 'invalid_json') throw fault;
+    if (!(fault instanceof GatewayError) || fault.kind !== 'invalid_json') throw fault;
     throw invalidJson(message);
+  } finally {
+    call.exchange.recycleBody();
   }
 }
 

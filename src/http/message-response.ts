@@ -93,6 +93,7 @@ class MessageResponse implements ClientLink, MessageClient {
   }
 
   feed({ buffer, byteOffset, byteLength }: Buffer): void {
+    if (this.#isOver) return;
     const bytes = buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer;
     this.#guarded(() => this.#receiver?.onChunk(bytes, true));
   }

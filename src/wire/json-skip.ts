@@ -273,7 +273,7 @@ function holds(body: Buffer, at: number, first: number, second: number, third: n
 
 /** An object without some of its members. */
 interface WithoutMembers {
-  /** The remaining members unchanged, with commas between them; empty if there are none. */
+  /** The remaining members unchanged, in runs of neighbours, with commas between them; empty if there are none. */
   readonly rest: readonly Buffer[];
   /** JSON texts of the removed members, by name. The last one counts if a name occurs several times. */
   readonly taken: ReadonlyMap<string, string>;
@@ -291,6 +291,9 @@ export function withoutMembers(text: Buffer, names: ReadonlySet<string>): Withou
   const rest: Buffer[] = [];
   const taken = new Map<string, string>();
   if (text[at] === CLOSE_BRACE) return isEnd(text, at + 1) ? { rest, taken } : null;
+  // Bounds of the run: a view of each of very many members would cost more than everything else.
+  let from = at;
+  let to = at;
   for (;;) {
     const start = at;
     if (text[at] !== QUOTE) return null;
@@ -301,16 +304,29 @@ export function withoutMembers(text: Buffer, names: ReadonlySet<string>): Withou
     if (end === -1) return null;
     const name = nameAt(text, start, close);
     if (name === null) return null;
-    if (names.has(name)) taken.set(name, text.toString('utf8', value, end));
-    else {
-      if (rest.length > 0) rest.push(comma);
-      rest.push(text.subarray(start, end));
-    }
+    const isTaken = names.has(name);
+    if (isTaken) {
+      taken.set(name, text.toString('utf8', value, end));
+      addRun(rest, text, from, to);
+    } else to = end;
     at = skipSpace(text, end);
-    if (text[at] === CLOSE_BRACE) return isEnd(text, at + 1) ? { rest, taken } : null;
+    if (text[at] === CLOSE_BRACE) {
+      if (!isTaken) addRun(rest, text, from, to);
+      return isEnd(text, at + 1) ? { rest, taken } : null;
+    }
     if (text[at] !== COMMA) return null;
     at = skipSpace(text, at + 1);
+    if (isTaken) {
+      from = at;
+      to = at;
+    }
   }
+}
+
+function addRun(rest: Buffer[], text: Buffer, from: number, to: number): void {
+  if (from === to) return;
+  if (rest.length > 0) rest.push(comma);
+  rest.push(text.subarray(from, to));
 }
 
 const comma = Buffer.from(',');

@@ -19,6 +19,12 @@ test('the members of some names are taken out, and the others stay as they came'
   t.equal(taken?.get('type'), '"b"');
 });
 
+test('members that stay side by side stay in one piece', async (t) => {
+  const runs = (text: string) => withoutMembers(Buffer.from(text), names)?.rest.map(String);
+  t.strictSame(runs('{"a":1, "b":2,"type":3,"c":4,"d":5}'), ['"a":1, "b":2', ',', '"c":4,"d":5']);
+  t.strictSame(runs('{"type":3,"a":1,"stream":2}'), ['"a":1']);
+});
+
 test('what is no object gives nothing', async (t) => {
   for (const text of [
     '',

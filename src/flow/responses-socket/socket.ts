@@ -238,58 +238,60 @@ export class ResponsesSocket extends SweepMember implements ClientSocketListener
     const client = this.#client;
     const { offer, head, id } = this.#call.exchange;
     if (client === null || offer === null) return;
-    const asked = readMessage(message);
-    if (asked instanceof GatewayError) {
-      this.#refuse(asked);
-      return;
-    }
-    const isKnown = this.#madeBy === 'session' && this.#upstreamSession.isOpen;
-    const begun = this.#begun(message, asked.body, isKnown);
-    if (begun instanceof GatewayError) {
-      this.#refuse(begun);
-      return;
-    }
-    const { body, previousId } = begun;
     const socketCall: SocketCall = {
       upstreamSession: this.#upstreamSession,
-      isWarmUp: asked.isWarmUp,
-      steering: asked.steering,
-      message,
-      previousId,
+      open: (bytes) => this.#open(socketCall, bytes),
+      isWarmUp: false,
+      steering: [],
+      previousId: null,
       onRecalled: (items) => this.#history.resume(items),
       madeBy: 'gateway',
     };
     const messageId = messageIdOf(id, ++this.#count);
+    let served: Exchange | null = null;
     let isOver = false;
-    const request = { method: 'POST', path, head: headOf(head, body.length), id: messageId, body };
+    const request = {
+      method: 'POST',
+      path,
+      head: headOf(head, message.length),
+      id: messageId,
+      body: message,
+    };
     const running = serveMessage(client, offer, request, {
       words,
-      serve: (exchange) => this.#serve(this.#services, exchange, socketCall),
+      serve: (exchange) => {
+        served = exchange;
+        this.#serve(this.#services, exchange, socketCall);
+      },
       onEvent: (event) => this.#history.onEvent(event, socketCall.madeBy !== 'gateway'),
       hold: (bytes) => this.#gathered.hold(bytes),
       onEnd: () => {
         this.#gathered.hold(0);
         isOver = true;
         this.#madeBy = socketCall.madeBy;
-        this.#onCallEnd();
+        this.#onCallEnd(served?.status ?? 0);
       },
     });
-    // Its bytes belong to uWS and are valid only during this callback.
-    socketCall.message = null;
     if (!isOver) this.#running = running;
   }
 
-  /** @returns the error for a message that is not JSON, with the position in the message, not in the body made of it */
-  #begun(
-    message: Buffer,
-    body: Buffer,
-    isKnown: boolean,
-  ): ReturnType<ResponseHistory['begin']> | GatewayError {
+  #open(socketCall: SocketCall, message: Buffer): Buffer {
+    const asked = readMessage(message);
+    if (asked instanceof GatewayError) throw asked;
+    const isKnown = this.#madeBy === 'session' && this.#upstreamSession.isOpen;
+    const { body, previousId } = this.#begun(message, asked.body, isKnown);
+    socketCall.isWarmUp = asked.isWarmUp;
+    socketCall.steering = asked.steering;
+    socketCall.previousId = previousId;
+    return body;
+  }
+
+  /** @throws {GatewayError} for a message that is not JSON, with the position in the message, not in the body made of it */
+  #begun(message: Buffer, body: Buffer, isKnown: boolean): ReturnType<ResponseHistory['begin']> {
     try {
       return this.#history.begin(body, isKnown);
     } catch (fault) {
-      if (fault instanceof GatewayError) return invalidJson(message);
-      throw fault;
+      throw fault instanceof GatewayError ? invalidJson(message) : fault;
     }
   }
 
@@ -312,8 +314,10 @@ export class ResponsesSocket extends SweepMember implements ClientSocketListener
     }
   }
 
-  #onCallEnd(): void {
+  /** @param status of the answer, or 0 */
+  #onCallEnd(status: number): void {
     this.#running = null;
+    if (status >= 400) this.#countRefusal();
     if (this.#client !== null) this.#scheduleNext();
   }
 
@@ -346,13 +350,17 @@ export class ResponsesSocket extends SweepMember implements ClientSocketListener
   #refuse(error: GatewayError): void {
     const { errorFormat, exchange } = this.#call;
     if (error.limit !== null) this.#services.reportLimit(error.limit);
-    if (++this.#refusals > maxRefusals) {
-      this.#client?.refuse('Too many invalid messages.');
-      return;
-    }
+    if (!this.#countRefusal()) return;
     const headers: Record<string, string> = { 'x-request-id': exchange.id };
     if (error.retryAfter !== null) headers['retry-after'] = String(error.retryAfter);
     this.#client?.send(words.whole(error.status, errorFormat.errorBody(error, exchange.id), headers), false);
+  }
+
+  /** @returns false if there were so many that the session has ended */
+  #countRefusal(): boolean {
+    if (++this.#refusals <= maxRefusals) return true;
+    this.#client?.refuse('Too many refused messages.');
+    return false;
   }
 
   #close(code: number, reason: string): void {

@@ -128,14 +128,18 @@ function isSame(a: Upstream, b: Upstream | null): boolean {
 /** The part of a call that arrived as a message of a WebSocket. */
 export interface SocketCall {
   readonly upstreamSession: UpstreamSession;
+  /**
+   * Takes the message of the call apart, once its key's limits let it in, and sets what follows from it.
+   * @returns the body of the equivalent POST request; copied
+   * @throws {GatewayError} for a message that does not request a response
+   */
+  readonly open: (message: Buffer) => Buffer;
   /** Whether nothing is to be generated. */
-  readonly isWarmUp: boolean;
+  isWarmUp: boolean;
   /** Members of the message that could steer an upstream: those of its body, and those that only messages have. */
-  readonly steering: readonly SteeringMember[];
-  /** The message as received, while it is being parsed, for positions in JSON errors; null afterwards. */
-  message: Buffer | null;
+  steering: readonly SteeringMember[];
   /** Id of the response that it continues, if only its upstream can know that. */
-  readonly previousId: string | null;
+  previousId: string | null;
   /** Called with the whole input, as JSON of items, of a call that continues a response which the socket did not have. */
   readonly onRecalled: (items: string) => void;
   /** What made the answer: an upstream over the WebSocket, a request of the same protocol, or in part the gateway. */
