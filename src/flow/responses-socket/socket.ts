@@ -25,7 +25,7 @@ import { account } from '../record/account.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { full } from '../sockets/session-memory.js';
-import type { OpenSession } from '../sockets/sessions.js';
+import { leaving, type OpenSession } from '../sockets/sessions.js';
 import { type SocketCall, UpstreamSession } from './upstream-session.js';
 
 const nothing = Buffer.alloc(0);
@@ -213,11 +213,18 @@ export class ResponsesSocket extends SweepMember implements ClientSocketListener
   }
 
   override onSweep(now: number): void {
-    const { sessionMs, idleMs } = this.#call.running.snapshot.sockets;
     this.#refusals = 0;
-    if (now - this.#call.startedAt > sessionMs && this.#running === null)
-      this.#close(closeCode.goingAway, 'The session has reached its maximum duration.');
-    else this.#client?.check(now, idleMs);
+    if (this.#running === null && this.#isTooOld(now)) this.#endByAge();
+    else this.#client?.check(now, this.#call.running.snapshot.sockets.idleMs);
+  }
+
+  #isTooOld(now: number): boolean {
+    return now - this.#call.startedAt > this.#call.running.snapshot.sockets.sessionMs;
+  }
+
+  #endByAge(): void {
+    this.#refuseWaiting(tooOld);
+    this.#close(closeCode.goingAway, tooOld.message);
   }
 
   drain(): void {
@@ -226,6 +233,7 @@ export class ResponsesSocket extends SweepMember implements ClientSocketListener
   }
 
   shutDown(): void {
+    this.#refuseWaiting(leaving);
     this.#close(closeCode.restart, 'The gateway restarts.');
   }
 
@@ -327,8 +335,10 @@ export class ResponsesSocket extends SweepMember implements ClientSocketListener
     const startNext = (): void => {
       if (this.#client === null || !this.#isIdle) return;
       const next = this.#waiting[0];
-      if (next !== undefined) this.#takeQueued(next);
-      else if (this.#draining) this.shutDown();
+      if (this.#draining) this.shutDown();
+      else if (next === undefined) return;
+      else if (this.#isTooOld(performance.now())) this.#endByAge();
+      else this.#takeQueued(next);
     };
     setImmediate(guard('socket', this, startNext));
   }
@@ -345,6 +355,15 @@ export class ResponsesSocket extends SweepMember implements ClientSocketListener
       slot.took(performance.now() - now);
     }
     if (this.#running === null) this.#scheduleNext();
+  }
+
+  /** Refuses the messages that wait, when the session ends before they are served. */
+  #refuseWaiting(error: GatewayError): void {
+    const waiting = this.#waiting.length;
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    this.#queued.hold(0);
+    for (let count = 0; count < waiting; count++) this.#refuse(error);
   }
 
   #refuse(error: GatewayError): void {
@@ -425,6 +444,9 @@ const words: MessageWords = {
 };
 
 const binary = new GatewayError('invalid_request', 'Binary messages are not supported: send JSON text.');
+const tooOld = new GatewayError('overloaded', 'The session has reached its maximum duration.', {
+  retryAfter: 1,
+});
 const tooManyWaiting = new GatewayError(
   'rate_limit_exceeded',
   'Too many requests wait for the response in progress: wait for it to end before you send more.',

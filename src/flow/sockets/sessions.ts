@@ -131,6 +131,7 @@ const modelGone = new GatewayError(
   'model_not_found',
   'The model of the session is no longer offered, or no longer available to its key.',
 );
-const leaving = new GatewayError('overloaded', 'The gateway is shutting down: reconnect.', {
+/** Of sessions that open, and messages that wait, while the gateway drains. */
+export const leaving = new GatewayError('overloaded', 'The gateway is shutting down: reconnect.', {
   retryAfter: 1,
 });

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { type Test, test } from 'tap';
+import { SessionList } from '../../../src/flow/sockets/sessions.js';
 import { hashKey } from '../../../src/keys/secret.js';
+import { eventually } from '../../support/eventually.js';
 import { startGateway, testKey } from '../../support/gateway.js';
 import { connect, create } from '../../support/responses-socket.js';
 import {
@@ -67,4 +69,52 @@ test('a socket on which too many messages are refused in a second ends', async (
   }
   t.ok(isClosed);
   if (isClosed) t.equal(await closed, 1008);
+});
+
+/** Sends a question that the upstream does not answer yet, and two that wait for it. */
+async function startWaiting(t: Test, sockets: object) {
+  const asked: RawRequest[] = [];
+  const started = await start(t, { sockets, onRequest: (request) => asked.push(request) });
+  for (let sent = 0; sent < 3; sent++) started.send(question);
+  // Refused at once, behind those that wait.
+  started.socket.send(Buffer.from('x'));
+  t.match(await started.answer(), [{ type: 'error', error: { message: /Binary/ } }]);
+  await eventually(() => asked.length === 1);
+  const closed = once(started.socket, 'close');
+  return {
+    ...started,
+    /** Answers the first question, and expects the end of the session. */
+    async expectEnd(message: RegExp, code: number) {
+      asked[0]?.socket.write(answered);
+      t.equal((await started.answer()).at(-1)?.type, 'response.completed');
+      for (let waiting = 0; waiting < 2; waiting++)
+        t.match(await started.answer(), [{ type: 'error', status: 503, error: { message } }]);
+      t.equal((await closed)[0], code);
+      t.equal(asked.length, 1);
+    },
+  };
+}
+
+test('messages that wait when their session ends for its age are refused', async (t) => {
+  const sessionMs = 2000;
+  const { expectEnd } = await startWaiting(t, { sessionMs });
+  const openedAt = performance.now();
+  await eventually(() => performance.now() - openedAt > sessionMs);
+  await expectEnd(/maximum duration/, 1001);
+});
+
+test('messages that wait when a drain begins are refused, and do not hold it up', async (t) => {
+  const { drain } = SessionList.prototype;
+  const begun = new Promise<void>((resolve) => {
+    const value = function (this: SessionList): void {
+      drain.call(this);
+      resolve();
+    };
+    t.intercept(SessionList.prototype, 'drain', { value });
+  });
+  const { gateway, expectEnd } = await startWaiting(t, {});
+  const drained = gateway.gateway.drain();
+  await begun;
+  await expectEnd(/shutting down/, 1012);
+  await drained;
 });
