@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { mock } from 'node:test';
+import { open } from 'lmdb';
 import { pino } from 'pino';
 import t, { test } from 'tap';
 import type { SocketSettings } from '../../src/config/types.js';
@@ -7,6 +8,7 @@ import type { Running } from '../../src/flow/running.js';
 import { SessionMemory } from '../../src/flow/sockets/session-memory.js';
 import { type OpenSession, SessionList } from '../../src/flow/sockets/sessions.js';
 import { ownMemory, UnseenMemory } from '../../src/flow/sockets/unseen.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 
 const mebibyte = 1024 * 1024;
 const log = pino({ level: 'silent' });
@@ -156,15 +158,43 @@ test('what an upstream has yet to take stays counted after the end of its sessio
   );
 });
 
-test('memory that cannot be read, for want of a descriptor, is what it was', async (t) => {
+const noneLeft = (): never => {
+  throw Object.assign(new Error('too many open files'), { code: 'EMFILE' });
+};
+
+test('memory is read though no descriptor is free', async (t) => {
   const reading = ownMemory();
+  t.teardown(() => reading.close());
+  t.intercept(process.memoryUsage, 'rss', { value: noneLeft });
+  const [resident, native] = [reading.resident(), reading.native()];
+  t.ok(resident > native, `${resident} bytes, ${native} of them native`);
+  t.ok(Number.isSafeInteger(native));
+});
+
+test('memory that cannot be read, for want of a descriptor, is what it was', async (t) => {
+  const reading = ownMemory('/none');
   const before = { resident: reading.resident(), native: reading.native() };
   t.ok(before.resident > before.native && before.native > 0);
-  const noneLeft = (): never => {
-    throw Object.assign(new Error('too many open files'), { code: 'EMFILE' });
-  };
   t.intercept(process.memoryUsage, 'rss', { value: noneLeft });
   t.strictSame({ resident: reading.resident(), native: reading.native() }, before);
+});
+
+test('what is read of an embedded store is no memory of sockets', async (t) => {
+  const path = temporaryFolder(t);
+  const values = 64;
+  const written = open<Buffer, number>({ path, encoding: 'binary' });
+  for (let key = 0; key < values; key++) await written.put(key, Buffer.alloc(mebibyte, 1));
+  await written.close();
+  const store = open<Buffer, number>({ path, encoding: 'binary' });
+  t.teardown(() => store.close());
+  const reading = ownMemory();
+  t.teardown(() => reading.close());
+  const [native, resident] = [reading.native(), process.memoryUsage.rss()];
+  for (let key = 0; key < values; key++) t.equal(store.getBinaryFast(key)?.[0], 1);
+  const mapped = process.memoryUsage.rss() - resident;
+  t.ok(mapped > (values / 2) * mebibyte, `${mapped} bytes are mapped`);
+  const more = reading.native() - native;
+  t.ok(more < (values / 4) * mebibyte, `${more} bytes count`);
 });
 
 interface SocketsToAdd {
@@ -178,7 +208,7 @@ function stage() {
   const memory = new SessionMemory(() => settings);
   const sessions = new SessionList(memory);
   let native = 100 * mebibyte;
-  const reading = { resident: () => native, native: () => native };
+  const reading = { resident: () => native, native: () => native, close: () => {} };
   const unseen = new UnseenMemory(sessions, log, reading);
   const running = { keys: { current: (key: unknown) => key } } as unknown as Running;
   const open = new Map<string, Set<object>>();
