@@ -1,6 +1,6 @@
 import type { ClientBase, ClientConfig, Connection, Pool, PoolClient, Submittable } from 'pg';
 import type { PostgresPlace, PostgresStoreSettings } from '../config/types.js';
-import { prepareConnection, ReadOnlyServer, UnusableStore } from './postgres-schema.js';
+import { prepareConnection, UnusableStore } from './postgres-schema.js';
 import { backOffBefore, storeClosed, storeUnavailable } from './store.js';
 
 /** A prepared statement. Its name is unique. */
@@ -197,7 +197,7 @@ export class PostgresLink {
       return client;
     } catch (error) {
       client.release(true);
-      if (error instanceof ReadOnlyServer) this.#leave(opened, error);
+      this.#leave(opened, error);
       throw error;
     }
   }

@@ -107,7 +107,8 @@ async function openSchema(client: ClientBase, schema: string, timeoutMs: number)
   // The config check restricts names of schemas.
   await client.query(
     `SET search_path TO "${schema}"; SET timezone TO 'UTC'; SET client_min_messages TO warning;` +
-      ` SET statement_timeout TO ${timeoutMs};` +
+      // Statements wait for one another, and then read what the others have written.
+      ` SET default_transaction_isolation TO 'read committed'; SET statement_timeout TO ${timeoutMs};` +
       ` SET idle_in_transaction_session_timeout TO ${timeoutMs === 0 ? 0 : idleInTransactionMs}`,
   );
   const { rows } = await client.query<{ made: string | null; read_only: string }>(

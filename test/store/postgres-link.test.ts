@@ -110,3 +110,33 @@ test('an answer that came in time counts, though the event loop was blocked unti
   t.equal((await answered).length, 1);
   t.ok(await works(link));
 });
+
+test('statements read what others have committed before, whatever the server begins transactions with', {
+  skip,
+}, async (t) => {
+  const server = await postgresFor(t, { settings: ['default_transaction_isolation=repeatable read'] });
+  const level = { name: 'level', text: "SELECT current_setting('transaction_isolation') AS level" };
+  t.match(await open(t, server.port).ask(level, []), [{ level: 'read committed' }]);
+});
+
+test('a server that refuses every connection is not asked by every call', { skip }, async (t) => {
+  const server = await postgresFor(t);
+  await open(t, server.port).ask(one, []);
+  server.query('INSERT INTO gateway.migrations (number) VALUES (1000)');
+  let connections = 0;
+  const way = createServer((near) => {
+    connections += 1;
+    const far = connect(server.port, '127.0.0.1');
+    for (const socket of [near, far]) socket.on('error', () => {});
+    near.pipe(far).pipe(near);
+  });
+  t.teardown(() => way.close());
+  way.listen(0, '127.0.0.1');
+  await once(way, 'listening');
+  const link = open(t, (way.address() as AddressInfo).port);
+  for (let count = 0; count < 50; count++) {
+    const failure = await unavailable(t, link.ask(one, []));
+    t.match(String(failure?.cause), /of form 1000/);
+  }
+  t.ok(connections < 25, `${connections} connections for 50 calls`);
+});
