@@ -7,8 +7,9 @@ import { createPostgresChanges } from './postgres-notifications.js';
 import { createPostgresOwned } from './postgres-owned.js';
 import { isLasting } from './postgres-schema.js';
 import { fromColumn, toColumn, toKey } from './postgres-text.js';
+import { maxSkewMs } from './process-mark.js';
 import { firstRevision } from './record-format.js';
-import type { ChangeFeed, ListOrder, Store, StoredPage, StoredRecord, WholeStore } from './store.js';
+import type { ChangeFeed, ListedRecord, ListOrder, Store, StoredRecord, WholeStore } from './store.js';
 
 /** Connections of a process: for records, and for lines of ledgers. Budgets have one more. */
 const recordConnections = 4;
@@ -117,7 +118,7 @@ function createRecords(link: PostgresLink): Pick<Store, 'get' | 'create' | 'repl
     async list(collection, limit, from, order = 'first-to-go') {
       const place = from === null ? firstPlaces[order] : readPlace(from);
       const rows = await link.ask(listStatements[order], [collection, ...place, limit + 1]);
-      const { items, next } = pageOf(rows, limit, { itemOf: storedOf, placeOf });
+      const { items, next } = pageOf(rows, limit, { itemOf: listedOf, placeOf });
       return { records: items, next };
     },
   };
@@ -127,8 +128,8 @@ function recordOf(row: Row): StoredRecord {
   return { value: fromColumn(textOf(row.value)), revision: numberOf(row.revision) };
 }
 
-function storedOf(row: Row): StoredPage['records'][number] {
-  return { id: fromColumn(textOf(row.id)), ...recordOf(row) };
+function listedOf(row: Row): ListedRecord {
+  return { id: fromColumn(textOf(row.id)), ...recordOf(row), leftMs: numberOf(row.left_ms) };
 }
 
 /** Position of a record in the order of a list: its expiry and its key. */
@@ -193,7 +194,8 @@ RETURNING true AS gone`,
   sweepShares: { name: 'share_sweep', text: 'SELECT sweep_shares()' },
 } as const;
 
-const columns = 'id, value, revision, key, expires_at::text AS expires_at';
+const columns = `id, value, revision, key, expires_at::text AS expires_at,
+(extract(epoch FROM expires_at - now()) * 1000)::bigint AS left_ms`;
 
 const listStatements = {
   'first-to-go': {
@@ -212,8 +214,8 @@ AND (expires_at, key) < ($2, $3) ORDER BY records.expires_at DESC, key DESC LIMI
 const mostLagSeconds = 10;
 
 /**
- * Reads settings of the server by which a crash or a failover would lose more than what its log has lost.
- * https://www.postgresql.org/docs/current/runtime-config-wal.html
+ * Reads settings of the server by which a crash or a failover would lose more than what its log has lost, and what else
+ * will keep the store from being written. https://www.postgresql.org/docs/current/runtime-config-wal.html
  * @returns a sentence for each, without a full stop
  */
 async function readRisks(link: PostgresLink): Promise<readonly string[]> {
@@ -234,6 +236,17 @@ async function readRisks(link: PostgresLink): Promise<readonly string[]> {
   if (lag > mostLagSeconds) {
     risks.push(`a standby is ${lag} s behind: a change to it loses what was written in that time`);
   }
+  if (row.is_owner === false) {
+    risks.push(
+      'the user of the store does not own its tables: from the next midnight (UTC) on no usage can be written, since each day has a table of its own; make the user their owner, or a member of the role that is',
+    );
+  }
+  const skewMs = Math.abs(Date.now() - numberOf(row.now_ms));
+  if (skewMs > maxSkewMs) {
+    risks.push(
+      `the clock of this host is ${Math.round(skewMs / 1000)} s off that of the server: calls are recorded at the wrong time, and videos of other hosts may be taken for interrupted`,
+    );
+  }
   return risks;
 }
 
@@ -241,5 +254,7 @@ const statement = {
   name: 'risks',
   text: `SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
 current_setting('synchronous_commit') AS synchronous_commit, pg_is_in_recovery() AS is_standby,
-(SELECT ceil(extract(epoch FROM max(replay_lag)))::bigint FROM pg_stat_replication) AS lag_seconds`,
+(SELECT ceil(extract(epoch FROM max(replay_lag)))::bigint FROM pg_stat_replication) AS lag_seconds,
+(SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('calls')) AS is_owner,
+(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms`,
 } as const;

@@ -12,7 +12,7 @@ import {
   recordKey,
   writeRecord,
 } from './record-format.js';
-import type { ListOrder, StoredPage, StoredRecord } from './store.js';
+import type { ListedRecord, ListOrder, StoredPage, StoredRecord } from './store.js';
 
 export type Bytes = Database<Buffer, Buffer>;
 
@@ -109,13 +109,17 @@ export function removeRecord(base: Records, collection: string, id: string): voi
 /** See `Store.list`. */
 export function listRecords(base: Records, ...[collection, limit, from, order]: Asked<'list'>): StoredPage {
   const after = from === null ? null : Buffer.from(from, 'base64url');
-  const found: (StoredRecord & { id: string })[] = [];
+  const found: ListedRecord[] = [];
+  const now = Date.now();
   let last: Buffer | null = null;
   for (const key of base.expiry.getKeys({ ...rangeOf(collection, after, order), limit: limit + 2 })) {
     if (after !== null && key.equals(after)) continue;
     if (found.length === limit) return { records: found, next: last?.toString('base64url') ?? from };
     const record = find(base, recordKey(collection, readExpiryKey(key).name));
-    if (record !== null) found.push({ id: record.id, value: record.value, revision: record.revision });
+    if (record !== null) {
+      const { id, value, revision, expiresAt } = record;
+      found.push({ id, value, revision, leftMs: expiresAt - now });
+    }
     last = key;
   }
   return { records: found, next: null };

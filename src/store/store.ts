@@ -14,12 +14,21 @@ export interface StoredRecord {
 /** Order of a list of records by expiry: the first to expire first, or the last. */
 export type ListOrder = 'first-to-go' | 'last-to-go';
 
+export interface ListedRecord extends StoredRecord {
+  readonly id: string;
+  /**
+   * Milliseconds until it expires, by the clock that has set its expiry. The clocks of the hosts of a database may
+   * differ.
+   */
+  readonly leftMs: number;
+}
+
 /**
  * One page of a collection in the order of expiry. A record whose expiry changes while the pages are read may appear
  * twice. A page may have fewer records than requested, or none: only `next` tells the end.
  */
 export interface StoredPage {
-  readonly records: readonly (StoredRecord & { readonly id: string })[];
+  readonly records: readonly ListedRecord[];
   /** Where the next page begins. Null at the end. */
   readonly next: string | null;
 }

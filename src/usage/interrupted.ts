@@ -9,7 +9,7 @@ import { isObject, parseObject } from '../wire/json.js';
 import { readRow } from './call-rows.js';
 import { tableSpanMs } from './call-table.js';
 import { isTime, type LedgerRecord } from './ledger-record.js';
-import { type OpenCallsValue, openCallsCollection } from './open-calls.js';
+import { keptMs, type OpenCallsValue, openCallsCollection } from './open-calls.js';
 import { readPage } from './queries.js';
 import { usageLedger } from './sums.js';
 import { appendOnce, type UsageRetention } from './writer.js';
@@ -33,7 +33,7 @@ const defaultLastWritesMs = 1000;
 interface InterruptedOptions {
   readonly store: Store & Ledger;
   /**
-   * @param at Unix milliseconds: when the process last wrote its record
+   * @param at Unix milliseconds by this host's clock: when the process last wrote its record
    * @returns whether a process has ended, or null if this host cannot tell
    */
   hasEnded(writer: ProcessMark, at: number): boolean | null;
@@ -140,9 +140,9 @@ export class InterruptedSearch {
     let looked = 0;
     do {
       const page = await store.list(openCallsCollection, recordsOfPage, next);
-      for (const { id, value: text } of page.records) {
+      for (const { id, value: text, leftMs } of page.records) {
         const value = readValue(text);
-        if (value === null || !this.#hasEnded(value)) continue;
+        if (value === null || !this.#hasEnded(value.writer, keptMs - leftMs)) continue;
         const series = seriesOf(id);
         ended.set(series, [...(ended.get(series) ?? []), { id, value }]);
       }
@@ -152,8 +152,12 @@ export class InterruptedSearch {
     return ended;
   }
 
-  #hasEnded({ writer, at }: OpenCallsValue): boolean {
-    return this.#options.hasEnded(writer, at) ?? Date.now() - at >= this.#options.silentMs;
+  /**
+   * @param ageMs since the record was written, by the store's clock. That of the writer's host may differ from this
+   * host's, and calls that are still in flight would be recorded twice
+   */
+  #hasEnded(writer: ProcessMark, ageMs: number): boolean {
+    return this.#options.hasEnded(writer, Date.now() - ageMs) ?? ageMs >= this.#options.silentMs;
   }
 
   /** Appends the missing lines of one process's calls. @returns the number of calls appended */

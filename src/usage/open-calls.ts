@@ -20,8 +20,11 @@ const callsOfRecord = 50;
 const maxRecords = 200;
 /** How long a call's line may take to reach the ledger's writer. */
 const onItsWayMs = 1000;
-/** How long the records of an ended process are kept to be found. */
-const keptMs = 30 * 24 * 60 * 60 * 1000;
+/**
+ * How long the records of an ended process are kept to be found. Searches compute from it when a record was written, also
+ * those of other versions.
+ */
+export const keptMs = 30 * 24 * 60 * 60 * 1000;
 
 /**
  * A call in flight, as an element of a linked list in the order of starts. The list's fields are on the call itself: with

@@ -120,7 +120,12 @@ export function fakeStore(options: FakeStoreOptions = {}): Store {
         const last = taken.at(-1);
         const next = last === undefined || taken.length === rest.length ? null : [last[1].expiresAt, last[0]];
         return {
-          records: taken.map(([id, { value, revision }]) => ({ id, value, revision })),
+          records: taken.map(([id, { value, revision, expiresAt }]) => ({
+            id,
+            value,
+            revision,
+            leftMs: expiresAt - now(),
+          })),
           next: next === null ? null : JSON.stringify(next),
         };
       }),

@@ -249,3 +249,22 @@ test('back-offs grow, differ, and stay bounded', async (t) => {
   }
   t.ok(backOffBefore(0) <= 50 && backOffBefore(100) >= 1000);
 });
+
+test('a user who does not own the tables, and a clock that is off, are told', { skip }, async (t) => {
+  const server = await postgresFor(t);
+  await open(t, server).get('a', 'a');
+  server.query(
+    `CREATE ROLE guest LOGIN; GRANT USAGE ON SCHEMA gateway TO guest;
+GRANT ALL ON ALL TABLES IN SCHEMA gateway TO guest`,
+  );
+  const store = open(t, server, { username: 'guest' });
+  const isOwner = /does not own its tables/;
+  t.ok((await store.risks()).some((risk) => isOwner.test(risk)));
+  t.notOk((await open(t, server).risks()).some((risk) => isOwner.test(risk)));
+  const { now } = Date;
+  t.teardown(() => {
+    Date.now = now;
+  });
+  Date.now = () => now() + 20 * 60_000;
+  t.ok((await open(t, server).risks()).some((risk) => /clock of this host is 1[12]\d\d s off/.test(risk)));
+});

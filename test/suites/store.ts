@@ -172,6 +172,7 @@ export function testStore(name: string, { settings, skip, processes }: StoreSuit
     for (const [id, value] of values) t.equal((await other.get('odd', id))?.value, value);
     const listed = await other.list('odd', 100, null);
     t.same(listed.records.map(({ id }) => id).sort(), [...ids].sort());
+    t.ok(listed.records.every(({ leftMs }) => leftMs > 0 && leftMs <= minuteMs));
     const claimed = async (by: Store) => Promise.all(ids.map((id) => by.claim(id, minuteMs)));
     t.ok((await claimed(store)).every((won) => won));
     t.notOk((await claimed(other)).some((won) => won));

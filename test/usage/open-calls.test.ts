@@ -290,17 +290,27 @@ test('whoever dies between the lines and the end of their record leaves nothing 
 });
 
 test('a process of which nobody can tell is dead once it is silent', async (t) => {
-  const open = fixture(t, { ...thisProcess(), host: 'elsewhere' });
-  const call = new TestCall('a', 0);
-  open.calls.add(call);
-  const now = Date.now() - epoch;
-  await open.tick(now - 30_000);
-  t.same(await searchOf(open.store, () => null).round(), []);
-  t.equal((await open.records()).length, 1);
-  const silent = fixture(t, { ...thisProcess(), host: 'elsewhere' });
-  silent.calls.add(new TestCall('b', 0));
-  await silent.tick(now - 61_000);
-  t.match(await searchOf(silent.store, () => null).round(), [{ calls: 1 }]);
+  const { calls, store, tick, records } = fixture(t, { ...thisProcess(), host: 'elsewhere' });
+  calls.add(new TestCall('a', 0));
+  await tick(Date.now() - epoch);
+  const writtenBefore = async (ms: number) => {
+    const [{ id = '', value = '', revision = 0 } = {}] = (await store.list(openCallsCollection, 1, null))
+      .records;
+    await store.replace(openCallsCollection, id, value, revision, 30 * dayMs - ms);
+  };
+  await writtenBefore(30_000);
+  t.same(await searchOf(store, () => null).round(), []);
+  t.equal((await records()).length, 1);
+  await writtenBefore(61_000);
+  t.match(await searchOf(store, () => null).round(), [{ calls: 1 }]);
+});
+
+test('a process of a host whose clock is behind is not silent', async (t) => {
+  const { calls, store, tick, records } = fixture(t, { ...thisProcess(), host: 'elsewhere' });
+  calls.add(new TestCall('a', 0));
+  await tick(Date.now() - epoch - 20 * 60_000);
+  t.same(await searchOf(store, () => null).round(), []);
+  t.equal((await records()).length, 1);
 });
 
 test('calls of a process that runs on another machine of the same name are left to it', async (t) => {
