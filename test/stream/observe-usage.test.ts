@@ -232,6 +232,19 @@ test('the seconds of a transcript are those of its usage or of its duration', as
   t.equal(seconds('{"text":"a","usage":{"prompt_audio_seconds":7}}'), 7);
   t.equal(seconds('{"duration":4,"text":"a","usage":{"seconds":null,"prompt_audio_seconds":{}}}'), 4);
   t.equal(seconds('{"text":"\\"duration\\":5"}'), 0);
+  t.equal(seconds('{"text":"a","words":[{"word":"a","duration":0.3}],"duration":600}'), 600);
+  t.equal(seconds('{"duration":600,"text":"a","words":[{"word":"a","duration":0.3}]}'), 600);
+  t.equal(seconds('{"text":"a","words":[{"word":"a","duration":0.3}]}'), 0, 'that of a word');
+  const inPieces = (answer: string): number => {
+    const each = observed(transcriptions);
+    for (let at = 0; at < answer.length; at += 5000) each.note(Buffer.from(answer.slice(at, at + 5000)));
+    each.usageAtEnd(null);
+    return each.mediaSeconds;
+  };
+  const words = JSON.stringify(new Array(1000).fill({ word: 'a', duration: 0.3 }));
+  t.equal(inPieces(`{"text":"a","words":${words},"duration":600}`), 600);
+  t.equal(inPieces(`{"duration":600,"text":"a","words":${words}}`), 600);
+  t.equal(inPieces(`{"text":"a","words":${words}}`), 0);
   t.equal(seconds('only text'), 0);
 });
 

@@ -13,8 +13,9 @@ import { GatewayError } from '../../errors.js';
 import { compileSchema, type MixedBody } from '../../schema/compile.js';
 import { compileForm } from '../../schema/form.js';
 import { bodies, given, name, nullable, text } from '../../schema/members.js';
+import { OPEN_BRACE } from '../../wire/bytes.js';
 import { type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
-import { endOfValue, lastObjectStart, mostDepth, standsAt } from '../../wire/json-skip.js';
+import { endOfValue, lastMemberAt, lastObjectStart, mostDepth, standsAt } from '../../wire/json-skip.js';
 import { eventStart, finalEvents, parseEvent } from '../../wire/sse.js';
 import { noEffects } from '../effects.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
@@ -195,7 +196,7 @@ const startBytes = 64;
  */
 function transcriptSeconds(begin: Buffer, _length: number, end: Buffer): number {
   if (!namingStart.test(begin.toString('utf8', 0, startBytes))) return 0;
-  return secondsOfUsage(lastObject(end, usageKey)) || durationIn(begin);
+  return secondsOfUsage(lastObject(end, usageKey)) || durationIn(begin, end);
 }
 
 function lastObject(bytes: Buffer, key: Buffer): JsonObject | null {
@@ -204,11 +205,13 @@ function lastObject(bytes: Buffer, key: Buffer): JsonObject | null {
   return end === -1 ? null : parseObject(bytes.toString('utf8', start, end));
 }
 
-function durationIn(begin: Buffer): number {
-  const at = begin.indexOf(durationKey);
-  if (at === -1) return 0;
+/** Words and segments may have a duration of their own, which is nested deeper than that of the answer. */
+function durationIn(begin: Buffer, end: Buffer): number {
+  const last = lastMemberAt(end, durationKey, 1);
+  const [bytes, at] = last === -1 ? [begin, begin.indexOf(durationKey)] : [end, last];
+  if (at === -1 || (last === -1 && begin.lastIndexOf(OPEN_BRACE, at) !== begin.indexOf(OPEN_BRACE))) return 0;
   const from = at + durationKey.length;
-  const found = number.exec(begin.toString('latin1', from, from + valueBytes));
+  const found = number.exec(bytes.toString('latin1', from, from + valueBytes));
   const value = found === null ? 0 : Number(found[1]);
   // Larger numbers cannot be the length of audio.
   return value <= Number.MAX_SAFE_INTEGER ? value : 0;
