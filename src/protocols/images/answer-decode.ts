@@ -17,7 +17,7 @@ import { lastObjectStart } from '../../wire/json-skip.js';
 import { errorMessageOf, isRateLimitError, upstreamError } from '../error-formats/upstream-error.js';
 import { vendorAccountErrorIn } from '../error-formats/vendor-account.js';
 import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
-import type { AnswerImage, ImageAnswer, InputDetails } from './answer.js';
+import type { AnswerImage, ImageAnswer } from './answer.js';
 
 /**
  * Reads an answer of OpenAI's images API.
@@ -28,15 +28,15 @@ export function readOpenaiAnswer(body: Buffer): ImageAnswer {
   const answer = parseAnswer(body);
   const failure = upstreamError(answer.error);
   if (failure !== null) throw failure;
+  const { data, ...members } = answer;
   return {
     created: wholeOrNull(answer.created),
-    images: requireImages(listOf(answer.data).flatMap(imageOf)),
+    images: requireImages(listOf(data).flatMap(imageOf)),
     usage: imagesUsage(body),
-    inputDetails: inputDetailsOf(objectOf(answer.usage)),
     size: filledOrNull(answer.size),
     outputFormat: filledOrNull(answer.output_format),
     quality: filledOrNull(answer.quality),
-    background: filledOrNull(answer.background),
+    members,
   };
 }
 
@@ -57,11 +57,10 @@ export function readDashscopeAnswer(body: Buffer): ImageAnswer {
     created: null,
     images: requireImages(listOf(output.choices).flatMap(imagesOfChoice)),
     usage: imagesUsage(body),
-    inputDetails: inputDetailsOf(usage),
     size: width > 0 && height > 0 ? `${width}x${height}` : null,
     outputFormat: null,
     quality: null,
-    background: null,
+    members: {},
   };
 }
 
@@ -145,13 +144,6 @@ export function imagesUsage(bytes: Buffer): Usage | null {
   if (start === -1 || readNumbers(bytes, start, madeNames, found) === -1) return usage;
   const { 0: calls = -1 } = found;
   return calls === -1 ? usage : { ...usage, calls };
-}
-
-function inputDetailsOf(usage: JsonObject): InputDetails | null {
-  const { input_tokens_details: details } = usage;
-  return isObject(details)
-    ? { text: countOf(details.text_tokens), image: countOf(details.image_tokens) }
-    : null;
 }
 
 function filledOrNull(value: unknown): string | null {

@@ -2,6 +2,7 @@ import type { Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { imageType, signatureBytes, unknownType } from '../../media/image.js';
 import { dataUrl } from '../../wire/data-url.js';
+import { type JsonObject, objectOf } from '../../wire/json.js';
 import type { MadeImage } from '../images-translation.js';
 import type { ImageFormat } from './request.js';
 
@@ -13,28 +14,21 @@ export interface AnswerImage {
   readonly revisedPrompt: string | null;
 }
 
-/** Input tokens by kind. */
-export interface InputDetails {
-  readonly text: number;
-  readonly image: number;
-}
-
 /** An upstream's answer, independent of its style. */
 export interface ImageAnswer {
   /** Unix time in seconds, or null. */
   readonly created: number | null;
   /** At least one. */
   readonly images: readonly AnswerImage[];
-  /** Null if the upstream reports none. */
+  /** All that is charged. Null if the upstream reports none. */
   readonly usage: Usage | null;
-  /** Null if the upstream reports none. */
-  readonly inputDetails: InputDetails | null;
   /** `WIDTHxHEIGHT` */
   readonly size: string | null;
   /** `png`, `jpeg` or `webp` */
   readonly outputFormat: string | null;
   readonly quality: string | null;
-  readonly background: string | null;
+  /** The members of the answer beside its images, as the upstream wrote them; none if it is not one of OpenAI's API. */
+  readonly members: JsonObject;
 }
 
 /**
@@ -64,28 +58,24 @@ export function withBytes(answer: ImageAnswer, fetched: ReadonlyMap<string, Buff
  * @throws {GatewayError} `internal_error` if base64 was requested and `missingBytes` lists an image
  */
 export function writeAnswer(answer: ImageAnswer, format: ImageFormat | null, now: number): string {
-  const { usage, inputDetails: details } = answer;
+  const { usage, members } = answer;
   return JSON.stringify({
+    ...members,
     created: answer.created ?? Math.floor(now / 1000),
     data: answer.images.map((image) => ({
       ...placeOf(image, format ?? (image.url === null ? 'b64_json' : 'url'), answer.outputFormat),
       revised_prompt: image.revisedPrompt ?? undefined,
     })),
-    background: answer.background ?? undefined,
     output_format: answer.outputFormat ?? undefined,
     quality: answer.quality ?? undefined,
     size: answer.size ?? undefined,
-    usage:
-      usage === null
-        ? undefined
-        : {
-            input_tokens: usage.input,
-            output_tokens: usage.output,
-            total_tokens: usage.input + usage.output,
-            input_tokens_details:
-              details === null ? undefined : { text_tokens: details.text, image_tokens: details.image },
-          },
+    // Clients rely on the three numbers of every usage.
+    usage: usage === null ? members.usage : { ...writtenUsage(usage), ...objectOf(members.usage) },
   });
+}
+
+function writtenUsage({ input, output }: Usage): JsonObject {
+  return { input_tokens: input, output_tokens: output, total_tokens: input + output };
 }
 
 /**

@@ -14,11 +14,10 @@ const answer: ImageAnswer = {
   created: 1_700_000_000,
   images: [remote],
   usage: null,
-  inputDetails: null,
   size: null,
   outputFormat: null,
   quality: null,
-  background: null,
+  members: {},
 };
 const counted = { cached: 0, cacheWritten: 0, reasoning: 0 };
 const now = 1_800_000_000_999;
@@ -31,11 +30,22 @@ test('all that is known is written, and nothing else', async (t) => {
     created: null,
     images: [{ ...inline, revisedPrompt: 'A tabby' }],
     usage: { ...counted, input: 50, output: 60 },
-    inputDetails: { text: 10, image: 40 },
     size: '1024x1024',
     outputFormat: 'png',
     quality: 'high',
-    background: 'opaque',
+    members: {
+      created: null,
+      background: 'opaque',
+      size: '',
+      safety_identifier: 's',
+      svg_usage: { model: 'm', input_tokens: 1, output_tokens: 1 },
+      usage: {
+        input_tokens: 49,
+        output_tokens: 59,
+        total_tokens: 108,
+        output_tokens_details: { image_tokens: 59 },
+      },
+    },
   };
   t.strictSame(written(full, 'b64_json'), {
     created: 1_800_000_000,
@@ -44,11 +54,14 @@ test('all that is known is written, and nothing else', async (t) => {
     output_format: 'png',
     quality: 'high',
     size: '1024x1024',
+    safety_identifier: 's',
+    svg_usage: { model: 'm', input_tokens: 1, output_tokens: 1 },
+    // As reported: what is charged includes the tokens of the SVG.
     usage: {
-      input_tokens: 50,
-      output_tokens: 60,
-      total_tokens: 110,
-      input_tokens_details: { text_tokens: 10, image_tokens: 40 },
+      input_tokens: 49,
+      output_tokens: 59,
+      total_tokens: 108,
+      output_tokens_details: { image_tokens: 59 },
     },
   });
   t.strictSame(written({ ...answer, usage: { ...counted, input: 1, output: 2 } }, null), {
