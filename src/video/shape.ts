@@ -129,6 +129,17 @@ export function resolutionOf(
   return candidates.size === 0 ? mode : candidates.size === 1 ? ([...candidates][0] ?? null) : null;
 }
 
+/**
+ * The same of the request that an upstream gets: translated to another format, it says only what that format can.
+ * @param to the format of the upstream, which can express the request
+ */
+export function resolutionAt(request: VideoRequest, to: VideoFormat): string | null {
+  if (request.format === to) return resolutionOf(request);
+  const size = to === 'compat' || to === 'generic' ? sizeFor(request, to) : null;
+  if (size !== null) return shorterSide(size);
+  return to === 'vendork' || to === 'generic' ? request.mode : null;
+}
+
 /** A size by its name in prices, such as `720p`. */
 export function shorterSide({ width, height }: Size): string {
   return `${Math.min(width, height)}p`;

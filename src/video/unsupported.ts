@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.js';
-import { listOf } from '../wire/json.js';
-import { type Member, memberOf, pathOfMember } from './request.js';
+import { isObject, type JsonObject, listOf } from '../wire/json.js';
+import { hasValue, type Member, memberOf, pathOfMember } from './request.js';
 import type { VideoFormat, VideoHint, VideoRequest } from './task.js';
 
 /**
@@ -19,19 +19,51 @@ export function unsupportedMember(at: string, to: VideoFormat, detail = ''): Gat
   );
 }
 
-/** Members that affect the content of a video and exist only in the vendork format. */
-const vendorkContent = ['camera_control', 'static_mask', 'dynamic_masks', 'sound'];
-const silent: readonly unknown[] = ['off', false];
+/** Members that only one vendor's format has, and without which a video would be another one. */
+const ownContent = {
+  vendork: [
+    ...['camera_control', 'static_mask', 'dynamic_masks', 'sound'],
+    ...['multi_shot', 'multi_prompt', 'element_list', 'voice_list'],
+  ],
+  vendorj: ['template_id', 'camera_strength'],
+} as const;
+/** The others that only vendork has. */
+const ownDetails = ['shot_type', 'watermark_info'];
+const formatsOfOwn: ReadonlySet<VideoFormat> = new Set(['generic', 'vendork', 'vendorj']);
+
+/** Whether a member of these says that a video is as it would be without it. */
+function isSilent(value: unknown): boolean {
+  return value === 'off' || value === false || (Array.isArray(value) && value.length === 0);
+}
 
 /** Those of these members that a request uses. */
-export function vendorkMembers({ format, body }: VideoRequest): (Member & { readonly name: string })[] {
-  if (format !== 'vendork' && format !== 'generic') return [];
-  return vendorkContent.flatMap((name) => {
+function ownMembers({ format, body }: VideoRequest, names: readonly string[]): Member[] {
+  if (!formatsOfOwn.has(format)) return [];
+  return names.flatMap((name) => {
     const member = memberOf(body, name);
-    return member === null || (name === 'sound' && silent.includes(member.value))
-      ? []
-      : [{ name, ...member }];
+    return member === null || isSilent(member.value) ? [] : [member];
   });
+}
+
+/**
+ * The members of vendors' own that an upstream of another format than the request's takes, by their names.
+ * @throws {GatewayError} of status 400, naming the client's member, for one without which the video would be another one
+ */
+export function ownMembersFor(request: VideoRequest, to: VideoFormat): JsonObject {
+  const names = takenNames(to);
+  for (const member of ownMembers(request, [...ownContent.vendork, ...ownContent.vendorj]))
+    if (!names.includes(nameOf(member))) throw unsupportedMember(member.at, to);
+  return Object.fromEntries(ownMembers(request, names).map((member) => [nameOf(member), member.value]));
+}
+
+function takenNames(to: VideoFormat): readonly string[] {
+  if (to === 'compat') return [];
+  if (to === 'vendorj') return ownContent.vendorj;
+  return [...ownContent.vendork, ...ownDetails, ...(to === 'generic' ? ownContent.vendorj : [])];
+}
+
+function nameOf({ at }: Member): string {
+  return at.slice(at.lastIndexOf('.') + 1);
 }
 
 /** Images of a vendorj request that other formats can express: the first and the last. */
@@ -56,24 +88,64 @@ export function refuseForeign({ format, body, form, fault }: VideoRequest, to: V
       count += images.length;
     }
   }
-  const callback = format === 'vendork' || format === 'generic' ? memberOf(body, 'callback_url') : null;
+  const callback = format === 'compat' ? null : memberOf(body, 'callback_url');
   if (callback !== null) throw unsupportedMember(callback.at, to);
 }
 
-/** Paths of the hints in a request that are left out for an upstream of this format. */
-export function leftOutHints(request: VideoRequest, to: VideoFormat, lacks: readonly VideoHint[]): string[] {
-  if (request.format === to) return [];
-  const hints = { fps: request.fps, seed: request.seed, mode: request.mode, cfg_scale: request.cfgScale };
-  return lacks.flatMap((name) => (hints[name] === null ? [] : [pathOfMember(request.body, [name])]));
-}
+/** Members that are read in bodies of each format, at the top level. */
+const topLevel: Readonly<Record<VideoFormat, readonly string[]>> = {
+  compat: ['model', 'prompt', 'seconds', 'size', 'input_reference'],
+  generic: ['model', 'prompt', 'image', 'duration', 'width', 'height', 'n', 'fps', 'seed'],
+  vendork: [
+    ...['model', 'model_name', 'prompt', 'image', 'duration', 'width', 'height', 'n', 'fps', 'seed'],
+    'external_task_id',
+  ],
+  vendorj: ['req_key', 'prompt', 'binary_data_base64', 'image_urls', 'frames', 'seed', 'aspect_ratio'],
+};
+const sharedAnywhere = ['negative_prompt', 'image_tail', 'aspect_ratio', 'cfg_scale', 'mode'];
+/** The same, for those that are also read in `metadata`. */
+const anywhere: Readonly<Record<VideoFormat, readonly string[]>> = {
+  compat: ['seed', 'negative_prompt', 'aspect_ratio'],
+  generic: sharedAnywhere,
+  vendork: sharedAnywhere,
+  vendorj: [],
+};
 
 /**
- * Refuses members that only the vendork format has.
- * @throws {GatewayError} of status 400, naming the client's member
+ * Paths of what a request of another format loses on its way to an upstream of this format: the hints that it lacks, and
+ * the members that are not read.
  */
-export function refuseVendorkMembers(request: VideoRequest, to: VideoFormat): void {
-  const [member] = vendorkMembers(request);
-  if (member !== undefined) throw unsupportedMember(member.at, to);
+export function leftOutMembers(
+  request: VideoRequest,
+  to: VideoFormat,
+  lacks: readonly VideoHint[],
+): string[] {
+  const { format, body } = request;
+  if (format === to) return [];
+  const hints = { fps: request.fps, seed: request.seed, mode: request.mode, cfg_scale: request.cfgScale };
+  const paths = lacks.flatMap((name) => (hints[name] === null ? [] : [pathOfMember(body, [name])]));
+  if (request.aspectRatio !== null && !isRatioSent(request, to))
+    paths.push(pathOfMember(body, ['aspect_ratio']));
+  const isRead = (name: string, value: unknown) =>
+    anywhere[format].includes(name) || (formatsOfOwn.has(format) && isOwnTaken(name, value, to));
+  for (const [name, value] of Object.entries(body)) {
+    if (!hasValue(value) || topLevel[format].includes(name) || isRead(name, value)) continue;
+    if (name !== 'metadata' || !isObject(value)) paths.push(name);
+    else
+      for (const [inner, held] of Object.entries(value))
+        if (hasValue(held) && !isRead(inner, held)) paths.push(`metadata.${inner}`);
+  }
+  return paths;
+}
+
+/** A size takes precedence over a ratio, and so does an image for vendork. */
+function isRatioSent({ width, operation }: VideoRequest, to: VideoFormat): boolean {
+  return width === null && !(to === 'vendork' && operation === 'image');
+}
+
+function isOwnTaken(name: string, value: unknown, to: VideoFormat): boolean {
+  const isContent = [...ownContent.vendork, ...ownContent.vendorj].some((own) => own === name);
+  return takenNames(to).includes(name) || (isContent && isSilent(value));
 }
 
 /** Whether a part of a compat form has a name of the image. */

@@ -24,9 +24,9 @@ import {
 import { type OnceRequest, submissionHere } from '../../video/book.js';
 import { clientFormats, upstreamFormatOf, upstreamFormats } from '../../video/formats.js';
 import { requireMetered, wrongLength } from '../../video/request.js';
-import { resolutionOf } from '../../video/shape.js';
+import { resolutionAt, resolutionOf } from '../../video/shape.js';
 import type { TaskCharge, UpstreamFormat, VideoCall, VideoRequest, VideoTask } from '../../video/task.js';
-import { leftOutHints } from '../../video/unsupported.js';
+import { leftOutMembers } from '../../video/unsupported.js';
 import { headerLine, joinLines } from '../../wire/head.js';
 import { answerError } from '../answer/content.js';
 import { ownLines, passedLines, timingLine } from '../answer/lines.js';
@@ -72,7 +72,7 @@ export function createTask(services: Services, call: AuthenticatedCall, request:
   requireServable(request, resolved.model);
   call.units = request.count ?? 1;
   call.mediaSeconds = call.units * chargedSeconds(request.seconds ?? usualLength(resolved.model));
-  call.made = { size: null, quality: null, resolution: resolutionOf(request) };
+  call.made = madeOf(resolutionOf(request));
   call.validatedAt = performance.now();
   admitResolved(services, resolved, () => takeTask(services, resolved, request));
 }
@@ -257,6 +257,7 @@ class Submitting implements AttemptAdapter, ExchangeListener {
   attempt(): void {
     const choice = choiceAt(this.#plan, this.#request, this.#id);
     this.#call.target = choice.target;
+    this.#call.made = madeOf(resolutionAt(this.#request, upstreamFormatOf(choice.target.upstream.kind)));
     this.#endAfter(this.#submit(choice));
   }
 
@@ -369,7 +370,7 @@ class Submitting implements AttemptAdapter, ExchangeListener {
     const call = this.#call;
     call.gatewayPath = 'translated';
     const format = upstreamFormatOf(target.upstream.kind);
-    call.leftOut = new LeftOut(leftOutHints(this.#request, format, upstreamFormat.lacks)).names;
+    call.leftOut = new LeftOut(leftOutMembers(this.#request, format, upstreamFormat.lacks)).names;
     const forwarded = forwardedLines(call, target, 'video');
     this.#attempt = new Attempt(this.#services, this.#plan);
     return collectAnswer(
@@ -495,6 +496,10 @@ class Submitting implements AttemptAdapter, ExchangeListener {
   }
 }
 
+function madeOf(resolution: string | null) {
+  return { size: null, quality: null, resolution };
+}
+
 /** The charge of a call whose task an upstream has accepted. */
 function chargeOf(call: Call): TaskCharge {
   const budgets = call.limits?.budgets ?? [];
@@ -505,7 +510,7 @@ function chargeOf(call: Call): TaskCharge {
   const cost = call.target?.cost ?? null;
   const priced = [...(price?.seconds ?? []), ...(cost?.seconds ?? [])].map(({ resolution }) => resolution);
   const resolutions = [...new Set(priced)].map((resolution) => {
-    const ofIt = { size: null, quality: null, resolution };
+    const ofIt = madeOf(resolution);
     return {
       resolution,
       secondsNanoUsd: costOfSeconds(price, factorOf(call), ofIt),

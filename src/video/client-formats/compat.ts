@@ -4,11 +4,28 @@ import { type ImageSource, readImageFile } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
 import { compileSchema } from '../../schema/compile.js';
 import { name, nullable, text } from '../../schema/members.js';
-import { isObject, type JsonObject, noFile, textOf, wrongValue } from '../../wire/json.js';
+import {
+  isObject,
+  type JsonObject,
+  noFile,
+  numberOrNull,
+  textOf,
+  textOrNull,
+  wrongValue,
+} from '../../wire/json.js';
 import type { FormPart } from '../../wire/multipart.js';
 import type { PartRules } from '../../wire/part-names.js';
 import { codeWord } from '../failure-codes.js';
-import { bareRequest, hasValue, lengthOf, readDuration, readOrPass, requireBody } from '../request.js';
+import {
+  bareRequest,
+  hasValue,
+  lengthOf,
+  type Member,
+  memberOf,
+  readDuration,
+  readOrPass,
+  requireBody,
+} from '../request.js';
 import { isRatio, parseSize } from '../shape.js';
 import type { TaskState, VideoClientFormat, VideoRequest, VideoTask } from '../task.js';
 import { isReference } from '../unsupported.js';
@@ -111,7 +128,9 @@ function readFields(body: JsonObject, image: ImageSource | null): VideoRequest {
     image,
     // Clients send a number although the vendor documents a string.
     seconds: readDuration(body.seconds, 'seconds'),
-    ...readSize(body.size),
+    negativePrompt: readText(memberOf(body, 'negative_prompt')),
+    seed: readSeed(memberOf(body, 'seed')),
+    ...readSize(body.size, memberOf(body, 'aspect_ratio')),
   };
 }
 
@@ -145,13 +164,29 @@ function noFiles(at: string, instead: string): GatewayError {
   );
 }
 
-/** Reads a size in pixels, or an aspect ratio. */
-function readSize(value: unknown): Pick<VideoRequest, 'width' | 'height' | 'aspectRatio'> {
-  const nothing = { width: null, height: null, aspectRatio: null };
-  if (!hasValue(value)) return nothing;
+function readText(member: Member | null): string | null {
+  if (member !== null && typeof member.value !== 'string') throw wrongValue(member.at, 'a text');
+  return textOrNull(member?.value);
+}
+
+function readSeed(member: Member | null): number | null {
+  if (member === null) return null;
+  // A form has it as a text.
+  const seed = numberOrNull(typeof member.value === 'string' ? Number(member.value) : member.value);
+  if (!Number.isInteger(seed)) throw wrongValue(member.at, 'an integer');
+  return seed;
+}
+
+/** Reads a size in pixels, or an aspect ratio, which others write as a member of its own. */
+function readSize(
+  value: unknown,
+  ratio: Member | null,
+): Pick<VideoRequest, 'width' | 'height' | 'aspectRatio'> {
+  const shape = { width: null, height: null, aspectRatio: readText(ratio) };
+  if (!hasValue(value)) return shape;
   const size = typeof value === 'string' ? parseSize(value) : null;
-  if (size !== null) return { ...nothing, ...size };
-  if (typeof value === 'string' && isRatio(value)) return { ...nothing, aspectRatio: value };
+  if (size !== null) return { ...shape, ...size };
+  if (typeof value === 'string' && isRatio(value)) return { ...shape, aspectRatio: value };
   throw wrongValue('size', 'a width and a height in pixels, such as "1280x720", or a shape such as "16:9"');
 }
 

@@ -3,7 +3,7 @@ import { type FormField, writeForm } from '../../wire/form-data.js';
 import { isObject, numberOrNull, textOf } from '../../wire/json.js';
 import { parseSize, sizeFor } from '../shape.js';
 import type { UpstreamFormat, VideoCall, VideoRequest } from '../task.js';
-import { refuseForeign, refuseVendorkMembers, unsupportedMember } from '../unsupported.js';
+import { ownMembersFor, refuseForeign, unsupportedMember } from '../unsupported.js';
 import {
   getCall,
   jsonCall,
@@ -25,12 +25,11 @@ const path = '/videos';
  * Translates a request that arrived in another format.
  *
  * Translated: prompt, image, seconds, size (or a ratio, as a size of that shape). Refused: negative prompt, last image,
- * several videos, and members that only vendork has. Left out, since the video is as requested without them: fps, seed,
- * mode, cfg_scale.
+ * several videos, and what only other vendors have of a video's content. Left out: all else.
  */
 function translate(request: VideoRequest, model: string): FormField[] {
   refuseForeign(request, 'compat');
-  refuseVendorkMembers(request, 'compat');
+  ownMembersFor(request, 'compat');
   refuseNegative(request, 'compat');
   requireOne(request, 'compat');
   if (request.imageTail !== null) throw unsupportedMember(request.imageTail.at, 'compat');

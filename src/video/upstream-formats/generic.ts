@@ -1,7 +1,7 @@
 import { type JsonObject, numberOrNull, objectOf } from '../../wire/json.js';
 import { sizeFor } from '../shape.js';
 import type { UpstreamFormat, VideoRequest } from '../task.js';
-import { refuseForeign, vendorkMembers } from '../unsupported.js';
+import { ownMembersFor, refuseForeign } from '../unsupported.js';
 import {
   getCall,
   imageText,
@@ -19,8 +19,8 @@ import {
 const path = '/video/generations';
 
 /**
- * Translates a request that arrived in another format. Nothing is left out: what the format has no member for goes into
- * `metadata`, its place for vendors' own members.
+ * Translates a request that arrived in another format. What is read and the format has no member for goes into
+ * `metadata`, its place for vendors' own members. Left out: all else.
  */
 function translate(request: VideoRequest, model: string): JsonObject {
   refuseForeign(request, 'generic');
@@ -30,7 +30,7 @@ function translate(request: VideoRequest, model: string): JsonObject {
     image_tail: imageText(request.imageTail),
     mode: request.mode ?? undefined,
     cfg_scale: request.cfgScale ?? undefined,
-    ...Object.fromEntries(vendorkMembers(request).map(({ name, value }) => [name, value])),
+    ...ownMembersFor(request, 'generic'),
   };
   return {
     model,

@@ -3,7 +3,7 @@ import { failureKind } from '../failure-codes.js';
 import { framesOf, numberIn } from '../request.js';
 import { aspectRatioFor } from '../shape.js';
 import type { TaskUpdate, UpstreamFormat, VideoRequest } from '../task.js';
-import { refuseForeign, refuseVendorkMembers, unsupportedMember } from '../unsupported.js';
+import { ownMembersFor, refuseForeign, unsupportedMember } from '../unsupported.js';
 import { vendorjError } from './native-error.js';
 import {
   codeBeside,
@@ -32,13 +32,12 @@ function pathOf(action: string): string {
 /**
  * Translates a request that arrived in another format.
  *
- * Translated: prompt, first and last image, seconds (as frames), the shape of the video, seed. Refused: negative prompt,
- * several videos, members that only vendork has, and a last image without a first one or in another form than the first
- * (URL or base64). Left out, since the video is as requested without them: fps, mode, cfg_scale.
+ * Translated: prompt, first and last image, seconds (as frames), the shape of the video, seed, and vendorj's own members in
+ * a generic `metadata`. Refused: negative prompt, several videos, what only vendork has of a video's content, and a last
+ * image without a first one or in another form than the first (URL or base64). Left out: all else.
  */
 function translate(request: VideoRequest, model: string): JsonObject {
   refuseForeign(request, 'vendorj');
-  refuseVendorkMembers(request, 'vendorj');
   refuseNegative(request, 'vendorj');
   requireOne(request, 'vendorj');
   return {
@@ -48,6 +47,7 @@ function translate(request: VideoRequest, model: string): JsonObject {
     seed: request.seed ?? undefined,
     frames: request.seconds === null ? undefined : framesOf(request.seconds),
     aspect_ratio: aspectRatioFor(request) ?? undefined,
+    ...ownMembersFor(request, 'vendorj'),
   };
 }
 

@@ -4,7 +4,7 @@ import { isObject, type JsonObject, listOf, objectOf } from '../../wire/json.js'
 import { failureKind } from '../failure-codes.js';
 import { aspectRatioFor } from '../shape.js';
 import type { TaskUpdate, UpstreamFormat, VideoRequest, VideoTask } from '../task.js';
-import { refuseForeign, vendorkMembers } from '../unsupported.js';
+import { ownMembersFor, refuseForeign } from '../unsupported.js';
 import { genericAnswers } from './generic.js';
 import { vendorkError } from './native-error.js';
 import {
@@ -39,8 +39,8 @@ function pathOf({ operation }: Pick<VideoTask, 'operation'>): string {
  * Translates a request that arrived in another format.
  *
  * Translated: prompt, negative prompt, first and last image, seconds, the shape of the video (unless an image decides
- * it), mode, cfg_scale, and vendork's own members in a generic `metadata`. Refused: several videos. Left out, since the
- * video is as requested without them: fps, seed.
+ * it), mode, cfg_scale, and vendork's own members in a generic `metadata`. Refused: several videos, and what only vendorj
+ * has of a video's content. Left out: all else.
  */
 function translate(request: VideoRequest, model: string, taskId: string): JsonObject {
   refuseForeign(request, 'vendork');
@@ -56,7 +56,7 @@ function translate(request: VideoRequest, model: string, taskId: string): JsonOb
     aspect_ratio: request.operation === 'text' ? (shape ?? undefined) : undefined,
     mode: request.mode ?? undefined,
     cfg_scale: request.cfgScale ?? undefined,
-    ...Object.fromEntries(vendorkMembers(request).map(({ name, value }) => [name, value])),
+    ...ownMembersFor(request, 'vendork'),
     external_task_id: taskId,
   };
 }

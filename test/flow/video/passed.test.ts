@@ -218,6 +218,28 @@ test('whole seconds and videos are paid for in whatever form they come, and no l
   t.equal(madeAt(upstream).length, asked);
 });
 
+test('a resolution is paid for where the upstream is told it', async (t) => {
+  const { gateway } = await start(t, { perSecond: 0.1, seconds: [{ resolution: '1080p', usd: 0.3 }] });
+  const named = { prompt: 'a', duration: 5, resolution: '1080p' };
+  const sized = { prompt: 'a', duration: 5, width: 1920, height: 1080 };
+  const cases = [
+    [{ ...named, model: 'generic' }, 1.5, null],
+    [{ ...named, model: 'vendork' }, 0.5, 'resolution'],
+    [{ ...named, model: 'compat' }, 0.5, 'resolution'],
+    [{ ...sized, model: 'compat' }, 1.5, null],
+    [{ ...sized, model: 'vendork' }, 0.5, null],
+  ] as const;
+  let paid = 0;
+  for (const [body, usd, lost] of cases) {
+    const heard = await ask(gateway, 'POST', paths.generic, { body });
+    t.equal(heard.status, 200, heard.text);
+    t.equal(heard.headers.get('x-gateway-left-out'), lost, JSON.stringify(body));
+    await gateway.line(({ id }) => id === heard.headers.get('x-request-id'));
+    paid += Math.round(usd * 1e9);
+    t.equal(costOf(gateway), paid, JSON.stringify(body));
+  }
+});
+
 test('forms that differ in a file alone are not the same request', async (t) => {
   const { gateway, upstream } = await start(t);
   const headers = { 'idempotency-key': 'once' };

@@ -188,6 +188,7 @@ const pairs: readonly Pair[] = [
         static_mask: pngText,
         dynamic_masks: [{ mask: pngText }],
         sound: 'on',
+        watermark_info: { enabled: false },
       },
     },
   },
