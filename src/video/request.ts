@@ -42,6 +42,7 @@ export function bareRequest(format: VideoFormat, model: string, body: JsonObject
     unreadLength: null,
     fault: null,
     body,
+    json: null,
     form: null,
   };
 }

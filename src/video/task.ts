@@ -144,6 +144,10 @@ export interface VideoRequest {
   readonly fault: GatewayError | null;
   /** The body's members (or the form's text fields) as the client sent them, for an upstream of the same format. */
   readonly body: JsonObject;
+  /**
+   * The body's bytes, for an upstream of the same format; null for a form, and if they are to be written from `body`.
+   */
+  readonly json: Buffer | null;
   /** The parts of a form in order, including files; null for a JSON body. */
   readonly form: readonly FormPart[] | null;
 }

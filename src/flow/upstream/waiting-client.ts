@@ -65,6 +65,7 @@ export function answerAsync(
  */
 export function answerJson(services: Services, call: Call, status: number, json: string): void {
   if (call.accounted || !call.exchange.alive) return;
-  if (call.exchange.respond(status, ownLines(call) + leftOutLine(call) + timingLine(call), json))
-    account(services, call, 'complete');
+  const path = call.gatewayPath === null ? '' : `\r\nx-gateway-path: ${call.gatewayPath}`;
+  const lines = path + ownLines(call) + leftOutLine(call) + timingLine(call);
+  if (call.exchange.respond(status, lines, json)) account(services, call, 'complete');
 }

@@ -179,7 +179,7 @@ function onceOnly(call: Call, request: VideoRequest): OnceRequest | null {
   if (mark === null) return null;
   const hash = createHash('sha256');
   // The boundary of a form differs each time, so its parts are hashed.
-  const { image, imageTail, form, fault: _, ...said } = request;
+  const { image, imageTail, form, fault: _, json: __, ...said } = request;
   hash.update(JSON.stringify(said));
   for (const { name, data } of form ?? [])
     hash.update(`${JSON.stringify(name)}${data.length}\n`).update(data);
@@ -368,8 +368,8 @@ class Submitting implements AttemptAdapter, ExchangeListener {
   #send(choice: Choice): Promise<CollectedAnswer | UpstreamFailure> {
     const { target, upstreamFormat, request, apiKey } = choice;
     const call = this.#call;
-    call.gatewayPath = 'translated';
     const format = upstreamFormatOf(target.upstream.kind);
+    call.gatewayPath = format === this.#request.format ? ownPath(this.#request, request) : 'translated';
     call.leftOut = new LeftOut(leftOutMembers(this.#request, format, upstreamFormat.lacks)).names;
     const forwarded = forwardedLines(call, target, 'video');
     this.#attempt = new Attempt(this.#services, this.#plan);
@@ -494,6 +494,11 @@ class Submitting implements AttemptAdapter, ExchangeListener {
       }
     }
   }
+}
+
+/** How a request reaches an upstream of its own format. */
+function ownPath({ json }: VideoRequest, { body }: VideoCall): 'exact' | 'spliced' {
+  return json !== null && body.length === 1 && body[0] === json ? 'exact' : 'spliced';
 }
 
 function madeOf(resolution: string | null) {

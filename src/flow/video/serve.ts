@@ -21,6 +21,7 @@ import { type JsonObject, parseJson, parseObject } from '../../wire/json.js';
 import { checkMembers, type MemberGuard } from '../../wire/member-guard.js';
 import { isMultipart } from '../../wire/multipart-type.js';
 import { queryParameter } from '../../wire/query.js';
+import { hasRepeatedNames } from '../../wire/repeated-names.js';
 import { WholeForm } from '../body/whole-form.js';
 import type { AuthenticatedCall, Call } from '../call.js';
 import type { Services } from '../services.js';
@@ -35,7 +36,7 @@ export function serveCreate(
   call: AuthenticatedCall,
   { format, operation }: VideoRoute,
 ): void {
-  createTask(services, call, readers[format](call, operation));
+  createTask(services, call, withBytes(call, readers[format](call, operation)));
 }
 
 /**
@@ -50,10 +51,16 @@ export function createsTask({ exchange }: Call): boolean {
 /** Serves a path that creates or shows tasks, by the action in its query. */
 export function serveAction(services: Services, call: AuthenticatedCall): void {
   if (createsTask(call)) {
-    createTask(services, call, readSubmit(call));
+    createTask(services, call, withBytes(call, readSubmit(call)));
     return;
   }
   showTask(services, call, 'vendorj', readVendorjQuery(jsonOf(call, queryGuard)).id);
+}
+
+/** A body in which a name occurs twice is written anew, as it was read: an upstream might use the other one. */
+function withBytes(call: Call, request: VideoRequest): VideoRequest {
+  const body = call.wholeBody();
+  return request.form === null && !hasRepeatedNames(body) ? { ...request, json: body } : request;
 }
 
 function readSubmit(call: Call): VideoRequest {

@@ -6,7 +6,7 @@ import type { UpstreamFormat, VideoCall, VideoRequest } from '../task.js';
 import { ownMembersFor, refuseForeign, unsupportedMember } from '../unsupported.js';
 import {
   getCall,
-  jsonCall,
+  ownBodyCall,
   type PlainAnswers,
   parseAnswer,
   plainCreated,
@@ -54,8 +54,8 @@ function imageField(image: ImageSource): FormField {
 }
 
 function create(request: VideoRequest, model: string): VideoCall {
-  const { format, form, body } = request;
-  if (format === 'compat' && form === null) return jsonCall(path, { ...body, model });
+  const { format, form } = request;
+  if (format === 'compat' && form === null) return ownBodyCall(path, request, { model });
   const fields =
     form === null || format !== 'compat'
       ? translate(request, model)

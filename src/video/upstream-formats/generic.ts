@@ -6,6 +6,7 @@ import {
   getCall,
   imageText,
   jsonCall,
+  ownBodyCall,
   type PlainAnswers,
   parseAnswer,
   plainCreated,
@@ -46,13 +47,12 @@ function translate(request: VideoRequest, model: string): JsonObject {
   };
 }
 
-/** The client's own members, with numbers written as strings turned into numbers. */
-function amend({ body, seconds, count }: VideoRequest, model: string): JsonObject {
+/** Members that are set in a client's own body. What is charged is written as a number: a text might be ignored. */
+function amended({ body, seconds, count }: VideoRequest, model: string): JsonObject {
   return {
-    ...body,
     model,
-    ...(typeof body.duration === 'string' && seconds !== null ? { duration: seconds } : {}),
-    ...(typeof body.n === 'string' && count !== null ? { n: count } : {}),
+    duration: typeof body.duration === 'string' ? (seconds ?? undefined) : undefined,
+    n: typeof body.n === 'string' ? (count ?? undefined) : undefined,
   };
 }
 
@@ -76,7 +76,9 @@ export const genericAnswers: PlainAnswers = {
 export const genericUpstreamFormat: UpstreamFormat = {
   lacks: [],
   create: (request, model) =>
-    jsonCall(path, request.format === 'generic' ? amend(request, model) : translate(request, model)),
+    request.format === 'generic'
+      ? ownBodyCall(path, request, amended(request, model))
+      : jsonCall(path, translate(request, model)),
   readCreated: (body) => plainCreated(genericAnswers, parseAnswer(body)),
   poll: (task) => getCall(`${path}/${encodeURIComponent(upstreamId(task))}`),
   readPolled: (body) => plainPolled(genericAnswers, parseAnswer(body)),

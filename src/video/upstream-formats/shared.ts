@@ -12,6 +12,7 @@ import {
   textOf,
   textOrNull,
 } from '../../wire/json.js';
+import { createEdits, editAt, editMembers } from '../../wire/member-edits.js';
 import { pathOfMember } from '../request.js';
 import type {
   TaskFailure,
@@ -234,6 +235,26 @@ export function getCall(path: string): VideoCall {
 /** A call with a JSON body. Members that are undefined are left out. */
 export function jsonCall(path: string, body: JsonObject): VideoCall {
   return { method: 'POST', path, contentType: 'application/json', body: [Buffer.from(JSON.stringify(body))] };
+}
+
+/**
+ * A call with the client's own JSON body, in which members at the top are set.
+ * @param members values by name; those that are undefined stay as they are
+ */
+export function ownBodyCall(path: string, { json, body }: VideoRequest, members: JsonObject): VideoCall {
+  const edits = createEdits();
+  for (const [name, value] of Object.entries(members)) {
+    if (value === undefined) continue;
+    const edit = editAt(edits, [name], (same) => same);
+    edit.json = JSON.stringify(value);
+    edit.isAdded = true;
+  }
+  return {
+    method: 'POST',
+    path,
+    contentType: 'application/json',
+    body: editMembers(json ?? Buffer.from(JSON.stringify(body)), edits),
+  };
 }
 
 /** The image as a URL or as bare base64, as the client sent it; undefined without one. */

@@ -13,6 +13,7 @@ import {
   jsonCall,
   noId,
   noStatus,
+  ownBodyCall,
   parseAnswer,
   refuseNegative,
   requireOne,
@@ -51,10 +52,10 @@ function translate(request: VideoRequest, model: string): JsonObject {
   };
 }
 
-/** The client's own members. `frames` is made a number: the vendor might ignore a string. */
-function amend({ body, seconds }: VideoRequest, model: string): JsonObject {
+/** Members that are set in a client's own body. `frames` is made a number: the vendor might ignore a string. */
+function amended({ body, seconds }: VideoRequest, model: string): JsonObject {
   const frames = typeof body.frames === 'string' && seconds !== null ? numberIn(body.frames) : null;
-  return { ...body, req_key: model, ...(frames === null ? {} : { frames }) };
+  return { req_key: model, frames: frames ?? undefined };
 }
 
 /** The order in a list tells the first image from the last. There is no order across the two lists. */
@@ -96,11 +97,12 @@ function readPolled(answer: JsonObject): TaskUpdate {
 /** The vendorj format of upstreams: one path, with the action in the query. */
 export const vendorjUpstreamFormat: UpstreamFormat = {
   lacks: ['fps', 'mode', 'cfg_scale'],
-  create: (request, model) =>
-    jsonCall(
-      pathOf('CVSync2AsyncSubmitTask'),
-      request.format === 'vendorj' ? amend(request, model) : translate(request, model),
-    ),
+  create(request, model) {
+    const path = pathOf('CVSync2AsyncSubmitTask');
+    return request.format === 'vendorj'
+      ? ownBodyCall(path, request, amended(request, model))
+      : jsonCall(path, translate(request, model));
+  },
   readCreated(body) {
     const answer = parseAnswer(body);
     const code = codeBeside(answer, success);

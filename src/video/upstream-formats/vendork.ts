@@ -15,6 +15,7 @@ import {
   idOrNull,
   imageText,
   jsonCall,
+  ownBodyCall,
   parseAnswer,
   plainCreated,
   plainPolled,
@@ -61,19 +62,21 @@ function translate(request: VideoRequest, model: string, taskId: string): JsonOb
   };
 }
 
-/** The client's own members, amended. The vendor takes bare base64, without the prefix of a `data:` URL. */
-function amend(request: VideoRequest, model: string, taskId: string): JsonObject {
+/**
+ * Members that are set in a client's own body. The vendor takes bare base64, without the prefix of a `data:` URL, and
+ * finds a task by the id that its creator gave it.
+ */
+function amended(request: VideoRequest, model: string, taskId: string): JsonObject {
   const { body, externalId, seconds } = request;
   return {
-    ...body,
-    ...(typeof body.model_name === 'string' ? {} : nativeMembers(request)),
     // The vendor writes lengths as strings.
-    ...(seconds === null ? {} : { duration: String(seconds) }),
+    duration: typeof body.duration === 'number' && seconds !== null ? String(seconds) : undefined,
+    ...(typeof body.model_name === 'string' ? {} : nativeMembers(request)),
     ...(typeof body.model === 'string' ? { model } : {}),
     model_name: model,
-    ...bareBase64(body, 'image'),
-    ...bareBase64(body, 'image_tail'),
-    external_task_id: externalId ?? taskId,
+    image: bareBase64(body.image),
+    image_tail: bareBase64(body.image_tail),
+    external_task_id: externalId === null ? taskId : undefined,
   };
 }
 
@@ -84,10 +87,8 @@ function nativeMembers(request: VideoRequest): JsonObject {
   return isShaped ? { aspect_ratio: aspectRatioFor(request) } : {};
 }
 
-function bareBase64(body: JsonObject, name: string): JsonObject {
-  const value = body[name];
-  const data = typeof value === 'string' ? base64OfDataUrl(value.trim()) : null;
-  return data === null ? {} : { [name]: data };
+function bareBase64(value: unknown): string | undefined {
+  return typeof value === 'string' ? (base64OfDataUrl(value.trim()) ?? undefined) : undefined;
 }
 
 function read(data: JsonObject, state: TaskUpdate['state'], answer: JsonObject): TaskUpdate {
@@ -118,10 +119,9 @@ function readRefusal(code: number, data: JsonObject, answer: JsonObject): TaskUp
 export const vendorkUpstreamFormat: UpstreamFormat = {
   lacks: ['fps', 'seed'],
   create: (request, model, taskId) =>
-    jsonCall(
-      pathOf(request),
-      request.format === 'vendork' ? amend(request, model, taskId) : translate(request, model, taskId),
-    ),
+    request.format === 'vendork'
+      ? ownBodyCall(pathOf(request), request, amended(request, model, taskId))
+      : jsonCall(pathOf(request), translate(request, model, taskId)),
   readCreated(body) {
     const answer = parseAnswer(body);
     const code = codeBeside(answer, success);

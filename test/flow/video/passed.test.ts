@@ -112,6 +112,56 @@ test('a body reaches an upstream of its own format, whatever is in it', async (t
   }
 });
 
+test('byte for byte, with the name of the model in its place', async (t) => {
+  const { gateway, upstream } = await start(t);
+  const rest = '"prompt":"\\u0061", "seed": 12345678901234567890,"cfg_scale":1.0,"more":[1e3, {"x":5.00}]';
+  for (const path of ['compat', 'generic', 'vendork', 'image', 'vendorj'] as const) {
+    const named = modelNames[path];
+    const image = path === 'image' ? '"image":"https://a.invalid/a.png",' : '';
+    const bodyOf = (model: string, first = '') => `{ ${first}"${named}" :"${model}",${image}${rest} }`;
+    const body = Buffer.from(bodyOf(path === 'image' ? 'vendork' : path));
+    const heard = await ask(gateway, 'POST', paths[path], { body });
+    t.equal(heard.status, 200, heard.text);
+    t.equal(heard.headers.get('x-gateway-path'), 'spliced');
+    const sent = madeAt(upstream).at(-1)?.body.toString() ?? '';
+    const id = /"external_task_id":"\w+",/.exec(sent)?.[0] ?? '';
+    t.equal(id !== '', named === 'model_name', 'vendork finds a task by its id');
+    t.equal(sent.replace(id, ''), bodyOf('v'), path);
+  }
+  const mine = '{"model_name":"vendork","prompt":"a","external_task_id":"mine","duration": "5.0"}';
+  await ask(gateway, 'POST', paths.vendork, { body: Buffer.from(mine) });
+  t.equal(madeAt(upstream).at(-1)?.body.toString(), mine.replace('vendork', 'v'));
+});
+
+test('a name that a body has twice reaches the upstream once, with the value that was read', async (t) => {
+  const { gateway, lastBody } = await start(t);
+  for (const [body, sent] of [
+    ['{"model":"compat","prompt":"a","seconds":"4","n_seconds":60,"n_seconds":4}', { n_seconds: 4 }],
+    [
+      '{"model":"compat","prompt":"a","seconds":"4","input":{"duration":60},"input":{"duration":4}}',
+      { input: { duration: 4 } },
+    ],
+  ] as const) {
+    const heard = await ask(gateway, 'POST', paths.compat, { body: Buffer.from(body) });
+    t.equal(heard.status, 200, heard.text);
+    t.strictSame(lastBody(), { model: 'v', prompt: 'a', seconds: '4', ...sent });
+  }
+});
+
+test('the path that a request took is told, and a form has taken it, too', async (t) => {
+  const { gateway } = await start(t);
+  const body = { prompt: 'a', model: 'generic' };
+  t.equal((await ask(gateway, 'POST', paths.compat, { body })).headers.get('x-gateway-path'), 'translated');
+  const form = formOf([
+    ['model', 'compat'],
+    ['prompt', 'a'],
+  ]);
+  t.equal(
+    (await ask(gateway, 'POST', paths.compat, { body: form })).headers.get('x-gateway-path'),
+    'spliced',
+  );
+});
+
 test('so does a form', async (t) => {
   const { gateway, upstream } = await start(t);
   const picture = file('a.png', 'image/png', Buffer.from('PNG'));

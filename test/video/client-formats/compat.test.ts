@@ -61,6 +61,7 @@ test('a form with every field', async (t) => {
       style: 'noir',
       'tags[]': ['a', 'b'],
     },
+    json: null,
     form: parts,
   });
 });
@@ -133,6 +134,7 @@ test('a JSON body', async (t) => {
     seconds: 12,
     width: 1280,
     height: 720,
+    json: null,
     form: null,
     body: { style: 1 },
   });

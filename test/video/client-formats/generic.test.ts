@@ -47,6 +47,7 @@ test('a body with every member', async (t) => {
     fault: null,
     externalId: null,
     body: whole,
+    json: null,
     form: null,
   });
 });

@@ -75,6 +75,7 @@ test('a body that submits, with every member', async (t) => {
     fault: null,
     externalId: null,
     body: whole,
+    json: null,
     form: null,
   });
 });

@@ -43,6 +43,7 @@ test("the vendor's own body with every member", async (t) => {
     fault: null,
     externalId: 'mine',
     body: whole,
+    json: null,
     form: null,
   });
 });
