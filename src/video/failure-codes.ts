@@ -1,4 +1,4 @@
-import { isRateLimitCode } from '../protocols/error-formats/upstream-error.js';
+import { isPolicyCode, isRateLimitCode } from '../protocols/error-formats/upstream-error.js';
 import type { TaskFailure } from './task.js';
 
 /*
@@ -12,14 +12,13 @@ const vendorjNumber = /^50[45]\d\d$/;
 /** Codes for content that a vendor's filters refused, in the request or in the video. */
 const policyNumber = /^(?:130[01]|5041[1-3]|505(?:1[1-9]|2\d))$/;
 const limitNumber = /^(?:130[23]|50429|50430)$/;
-const policyWord = /policy|moderation|sensitive|safety|filter/i;
 
 /** The kinds of failure that the formats tell apart. */
 type FailureKind = 'policy' | 'limit' | 'other';
 
 /** The kind of failure that any vendor's code stands for. */
 export function failureKind(code: string): FailureKind {
-  if (policyNumber.test(code) || policyWord.test(code)) return 'policy';
+  if (policyNumber.test(code) || isPolicyCode(code)) return 'policy';
   return limitNumber.test(code) || isRateLimitCode(code) ? 'limit' : 'other';
 }
 

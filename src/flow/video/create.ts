@@ -2,14 +2,13 @@ import { createHash, randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Attempt, type AttemptAdapter, type AttemptPlan } from '../../attempts/attempts.js';
-import { reportedStatus } from '../../attempts/error-answer.js';
 import { failureError, statusError } from '../../attempts/reported-error.js';
 import { type FailedAttempt, provesNotExecuted } from '../../attempts/verdict.js';
 import type { Model, Price, Target } from '../../config/types.js';
 import { LeftOut } from '../../conversation/left-out.js';
 import { GatewayError, unrepeatable } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
-import { errorToReport, isVendorAccountError } from '../../protocols/error-formats/vendor-account.js';
+import { isVendorAccountError } from '../../protocols/error-formats/vendor-account.js';
 import type { UpstreamFailure } from '../../upstream/types.js';
 import { dayMs } from '../../usage/budget.js';
 import { costOf } from '../../usage/cost.js';
@@ -25,7 +24,7 @@ import { type OnceRequest, submissionHere } from '../../video/book.js';
 import { clientFormats, upstreamFormatOf, upstreamFormats } from '../../video/formats.js';
 import { requireMetered, wrongLength } from '../../video/request.js';
 import { resolutionAt, resolutionOf } from '../../video/shape.js';
-import type { TaskCharge, UpstreamFormat, VideoCall, VideoRequest, VideoTask } from '../../video/task.js';
+import type { TaskCharge, VideoCall, VideoRequest, VideoTask } from '../../video/task.js';
 import { leftOutMembers } from '../../video/unsupported.js';
 import { headerLine, joinLines } from '../../wire/head.js';
 import { answerError } from '../answer/content.js';
@@ -41,7 +40,18 @@ import { type CollectedAnswer, collectAnswer, failedRequest, isFailure } from '.
 import { forwardedLines, idempotencyMark } from '../upstream/head.js';
 import { keyMark } from '../upstream/key-mark.js';
 import { answerAsync, answerJson } from '../upstream/waiting-client.js';
-import { secretOf, showContext, shownTask } from './answer.js';
+import { showContext, shownTask } from './answer.js';
+import {
+  type Choice,
+  errorIn,
+  formatOf,
+  isMade,
+  isNativeRefusal,
+  isRefusal,
+  readCreated,
+  statusOf,
+  withNativeCode,
+} from './create-answer.js';
 import { onEnded } from './settle.js';
 
 const answerBytes = 4 * 1024 * 1024;
@@ -53,14 +63,6 @@ const marginMs = 60_000;
 /** How long, and at which interval, recording the end of a submission is retried while the store fails. */
 const recordMs = 5000;
 const recordRetryMs = 200;
-
-/** The target that a submission is sent to, and the request for it. */
-interface Choice {
-  readonly target: Target;
-  readonly upstreamFormat: UpstreamFormat;
-  readonly request: VideoCall;
-  readonly apiKey: string | null;
-}
 
 /**
  * Creates a task: records that it is about to be submitted, sends it to an upstream, records the outcome, and only
@@ -419,6 +421,10 @@ class Submitting implements AttemptAdapter, ExchangeListener {
       if (isClear) this.#attempt?.succeeded();
       else this.#attempt?.failed('unusable_answer', true);
       await (isClear ? this.#forgetTask(task) : this.#recordUnknown(task));
+      if (isClear && this.#request.format === formatOf(choice) && isNativeRefusal(choice, body, fault)) {
+        this.#relayRefusal(answer, fault);
+        return;
+      }
       throw isClear || !(fault instanceof GatewayError) ? fault : unrepeatable(fault);
     }
     // First, so that a task in the book always has its call's ledger line, too, even if a process is killed.
@@ -435,25 +441,31 @@ class Submitting implements AttemptAdapter, ExchangeListener {
   }
 
   /** Relays an upstream's refusal: unchanged to a client of the same format, else in the client's error format. */
-  #refuseWith({ target }: Choice, answer: CollectedAnswer, unrepeatable: boolean): void {
+  #refuseWith(choice: Choice, answer: CollectedAnswer, unrepeatable: boolean): void {
     const { head } = answer;
     const ours = answer.refusal?.error ?? null;
     if (isVendorAccountError(ours)) throw ours;
     // A body that is not JSON is reported by its status alone.
     const body = ours === null ? answer.body : nothing;
-    const call = this.#call;
-    const isOwn = upstreamFormatOf(target.upstream.kind) === this.#request.format;
     const refusal = answerError(head, false);
     if (refusal !== null) throw refusal;
-    const error = statusError(head, body, unrepeatable);
+    const error = withNativeCode(statusError(head, body, unrepeatable), choice, body);
+    const isOwn = formatOf(choice) === this.#request.format;
     // A request that must not be repeated gets the gateway's own error, which says so.
     if (!isOwn || unrepeatable || ours !== null || head.contentType?.startsWith('application/json') !== true)
       throw error;
-    const lines = ownLines(call) + passedLines(call, head) + timingLine(call);
+    this.#relayRefusal(answer, error);
+  }
+
+  /** Answers with the upstream's body, which is an error of the client's own format. */
+  #relayRefusal({ head, body }: CollectedAnswer, error: GatewayError): void {
+    const call = this.#call;
+    const path = `\r\nx-gateway-path: ${call.gatewayPath}`;
+    const lines = path + ownLines(call) + passedLines(call, head, true) + timingLine(call);
     if (call.accounted) return;
     call.error = error;
     if (!call.exchange.alive) return;
-    call.exchange.respond(head.status, lines, body);
+    call.exchange.respond(error.status, lines, body);
     account(this.#services, call, 'upstream_error');
   }
 
@@ -539,55 +551,6 @@ const unknownOutcome = {
   message:
     'The response of the upstream could not be understood, so it is unknown whether it created the task.',
 };
-
-/**
- * Reads an answer with a success status.
- * @throws {GatewayError} the error that the answer reports, without secrets; also for a task that failed over our account
- */
-function readCreated(
-  { upstreamFormat, target }: Choice,
-  body: Buffer,
-): ReturnType<UpstreamFormat['readCreated']> {
-  const { secrets } = target.upstream;
-  try {
-    const created = upstreamFormat.readCreated(body);
-    const secret = secretOf(created.update?.error ?? null, secrets);
-    if (secret !== null) throw secret;
-    return created;
-  } catch (fault) {
-    throw fault instanceof GatewayError ? errorToReport(fault, body.toString('utf8'), secrets) : fault;
-  }
-}
-
-/** The error in an answer with a success status which says that no task was created; else null. */
-function errorIn(choice: Choice, { head, body }: CollectedAnswer): GatewayError | null {
-  if (answerError(head, false) !== null) return null;
-  try {
-    readCreated(choice, body);
-    return null;
-  } catch (fault) {
-    return fault instanceof GatewayError && !fault.unrepeatable ? fault : null;
-  }
-}
-
-/**
- * Whether the error in an answer with a success status proves that no task was created. An upstream that reports a
- * timeout or overload may have passed the request on all the same, as with the status of such an error.
- */
-function isRefusal({ kind, status, unrepeatable }: GatewayError, sentMs: number): boolean {
-  if (unrepeatable) return false;
-  return (kind !== 'upstream_timeout' && kind !== 'overloaded') || provesNotExecuted(status, sentMs);
-}
-
-/** The status that such an error stands for; null if it may be the caller's mistake as well as the upstream's. */
-function statusOf(error: GatewayError): number | null {
-  return reportedStatus(error) ?? (error.kind === 'overloaded' ? error.status : null);
-}
-
-/** @returns whether the upstream answered with a success status */
-function isMade(answer: CollectedAnswer | UpstreamFailure): answer is CollectedAnswer {
-  return !isFailure(answer) && answer.head.status < 300;
-}
 
 function notRecorded({ kind, cause }: GatewayError): GatewayError {
   return new GatewayError(

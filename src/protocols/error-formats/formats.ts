@@ -1,5 +1,6 @@
 import type { RateFamily, VendorWords } from '../../config/types.js';
 import { type ErrorKind, errorTable, type GatewayError } from '../../errors.js';
+import { isPolicyCode } from './upstream-error.js';
 
 /** How a vendor writes errors, and what accompanies them in its answers. */
 export interface ErrorFormat {
@@ -212,8 +213,15 @@ const klingCodes: ErrorWords<number> = {
   server: 5000,
 };
 
+/** The number for content that a vendor's filters refused. */
+const klingPolicy = 1301;
+
+function klingCode({ kind, code }: GatewayError): number {
+  return isPolicyCode(code) ? klingPolicy : wordOf(klingCodes, kind);
+}
+
 function klingBody(error: GatewayError, requestId: string): string {
-  return `{"error":${openaiError(error)},"code":${wordOf(klingCodes, error.kind)},"message":${JSON.stringify(error.message)},"request_id":${JSON.stringify(requestId)},"data":null}`;
+  return `{"error":${openaiError(error)},"code":${klingCode(error)},"message":${JSON.stringify(error.message)},"request_id":${JSON.stringify(requestId)},"data":null}`;
 }
 
 /**
@@ -222,17 +230,23 @@ function klingBody(error: GatewayError, requestId: string): string {
  */
 export const kling = plainFormat('kling', klingBody);
 
+/** The number for a text that a vendor's filters refused. */
+const jimengPolicy = 50_412;
+const serverError = 500;
+
 /**
- * Returns the vendor's number for a kind. Its known numbers derive from the HTTP status (50429 rate, 50500 internal),
+ * Returns the vendor's number for an error. Its known numbers derive from the HTTP status (50429 rate, 50500 internal),
  * and so do the others here. 50411 to 50413 mean content that its filters refused, so a body that is too large gets the
  * number of an ordinary bad request.
  */
-function jimengCode(kind: ErrorKind): number {
-  return kind === 'request_too_large' ? 50_400 : 50_000 + errorTable[kind].status;
+function jimengCode({ kind, code, status }: GatewayError): number {
+  if (isPolicyCode(code)) return jimengPolicy;
+  if (kind === 'request_too_large') return 50_400;
+  return 50_000 + (status === serverError ? status : errorTable[kind].status);
 }
 
 function jimengBody(error: GatewayError, requestId: string): string {
-  return `{"code":${jimengCode(error.kind)},"message":${JSON.stringify(error.message)},"data":{},"request_id":${JSON.stringify(requestId)}}`;
+  return `{"code":${jimengCode(error)},"message":${JSON.stringify(error.message)},"data":{},"request_id":${JSON.stringify(requestId)}}`;
 }
 
 /** The vendorj video format. */

@@ -96,6 +96,13 @@ export function isRateLimitCode(code: unknown): boolean {
   return typeof code === 'string' ? limitWord.test(code) : code === 429;
 }
 
+const policyWord = /policy|moderation|sensitive|safety|filter/i;
+
+/** Tells whether a code means content that a vendor's filters refused, in any vendor's words. */
+export function isPolicyCode(code: string | null): boolean {
+  return code !== null && policyWord.test(code);
+}
+
 /**
  * Returns the error for an event that is not part of the protocol.
  * @param untyped description of the event if it has no type

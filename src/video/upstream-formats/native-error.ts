@@ -33,6 +33,9 @@ export function vendorkError(code: number, message: unknown): GatewayError {
   }
 }
 
+/** Codes of the vendor about a parameter or an image of the request, such as 50215. */
+const vendorjFault = /^502\d\d$/;
+
 /**
  * The error for a code other than 10000 in an answer of the vendorj format.
  * @param code the vendor's code
@@ -40,7 +43,8 @@ export function vendorkError(code: number, message: unknown): GatewayError {
  */
 export function vendorjError(code: number, message: unknown): GatewayError {
   const account = vendorjAccount(code);
-  return account === null ? contentError(code, message) : ofVendorAccount(account, code, message);
+  if (account !== null) return ofVendorAccount(account, code, message);
+  return vendorjFault.test(String(code)) ? badRequest(message, null) : contentError(code, message);
 }
 
 /**

@@ -25,6 +25,7 @@ import type {
   VideoTask,
 } from '../task.js';
 import { unsupportedMember } from '../unsupported.js';
+import { vendorjError, vendorkError } from './native-error.js';
 
 /*
  * What the formats of all upstreams have in common: building requests and reading answers. No member of an answer is
@@ -54,6 +55,15 @@ export function parseAnswer(body: Buffer): JsonObject {
 export function codeBeside({ code }: JsonObject, success: number): number | null {
   const number = typeof code === 'string' && code !== '' ? Number(code) : numberOrNull(code);
   return number === null || !Number.isFinite(number) || number === success ? null : number;
+}
+
+/** The error that the native code of an answer stands for, for vendors that have such codes; null without one. */
+export function nativeErrorIn(format: VideoFormat, body: Buffer): GatewayError | null {
+  if (format !== 'vendork' && format !== 'vendorj') return null;
+  const answer = parseObject(body.toString('utf8'));
+  const code = answer === null ? null : codeBeside(answer, format === 'vendork' ? 0 : 10_000);
+  if (answer === null || code === null) return null;
+  return format === 'vendork' ? vendorkError(code, answer.message) : vendorjError(code, answer.message);
 }
 
 const visibleAscii = /^[!-~]+$/;

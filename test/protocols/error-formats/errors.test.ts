@@ -15,6 +15,16 @@ const kinds = Object.keys(errorTable) as ErrorKind[];
 const body = (errorFormat: ErrorFormat, error: GatewayError): unknown =>
   JSON.parse(errorFormat.errorBody(error, requestId));
 
+test('refused content has the number that the vendors of video have for it, and a 500 that of their own failures', async (t) => {
+  for (const code of ['content_policy_violation', 'moderation_blocked']) {
+    const error = new GatewayError('invalid_request', 'No.', { answered: { status: 400, code } });
+    t.match(body(kling, error), { code: 1301, error: { code } });
+    t.match(body(jimeng, error), { code: 50412 });
+  }
+  const failed = new GatewayError('upstream_error', 'No.', { answered: { status: 500, code: null } });
+  t.match(body(jimeng, failed), { code: 50500 });
+});
+
 /** Status, chat-family type, chat-family code, messages type, generateContent status, vendork code, vendorj code. */
 const expected: Readonly<
   Record<ErrorKind, readonly [number, string, string | null, string, string, number, number]>

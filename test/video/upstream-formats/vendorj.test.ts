@@ -31,7 +31,9 @@ test('the answer to a creation has the id of the task, and its state if it says 
 });
 
 test('a number other than 10000 in the answer to a creation', async (t) => {
-  const cases: [code: number | string, status: number, code: string][] = [
+  const cases: [code: number | string, status: number, code: string | null][] = [
+    [50200, 400, null],
+    [50215, 400, null],
     [50411, 400, 'content_policy_violation'],
     ['50412', 400, 'content_policy_violation'],
     [50413, 400, 'content_policy_violation'],

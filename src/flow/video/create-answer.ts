@@ -1,0 +1,99 @@
+import { reportedStatus } from '../../attempts/error-answer.js';
+import { provesNotExecuted } from '../../attempts/verdict.js';
+import type { Target } from '../../config/types.js';
+import { GatewayError } from '../../errors.js';
+import { errorToReport, isVendorAccountError } from '../../protocols/error-formats/vendor-account.js';
+import type { UpstreamFailure } from '../../upstream/types.js';
+import { upstreamFormatOf } from '../../video/formats.js';
+import type { UpstreamFormat, VideoCall, VideoFormat } from '../../video/task.js';
+import { nativeErrorIn } from '../../video/upstream-formats/shared.js';
+import { answerError } from '../answer/content.js';
+import { type CollectedAnswer, isFailure } from '../upstream/collect.js';
+import { secretOf } from './answer.js';
+
+/*
+ * What an upstream's answer to a submission means.
+ */
+
+/** The target that a submission is sent to, and the request for it. */
+export interface Choice {
+  readonly target: Target;
+  readonly upstreamFormat: UpstreamFormat;
+  readonly request: VideoCall;
+  readonly apiKey: string | null;
+}
+
+/** The format that the target's upstream speaks. */
+export function formatOf({ target }: Choice): VideoFormat {
+  return upstreamFormatOf(target.upstream.kind);
+}
+
+/**
+ * Reads an answer with a success status.
+ * @throws {GatewayError} the error that the answer reports, without secrets; also for a task that failed over our account
+ */
+export function readCreated(
+  { upstreamFormat, target }: Choice,
+  body: Buffer,
+): ReturnType<UpstreamFormat['readCreated']> {
+  const { secrets } = target.upstream;
+  try {
+    const created = upstreamFormat.readCreated(body);
+    const secret = secretOf(created.update?.error ?? null, secrets);
+    if (secret !== null) throw secret;
+    return created;
+  } catch (fault) {
+    throw fault instanceof GatewayError ? errorToReport(fault, body.toString('utf8'), secrets) : fault;
+  }
+}
+
+/** The error in an answer with a success status which says that no task was created; else null. */
+export function errorIn(choice: Choice, { head, body }: CollectedAnswer): GatewayError | null {
+  if (answerError(head, false) !== null) return null;
+  try {
+    readCreated(choice, body);
+    return null;
+  } catch (fault) {
+    return fault instanceof GatewayError && !fault.unrepeatable ? fault : null;
+  }
+}
+
+/**
+ * Whether the error in an answer with a success status proves that no task was created. An upstream that reports a
+ * timeout or overload may have passed the request on all the same, as with the status of such an error.
+ */
+export function isRefusal({ kind, status, unrepeatable }: GatewayError, sentMs: number): boolean {
+  if (unrepeatable) return false;
+  return (kind !== 'upstream_timeout' && kind !== 'overloaded') || provesNotExecuted(status, sentMs);
+}
+
+/** The status that such an error stands for; null if it may be the caller's mistake as well as the upstream's. */
+export function statusOf(error: GatewayError): number | null {
+  return reportedStatus(error) ?? (error.kind === 'overloaded' ? error.status : null);
+}
+
+/** @returns whether the upstream answered with a success status */
+export function isMade(answer: CollectedAnswer | UpstreamFailure): answer is CollectedAnswer {
+  return !isFailure(answer) && answer.head.status < 300;
+}
+
+/**
+ * Whether an answer with a success status is a refusal by a native code.
+ * @param fault the error that it was read as; another one if clients may not see the answer
+ */
+export function isNativeRefusal(choice: Choice, body: Buffer, fault: GatewayError): boolean {
+  return nativeErrorIn(formatOf(choice), body)?.message === fault.message && !isVendorAccountError(fault);
+}
+
+/** An error whose vendor's native code says more than its status: by it the formats tell a policy from a mistake. */
+export function withNativeCode(error: GatewayError, choice: Choice, body: Buffer): GatewayError {
+  const native = nativeErrorIn(formatOf(choice), body);
+  if (native === null || native.code === null || native.source !== 'upstream' || error.code !== null)
+    return error;
+  const { kind, message, status, retryAfter, unrepeatable: once } = error;
+  return new GatewayError(kind, message, {
+    answered: { status, code: native.code },
+    retryAfter,
+    unrepeatable: once,
+  });
+}
