@@ -122,12 +122,12 @@ export function hasEnded(task: VideoTask): boolean {
 export function advance(task: VideoTask, update: TaskUpdate, now: number): VideoTask {
   if (hasEnded(task)) return task;
   const updatedAt = Math.max(task.updatedAt, now);
+  const { seconds, size } = measuresOf(task, update);
   if (update.state === 'completed') {
-    const duration = update.result?.duration ?? null;
     return {
       ...task,
-      // The actual length replaces the requested or default one. The format has only whole seconds.
-      seconds: Number.isSafeInteger(duration) ? String(duration) : task.seconds,
+      seconds,
+      size,
       state: 'completed',
       progress: 100,
       updatedAt,
@@ -137,12 +137,35 @@ export function advance(task: VideoTask, update: TaskUpdate, now: number): Video
       error: null,
     };
   }
+  const told = Math.floor(update.progress ?? 0);
+  // Some upstreams write 100 for any task that has ended.
+  const isEnd = update.state === 'failed' && told > 99;
+  const progress = isEnd ? task.progress : Math.max(task.progress, within(0, told, 99));
   if (update.state === 'failed')
-    return { ...task, state: 'failed', updatedAt, error: update.error ?? unexplained };
+    return {
+      ...task,
+      seconds,
+      size,
+      state: 'failed',
+      progress,
+      updatedAt,
+      error: update.error ?? unexplained,
+    };
   const state = order[update.state] > order[task.state] ? update.state : task.state;
-  const progress = Math.max(task.progress, within(0, Math.floor(update.progress ?? 0), 99));
-  if (state === task.state && progress === task.progress) return task;
-  return { ...task, state, progress, updatedAt };
+  const isSame = seconds === task.seconds && size === task.size;
+  if (isSame && state === task.state && progress === task.progress) return task;
+  return { ...task, seconds, size, state, progress, updatedAt };
+}
+
+/** Length and size, by the upstream if it says them. They replace the requested or default ones. */
+function measuresOf(task: VideoTask, { result }: TaskUpdate): Pick<VideoTask, 'seconds' | 'size'> {
+  if (result === null) return task;
+  const { duration, width, height } = result;
+  return {
+    // The format has only whole seconds.
+    seconds: Number.isSafeInteger(duration) ? String(duration) : task.seconds,
+    size: Number.isSafeInteger(width) && Number.isSafeInteger(height) ? `${width}x${height}` : task.size,
+  };
 }
 
 function within(least: number, value: number, most: number): number {

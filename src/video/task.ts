@@ -52,7 +52,7 @@ export const taskRecord = Type.Object({
   completedAt: orNull(number),
   /** When the record is removed. */
   expiresAt: number,
-  /** As requested: seconds as a string, `WIDTHxHEIGHT`. */
+  /** As the upstream says, else as requested: seconds as a string, `WIDTHxHEIGHT`. */
   seconds: text,
   size: orNull(text),
   /** The client's own id of the task (vendork), or null. */
@@ -110,6 +110,7 @@ export interface TaskUpdate {
   /** Percent, or null if the upstream does not report it. */
   readonly progress: number | null;
   readonly completedAt: number | null;
+  /** Of a task that is not completed: what the upstream says that the video will be. */
   readonly result: VideoResult | null;
   readonly error: TaskFailure | null;
 }

@@ -221,10 +221,13 @@ export function plainPolled(format: PlainAnswers, answer: JsonObject): TaskUpdat
 
 function plainUpdate(format: PlainAnswers, answer: JsonObject, state: TaskUpdate['state']): TaskUpdate {
   const progress = progressOrNull(answer.progress);
-  if (state === 'failed') return updateOf(state, { progress, error: failureOf(answer.error) });
-  if (state !== 'completed') return updateOf(state, { progress });
-  const completedAt = fromSeconds(answer.completed_at);
-  return updateOf(state, { progress, completedAt, result: format.resultIn(answer) });
+  const result = format.resultIn(answer);
+  if (state === 'completed')
+    return updateOf(state, { progress, completedAt: fromSeconds(answer.completed_at), result });
+  const { duration, width, height } = result;
+  const told = duration === null && (width === null || height === null) ? null : result;
+  const error = state === 'failed' ? failureOf(answer.error) : null;
+  return updateOf(state, { progress, result: told, error });
 }
 
 /** A result with the given members, all others null. */
