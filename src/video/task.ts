@@ -68,6 +68,10 @@ export const taskRecord = Type.Object({
       width: orNull(number),
       height: orNull(number),
       seed: orNull(number),
+      /** URL of the copy with a watermark (vendork); absent if there is none. */
+      watermarkUrl: Type.Optional(text),
+      /** Absent for MP4, and if the upstream does not say. */
+      format: Type.Optional(text),
     }),
   ),
   error: orNull(Type.Object({ code: text, message: text })),

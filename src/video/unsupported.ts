@@ -127,7 +127,8 @@ export function leftOutMembers(
   if (request.aspectRatio !== null && !isRatioSent(request, to))
     paths.push(pathOfMember(body, ['aspect_ratio']));
   const isRead = (name: string, value: unknown) =>
-    anywhere[format].includes(name) || (formatsOfOwn.has(format) && isOwnTaken(name, value, to));
+    (anywhere[format].includes(name) && isReadable(name, value)) ||
+    (formatsOfOwn.has(format) && isOwnTaken(name, value, to));
   for (const [name, value] of Object.entries(body)) {
     if (!hasValue(value) || topLevel[format].includes(name) || isRead(name, value)) continue;
     if (name !== 'metadata' || !isObject(value)) paths.push(name);
@@ -136,6 +137,12 @@ export function leftOutMembers(
         if (hasValue(held) && !isRead(inner, held)) paths.push(`metadata.${inner}`);
   }
   return paths;
+}
+
+/** Whether a value of a member that is read anywhere is of its type: bodies are checked at the top level alone. */
+function isReadable(name: string, value: unknown): boolean {
+  if (name === 'seed') return true;
+  return typeof value === (name === 'cfg_scale' ? 'number' : 'string');
 }
 
 /** A size takes precedence over a ratio, and so does an image for vendork. */

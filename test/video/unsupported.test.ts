@@ -55,6 +55,7 @@ test('every member that a translation does not read is named, and none that it s
       'vendork',
       ['metadata.aspect_ratio'],
     ],
+    [generic({ metadata: { mode: 3, cfg_scale: '1' } }), 'vendork', ['metadata.mode', 'metadata.cfg_scale']],
     [vendorj({ seed: -1, frames: 121, more: [1] }), 'vendork', ['more']],
   ];
   for (const [request, to, lost] of cases) {

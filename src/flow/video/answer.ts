@@ -52,9 +52,18 @@ export function secretOf(failure: TaskFailure | null, secrets: OwnSecrets): Gate
 
 /** A task as clients see it. A URL that they may not have is left out; the client format then shows the gateway's. */
 export function shownTask(call: Call, task: VideoTask): VideoTask {
-  const { result } = task;
-  if (result === null || result.url === null || isForClients(result.url, upstreamOf(call, task))) return task;
-  return { ...task, result: { ...result, url: null } };
+  if (task.result === null) return task;
+  const upstream = upstreamOf(call, task);
+  const { url, watermarkUrl, ...result } = task.result;
+  const isMarkShown = watermarkUrl !== undefined && isForClients(watermarkUrl, upstream);
+  return {
+    ...task,
+    result: {
+      ...result,
+      url: url !== null && isForClients(url, upstream) ? url : null,
+      ...(isMarkShown ? { watermarkUrl } : {}),
+    },
+  };
 }
 
 /** The context that a client format needs to render a task. */

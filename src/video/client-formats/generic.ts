@@ -45,11 +45,11 @@ export function genericShown(task: VideoTask, context: ShowContext): JsonObject 
   if (task.state === 'failed' && task.error !== null)
     return { ...members, error: { code: codeNumber(task.error), message: task.error.message } };
   if (task.state !== 'completed') return members;
-  const { fps, width, height, seed } = task.result ?? {};
+  const { fps, width, height, seed, format = 'mp4' } = task.result ?? {};
   const known = Object.entries({ duration: videoSeconds(task), fps, width, height, seed }).filter(
     ([, value]) => typeof value === 'number',
   );
-  return { ...members, url: videoUrl(task, context), format: 'mp4', metadata: Object.fromEntries(known) };
+  return { ...members, url: videoUrl(task, context), format, metadata: Object.fromEntries(known) };
 }
 
 /** The vendor-neutral format. */

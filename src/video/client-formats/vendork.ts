@@ -76,7 +76,14 @@ function shownData(task: VideoTask, context: ShowContext): JsonObject {
   if (task.state !== 'completed') return members;
   const seconds = videoSeconds(task);
   const duration = Number.isInteger(seconds) ? seconds.toFixed(1) : String(seconds);
-  return { ...members, task_result: { videos: [{ id: task.id, url: videoUrl(task, context), duration }] } };
+  const marked = task.result?.watermarkUrl;
+  const video = {
+    id: task.id,
+    url: videoUrl(task, context),
+    ...(marked === undefined ? {} : { watermark_url: marked }),
+    duration,
+  };
+  return { ...members, task_result: { videos: [video] } };
 }
 
 function envelope(members: JsonObject, { requestId }: ShowContext, generic: JsonObject): string {

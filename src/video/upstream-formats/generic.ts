@@ -56,10 +56,13 @@ function amended({ body, seconds, count }: VideoRequest, model: string): JsonObj
   };
 }
 
+/** The word for a container other than MP4. */
+const formatWord = /^(?!mp4$)\w{1,16}$/i;
+
 /** How answers are read; vendork upstreams send such answers, too. */
 export const genericAnswers: PlainAnswers = {
   idIn: ({ task_id, id }) => task_id ?? id,
-  resultIn({ url, metadata: given }) {
+  resultIn({ url, format, metadata: given }) {
     const metadata = objectOf(given);
     return resultOf({
       url: urlOrNull(url),
@@ -68,6 +71,7 @@ export const genericAnswers: PlainAnswers = {
       width: positiveOrNull(metadata.width),
       height: positiveOrNull(metadata.height),
       seed: numberOrNull(metadata.seed),
+      ...(typeof format === 'string' && formatWord.test(format) ? { format } : {}),
     });
   },
 };

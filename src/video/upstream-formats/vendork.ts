@@ -3,7 +3,7 @@ import { base64OfDataUrl } from '../../media/image-text.js';
 import { isObject, type JsonObject, listOf, objectOf } from '../../wire/json.js';
 import { failureKind } from '../failure-codes.js';
 import { aspectRatioFor } from '../shape.js';
-import type { TaskUpdate, UpstreamFormat, VideoRequest, VideoTask } from '../task.js';
+import type { TaskUpdate, UpstreamFormat, VideoRequest, VideoResult, VideoTask } from '../task.js';
 import { ownMembersFor, refuseForeign } from '../unsupported.js';
 import { genericAnswers } from './generic.js';
 import { vendorkError } from './native-error.js';
@@ -45,7 +45,6 @@ function pathOf({ operation }: Pick<VideoTask, 'operation'>): string {
  */
 function translate(request: VideoRequest, model: string, taskId: string): JsonObject {
   refuseForeign(request, 'vendork');
-  requireOne(request, 'vendork');
   const shape = aspectRatioFor(request);
   return {
     model_name: model,
@@ -101,9 +100,16 @@ function read(data: JsonObject, state: TaskUpdate['state'], answer: JsonObject):
   const [video] = listOf(results);
   return updateOf(state, {
     completedAt: positiveOrNull(data.updated_at),
-    result: isObject(video)
-      ? resultOf({ url: urlOrNull(video.url), duration: positiveOrNull(video.duration) })
-      : resultOf({}),
+    result: isObject(video) ? resultIn(video) : resultOf({}),
+  });
+}
+
+function resultIn({ url, watermark_url: marked, duration }: JsonObject): VideoResult {
+  const watermarkUrl = urlOrNull(marked);
+  return resultOf({
+    url: urlOrNull(url),
+    duration: positiveOrNull(duration),
+    ...(watermarkUrl === null ? {} : { watermarkUrl }),
   });
 }
 
@@ -118,10 +124,13 @@ function readRefusal(code: number, data: JsonObject, answer: JsonObject): TaskUp
 /** The vendork format of upstreams, whose base URL ends before `/v1/videos`. */
 export const vendorkUpstreamFormat: UpstreamFormat = {
   lacks: ['fps', 'seed'],
-  create: (request, model, taskId) =>
-    request.format === 'vendork'
+  create(request, model, taskId) {
+    // The vendor makes one video of a request, and each is charged.
+    requireOne(request, 'vendork');
+    return request.format === 'vendork'
       ? ownBodyCall(pathOf(request), request, amended(request, model, taskId))
-      : jsonCall(pathOf(request), translate(request, model, taskId)),
+      : jsonCall(pathOf(request), translate(request, model, taskId));
+  },
   readCreated(body) {
     const answer = parseAnswer(body);
     const code = codeBeside(answer, success);

@@ -1,8 +1,10 @@
 import { test } from 'tap';
 import { ownSecrets } from '../../../src/config/snapshot.js';
 import type { Upstream } from '../../../src/config/types.js';
-import { isForClients } from '../../../src/flow/video/answer.js';
+import type { Call } from '../../../src/flow/call.js';
+import { isForClients, shownTask } from '../../../src/flow/video/answer.js';
 import { clientFormats, compat } from '../../support/media/client-formats.js';
+import { noResult, sampleTask } from '../../video/samples.js';
 import { startContent } from './contents.js';
 
 const upstreamAt = (authority: string, fetchPrivate = false) =>
@@ -25,6 +27,17 @@ test('an address on the public internet is for clients', async (t) => {
       'the config says that it may be private',
     );
   }
+});
+
+test('no address that is not for clients is shown in a task', async (t) => {
+  const call = { running: { snapshot: { upstreams: new Map([['studio', vendor]]) } } } as unknown as Call;
+  const shown = (url: string | null, watermarkUrl: string) =>
+    shownTask(call, sampleTask({ result: { ...noResult, url, watermarkUrl } })).result;
+  const [open, closed] = ['https://cdn.example.com/x.mp4', 'http://10.1.2.3/x.mp4'];
+  t.strictSame(shown(open, open), { ...noResult, url: open, watermarkUrl: open });
+  t.strictSame(shown(open, closed), { ...noResult, url: open });
+  t.strictSame(shown(closed, open), { ...noResult, watermarkUrl: open });
+  t.strictSame(shown(null, closed), noResult);
 });
 
 test("an address in a private network, or on the upstream itself, is the gateway's own affair", async (t) => {

@@ -155,6 +155,8 @@ test('a task as it is created and in each state', async (t) => {
       metadata: { duration: 5.2 },
     },
   );
+  const webm = { ...result, format: 'webm' };
+  t.match(shown(advance(running, update('completed', { result: webm }), start)), { format: 'webm' });
   t.match(shown(advance(running, update('completed'), start)), { metadata: { duration: 8 } }, 'as asked for');
   t.strictSame(shown(failedTask(running, { code: 'moderation_blocked', message: 'No.' }, start)), {
     ...created,

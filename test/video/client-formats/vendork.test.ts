@@ -176,6 +176,12 @@ test('a task in each state is told in both shapes', async (t) => {
     data: { task_result: { videos: [{ url: context.contentUrl, duration: '5.1' }] } },
     url: context.contentUrl,
   });
+  const marked = { ...result, watermarkUrl: 'https://upstream/w.mp4' };
+  t.match(shown(advance(running, update('completed', { result: marked }), start)), {
+    data: {
+      task_result: { videos: [{ url: 'https://upstream/v.mp4', watermark_url: marked.watermarkUrl }] },
+    },
+  });
   t.match(shown(failedTask(running, { code: '1301', message: 'No.' }, start)), {
     code: 0,
     data: { task_status: 'failed', task_status_msg: 'No.' },

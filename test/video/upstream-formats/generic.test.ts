@@ -36,6 +36,8 @@ test('a polled task has its state, its progress and its result', async (t) => {
       result: { url: 'https://h/v.mp4', duration: 5.1, fps: 24, width: 1280, height: 720, seed: 0 },
     }),
   );
+  t.match(read({ status: 'completed', format: 'webm' }), { result: { format: 'webm' } });
+  t.notOk('format' in (read({ status: 'completed', format: 'a b' }).result ?? {}));
   t.same(
     read({ status: 'failed', error: { code: 500, message: 'No.' } }),
     update('failed', { error: { code: '500', message: 'No.' } }),

@@ -63,6 +63,13 @@ test('what an upstream cannot be told is refused by the name that the client gav
   }
 });
 
+test('vendork makes one video of a request, whose number is refused in its own format, too', async (t) => {
+  const wanted = { name: 'GatewayError', kind: 'unsupported_parameter', param: 'n' };
+  for (const n of [2, '2'])
+    t.throws(() => upstreamFormats.vendork.create(kind({ n }), 'film-1', 'video_1'), wanted);
+  t.doesNotThrow(() => upstreamFormats.vendork.create(kind({ n: 1 }), 'film-1', 'video_1'));
+});
+
 test('what an upstream needs and the client did not give is asked for', async (t) => {
   const request = imageKind({ prompt: null });
   const wanted = { name: 'GatewayError', kind: 'missing_parameter', param: 'prompt' };

@@ -112,6 +112,10 @@ test('a polled task has its state, its progress and its result', async (t) => {
       result: { ...noResult, url: 'https://h/v.mp4', duration: 5 },
     }),
   );
+  const marked = [{ id: 'v', url: 'https://h/v.mp4', watermark_url: 'https://h/w.mp4', duration: '5.0' }];
+  t.match(read({ task_status: 'succeed', task_result: { videos: marked } }), {
+    result: { url: 'https://h/v.mp4', watermarkUrl: 'https://h/w.mp4' },
+  });
   t.match(read({ task_status: 'succeed', task_result: { videos: [] } }), { result: { url: null } });
   t.same(
     read({ task_status: 'failed', task_status_msg: 'Risk control' }),
