@@ -5,8 +5,9 @@ import { GatewayError } from '../../errors.js';
 import { errorToReport, isVendorAccountError } from '../../protocols/error-formats/vendor-account.js';
 import type { UpstreamFailure } from '../../upstream/types.js';
 import { upstreamFormatOf } from '../../video/formats.js';
-import type { UpstreamFormat, VideoCall, VideoFormat } from '../../video/task.js';
+import type { UpstreamFormat, VideoCall, VideoFormat, VideoRequest } from '../../video/task.js';
 import { nativeErrorIn } from '../../video/upstream-formats/shared.js';
+import { objectOf, parseObject, textOrNull } from '../../wire/json.js';
 import { answerError } from '../answer/content.js';
 import { type CollectedAnswer, isFailure } from '../upstream/collect.js';
 import { secretOf } from './answer.js';
@@ -85,15 +86,28 @@ export function isNativeRefusal(choice: Choice, body: Buffer, fault: GatewayErro
   return nativeErrorIn(formatOf(choice), body)?.message === fault.message && !isVendorAccountError(fault);
 }
 
-/** An error whose vendor's native code says more than its status: by it the formats tell a policy from a mistake. */
-export function withNativeCode(error: GatewayError, choice: Choice, body: Buffer): GatewayError {
+/**
+ * The error of an error status with what it lacks of its body: the code by which formats tell refused content from a
+ * mistake, if the vendor writes a number, and the member at fault, if the client has it under the same name.
+ */
+export function translatedError(
+  error: GatewayError,
+  {
+    choice,
+    request,
+    body,
+  }: { readonly choice: Choice; readonly request: VideoRequest; readonly body: Buffer },
+): GatewayError {
   const native = nativeErrorIn(formatOf(choice), body);
-  if (native === null || native.code === null || native.source !== 'upstream' || error.code !== null)
-    return error;
-  const { kind, message, status, retryAfter, unrepeatable: once } = error;
+  const named = textOrNull(objectOf(parseObject(body.toString('utf8'))?.error).param);
+  const param = named !== null && Object.hasOwn(request.body, named) ? named : null;
+  const code = native !== null && native.status < 500 ? native.code : null;
+  if (param === null && code === null) return error;
+  const { kind, message, status, retryAfter, unrepeatable } = error;
   return new GatewayError(kind, message, {
-    answered: { status, code: native.code },
+    answered: { status, code: error.code ?? code },
+    param,
     retryAfter,
-    unrepeatable: once,
+    unrepeatable,
   });
 }

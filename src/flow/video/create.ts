@@ -50,7 +50,7 @@ import {
   isRefusal,
   readCreated,
   statusOf,
-  withNativeCode,
+  translatedError,
 } from './create-answer.js';
 import { onEnded } from './settle.js';
 
@@ -449,7 +449,11 @@ class Submitting implements AttemptAdapter, ExchangeListener {
     const body = ours === null ? answer.body : nothing;
     const refusal = answerError(head, false);
     if (refusal !== null) throw refusal;
-    const error = withNativeCode(statusError(head, body, unrepeatable), choice, body);
+    const error = translatedError(statusError(head, body, unrepeatable), {
+      choice,
+      request: this.#request,
+      body,
+    });
     const isOwn = formatOf(choice) === this.#request.format;
     // A request that must not be repeated gets the gateway's own error, which says so.
     if (!isOwn || unrepeatable || ours !== null || head.contentType?.startsWith('application/json') !== true)

@@ -65,6 +65,17 @@ test('a native code for refused content is the same to clients of other formats,
     }
 });
 
+test('a native code that says no more than its status changes nothing', async (t) => {
+  for (const [kind, code] of [
+    ['vendorj', 50_400],
+    ['vendorj', 7],
+    ['vendork', 7],
+  ] as const) {
+    const create = await start(t, kind, 400, { code, message: 'Their words', data: null });
+    t.match((await create('compat')).json, { error: { code: null, message: 'Their words' } });
+  }
+});
+
 test("an OpenAI-compatible upstream's refusal of content has the vendors' own numbers for it", async (t) => {
   const error = {
     message: 'No.',
@@ -75,6 +86,19 @@ test("an OpenAI-compatible upstream's refusal of content has the vendors' own nu
   const create = await start(t, 'chat', 400, { error });
   t.match((await create('vendork')).json, { code: 1301, error: { code: 'moderation_blocked' } });
   t.match((await create('vendorj')).json, { code: 50_412 });
+});
+
+test('the member at fault is named to clients of another format that have it', async (t) => {
+  const error = { message: 'No.', type: 'invalid_request_error', param: 'prompt', code: 'x' };
+  for (const [kind, format] of [
+    ['chat', 'generic'],
+    ['generic', 'compat'],
+  ] as const) {
+    const create = await start(t, kind, 400, { error });
+    t.strictSame((await create(format)).json, { error });
+    const other = await start(t, kind, 400, { error: { ...error, param: 'elsewhere' } });
+    t.strictSame((await other(format)).json, { error: { ...error, param: null } });
+  }
 });
 
 test("a 500 is the vendor's internal error", async (t) => {
