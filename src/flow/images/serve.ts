@@ -8,7 +8,7 @@ import {
   isDashscopeBody,
   unsupportedByDashscope,
 } from '../../protocols/images/encode-dashscope.js';
-import { unsupportedByOpenai } from '../../protocols/images/encode-openai.js';
+import { isRefused, unsupportedByOpenai } from '../../protocols/images/encode-openai.js';
 import { type ImageOutline, outlineOfBody, outlineOfForm, passesTo } from '../../protocols/images/outline.js';
 import type { ImageOperation, ImageRequest } from '../../protocols/images/request.js';
 import { imageForm } from '../../protocols/images/schema.js';
@@ -107,7 +107,8 @@ function requestedOf(
   return {
     endpoint,
     outline,
-    passes: ({ images }) => passesTo(images, outline),
+    passes: ({ images, model }) =>
+      passesTo(images, outline) && (outline.responseFormat === null || !isRefused('response_format', model)),
     request,
     ownBody,
     leftOut: ({ images, model }) =>

@@ -40,7 +40,7 @@ export function encodeOpenai(request: ImageRequest, model: string): ImageCall {
  * (https://platform.openai.com/docs/api-reference/images/create). Without it, the format of the images is still honored:
  * the answer is converted to the requested one.
  */
-function isRefused(name: string, model: string): boolean {
+export function isRefused(name: string, model: string): boolean {
   if (model.includes('gpt-image')) return name === 'response_format';
   return model.includes('dall-e') && onlyNewer.has(name);
 }

@@ -113,6 +113,31 @@ test("a body of DashScope's form reaches it byte for byte, and one that it refus
   }
 });
 
+test('a model that refuses response_format under its own name is not sent it, and the answer has the format', async (t) => {
+  const image = png.toString('base64');
+  const upstream = await startRawUpstream(
+    t,
+    jsonAnswer(200, JSON.stringify({ data: [{ b64_json: image }] })),
+  );
+  const gateway = await startGateway(t, {
+    config: mediaConfig(t, {
+      upstreams: { u: { baseUrl: upstream.url } },
+      models: { m: { protocols: ['images'], targets: [{ upstream: 'u', model: 'gpt-image-1' }] } },
+    }),
+  });
+  for (const [format, data] of [
+    ['b64_json', { b64_json: image }],
+    ['url', { url: `data:image/png;base64,${image}` }],
+  ] as const) {
+    const heard = await ask(gateway, 'POST', generations, {
+      body: { ...base, response_format: format, own: 1 },
+    });
+    t.match(heard.json, { data: [data] }, heard.text);
+    const sent = JSON.parse(upstream.requests.at(-1)?.body.toString() ?? '') as object;
+    t.same(sent, { model: 'gpt-image-1', prompt: 'a fox', own: 1 });
+  }
+});
+
 test('a body with a prompt reaches an upstream of its form byte for byte, whatever is in it', async (t) => {
   const { gateway, upstreams } = await start(t, 'openai');
   for (const [path, more] of passed) {
