@@ -26,6 +26,7 @@ import type { Downloaded } from '../../upstream/download.js';
 import type { RemoteOptions } from '../../upstream/remote-url.js';
 import type { UpstreamFailure } from '../../upstream/types.js';
 import { hasTokenRate, isOfTokensOnly } from '../../usage/cost.js';
+import { wrongValue } from '../../wire/json.js';
 import { answerError, isNoImage } from '../answer/content.js';
 import { answerLines, streamLines } from '../answer/lines.js';
 import { deadlinesLeft, type ResolvedCall } from '../call.js';
@@ -243,6 +244,11 @@ export class Conversion implements AttemptAdapter {
   async #withImages(target: Target, request: ImageRequest): Promise<ImageRequest> {
     const wanted = imagesToFetch(request, target.images);
     const files = await this.#fetch(wanted, mediaHosts(this.#call, target.upstream));
+    const noImage = wanted.find(({ url }) => {
+      const file = files.get(url);
+      return file !== undefined && isNoImage(file.mediaType, file.bytes);
+    });
+    if (noImage !== undefined) throw wrongValue(noImage.at, 'the URL of an image');
     const read = [...files].map(
       ([url, { bytes, mediaType }]) =>
         [url, { data: bytes, contentType: mediaType, filename: null }] as const,

@@ -52,6 +52,22 @@ function start(t: Test, upstream: Record<string, unknown>, config: Record<string
   });
 }
 
+test('what an image is said to be at, and is a page or JSON, is not sent as a file', async (t) => {
+  for (const [type, text] of [
+    ['application/json', '{"error":"no"}'],
+    ['text/html', '<!doctype html><html>no</html>'],
+  ] as const) {
+    const upstream = await startUpstream(t, () => [], Buffer.from(text), `content-type: ${type}\r\n`);
+    const gateway = await start(t, { baseUrl: upstream.url, fetchPrivate: true });
+    const at = upstream.url.replace(/v1$/, 'a.png');
+    const body = { model: 'm', prompt: 'a fox', image: [{ image_url: at }] };
+    const heard = await ask(gateway, 'POST', edits, { body });
+    t.equal(heard.status, 400, heard.text);
+    t.match(heard.json, { error: { param: 'image[0].image_url' } });
+    t.notOk(upstream.requests.some(({ head }) => head.startsWith('POST')));
+  }
+});
+
 test('images that were made and do not reach the client cost the operator, and nobody else', async (t) => {
   const usage = { input_tokens: 10, output_tokens: 8000, total_tokens: 8010 };
   const upstream = await startRawUpstream(t, ({ head, socket, body }) => {
