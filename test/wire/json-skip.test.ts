@@ -32,7 +32,7 @@ test('what is skipped, JSON.parse takes too', (t) => {
     }),
     { numRuns: cases(20_000) },
   );
-  t.ok(good > 0);
+  t.ok(good > cases(20));
   t.end();
 });
 

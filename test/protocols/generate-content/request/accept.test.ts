@@ -44,5 +44,5 @@ test('what is accepted by its bytes, the whole check takes too', async () => {
     }),
     { numRuns: cases(1000) },
   );
-  assert.ok(accepted > 0);
+  assert.ok(accepted > cases(50));
 });

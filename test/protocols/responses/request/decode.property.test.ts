@@ -105,6 +105,6 @@ test('a body that passed the check is translated, or refused by a name in it', a
     }),
     { numRuns: cases(3000) },
   );
-  t.ok(translated > 70, `${translated} translated`);
-  t.ok(refused > 0, `${refused} refused`);
+  t.ok(translated > cases(300), `${translated} translated`);
+  t.ok(refused > cases(50), `${refused} refused`);
 });
