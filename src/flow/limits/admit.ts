@@ -253,9 +253,12 @@ function applyDecision(limits: CallLimits, part: Part, decision: Decision): Gate
   return budget === undefined ? overLimit(decision) : overBudget(budget, decision);
 }
 
+/** The vendors' SDKs do not heed a longer wait, and would try again at once. */
+const mostRetrySeconds = 60;
+
 /** The error for a call for which a limit has too few units left. */
 function overLimit({ pool, retryAfterMs }: Denial): GatewayError {
-  const retryAfter = retrySeconds(retryAfterMs ?? 0);
+  const retryAfter = Math.min(mostRetrySeconds, retrySeconds(retryAfterMs ?? 0));
   const message = `The limit of ${pool.limit} ${unitTexts[pool.kind]} for ${subjectTexts[subjectOf(pool)]} is reached: try again in ${retryAfter} s.`;
   return new GatewayError('rate_limit_exceeded', message, { retryAfter, limit: pool.kind });
 }
