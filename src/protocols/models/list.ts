@@ -222,7 +222,8 @@ function messagesModel(model: Model): string {
  * Returns the JSON text of one page of the messages list: `limit` models after `after_id` or before `before_id`.
  * @throws GatewayError `invalid_value` for an invalid limit or cursor, or for both cursors together
  */
-function messagesModelList(models: readonly Model[], query: string): string {
+function messagesModelList(all: readonly Model[], query: string): string {
+  const models = listsActive(query) ? all : [];
   const limit = wholeNumber(query, 'limit', 1) ?? defaultLimit;
   if (limit > maximumLimit) {
     throw memberError('invalid_value', 'limit', `'limit' must not be above ${maximumLimit}.`);
@@ -239,6 +240,14 @@ function messagesModelList(models: readonly Model[], query: string): string {
   }
   const start = after === '' ? 0 : positionOf(models, after, 'after_id') + 1;
   return page(models.slice(start, start + limit), start + limit < models.length);
+}
+
+/** Whether a query asks for models whose `lifecycle` is active, as that of each model is. */
+function listsActive(query: string): boolean {
+  if (!query.includes('lifecycle')) return true;
+  const asked = new URLSearchParams(query);
+  const stages = [...asked.getAll('lifecycle[]'), ...asked.getAll('lifecycle')];
+  return stages.length === 0 || stages.includes('active');
 }
 
 function page(models: readonly Model[], hasMore: boolean): string {

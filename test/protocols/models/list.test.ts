@@ -158,6 +158,17 @@ test('before_id gives the page just before a model', async (t) => {
   t.match(messagesPage('before_id=m000'), { has_more: false, data: [], first_id: null });
 });
 
+test('the messages list has no models for a query of other stages of life than theirs', async (t) => {
+  for (const query of [
+    'lifecycle[]=retired',
+    'lifecycle%5B%5D=retired&lifecycle%5B%5D=deprecated',
+    'lifecycle=retired',
+  ])
+    t.match(messagesPage(query), { data: [], has_more: false, first_id: null }, query);
+  for (const query of ['lifecycle%5B%5D=retired&lifecycle%5B%5D=active', 'lifecycle=active', 'x=lifecycle'])
+    t.equal(messagesPage(query).data.length, 20, query);
+});
+
 test('a bad messages page is refused by the name of its parameter', async (t) => {
   for (const limit of ['0', '-1', '1001', 'x', '1.5', '1e2', '99999999999']) {
     t.match(
