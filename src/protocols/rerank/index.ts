@@ -13,8 +13,8 @@ import {
   textOrNull,
 } from '../../wire/json.js';
 import { type NumberNames, numberNames, readNumbers } from '../../wire/json-numbers.js';
-import { scanBody } from '../../wire/json-scan.js';
-import { lastMemberObject } from '../../wire/json-skip.js';
+import { elementsOf, scanBody } from '../../wire/json-scan.js';
+import { lastMemberObject, withMembers, withoutMembers } from '../../wire/json-skip.js';
 import { parseBody } from '../../wire/skeleton.js';
 import { noEffects } from '../effects.js';
 import { type Endpoint, judgeError, plainEndpoint } from '../endpoint.js';
@@ -92,19 +92,41 @@ function rerankAmender(body: Buffer): (body: Buffer) => Buffer {
 function amend(body: Buffer, wanted: Wanted): Buffer {
   const answer = parseObject(body.toString('utf8'));
   if (answer === null || !Array.isArray(answer.results)) return body;
-  const results = withDocuments(bestOf(answer.results, wanted.most));
+  const results: readonly unknown[] = answer.results;
+  const order = bestOf(results, wanted.most);
   const missing = missingOf(answer, wanted.model);
-  if (results === answer.results && Object.keys(missing).length === 0) return body;
-  return Buffer.from(JSON.stringify({ ...answer, ...missing, results }));
+  const isKept = order === null && !results.some(hasTextAlone);
+  if (isKept && Object.keys(missing).length === 0) return body;
+  const replaced = new Set([...Object.keys(missing), ...(isKept ? [] : ['results'])]);
+  const found = withoutMembers(body, replaced);
+  if (found === null) return body;
+  const changed = isKept
+    ? []
+    : [`"results":${resultTexts(results, order, found.taken.get('results') ?? '')}`];
+  return withMembers([...changed, ...memberTexts(missing)].join(), found.rest);
 }
 
-/** Returns the results in the right order and number. Returns the same list if nothing changes. */
-function bestOf(results: readonly unknown[], most: number): readonly unknown[] {
+/** Writes results without parsing what they repeat of the request: its numbers may have more digits than a parsed one keeps. */
+function resultTexts(results: readonly unknown[], order: readonly number[] | null, text: string): string {
+  const texts = elementsOf(Buffer.from(text)) ?? [];
+  const chosen = order ?? texts.keys();
+  return `[${Array.from(chosen, (index) => withDocument(results[index], texts[index] ?? 'null')).join()}]`;
+}
+
+function memberTexts(members: JsonObject): string[] {
+  return Object.entries(members).map(([name, value]) => `"${name}":${JSON.stringify(value)}`);
+}
+
+/** Returns the indexes of the results in the right order and number; null if nothing changes. */
+function bestOf(results: readonly unknown[], most: number): readonly number[] | null {
   const scores = results.map(scoreOf);
   // Without scores, the order is unknown.
   const sorted = scores.some(Number.isNaN) || falls(scores);
-  if (sorted && results.length <= most) return results;
-  const ordered = sorted ? results : results.toSorted((one, other) => scoreOf(other) - scoreOf(one));
+  if (sorted && results.length <= most) return null;
+  const indexes = [...results.keys()];
+  const ordered = sorted
+    ? indexes
+    : indexes.sort((one, other) => (scores[other] as number) - (scores[one] as number));
   return ordered.slice(0, most);
 }
 
@@ -118,12 +140,13 @@ function falls(scores: readonly number[]): boolean {
 }
 
 /** Clients of both read an object with a text. Some servers repeat a document as bare text. */
-function withDocuments(results: readonly unknown[]): readonly unknown[] {
-  if (!results.some(hasTextAlone)) return results;
-  return results.map((result) =>
-    hasTextAlone(result) ? { ...result, document: { text: result.document } } : result,
-  );
+function withDocument(result: unknown, text: string): string {
+  const found = hasTextAlone(result) ? withoutMembers(Buffer.from(text), documentName) : null;
+  if (found === null) return text;
+  return withMembers(`"document":{"text":${found.taken.get('document')}}`, found.rest).toString('utf8');
 }
+
+const documentName: ReadonlySet<string> = new Set(['document']);
 
 function hasTextAlone(result: unknown): result is JsonObject {
   return isObject(result) && typeof result.document === 'string';

@@ -140,3 +140,15 @@ test('usage is read from either form', async (t) => {
   t.equal(rerank.usageOf(bytes({ meta: whole.meta })), null);
   t.equal(rerank.usageOf(bytes({})), null);
 });
+
+test('what a result repeats of its document keeps all of its digits, whatever else changes', async (t) => {
+  const document = '{"text":"a","id":12345678901234567890,"share":1.0}';
+  const results = `{"index":0,"relevance_score":0.1,"document":${document}},{"index":1,"relevance_score":0.90,"document":"b"}`;
+  const answer = amenderOf()(Buffer.from(`{"id":"r1","results":[${results}],"meta":{"x":1.0}}`)).toString();
+  t.ok(answer.includes(document), answer);
+  t.ok(answer.includes('"meta":{"x":1.0}'), answer);
+  t.match(JSON.parse(answer).results, [
+    { index: 1, document: { text: 'b' } },
+    { index: 0, document: { text: 'a' } },
+  ]);
+});
