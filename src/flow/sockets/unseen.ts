@@ -49,7 +49,7 @@ const mostCountsBytes = 128;
  * file descriptor is free
  */
 export function ownMemory(countsPath = pageCounts): MemoryReading {
-  const pages = openPageCounts(countsPath);
+  let pages = openPageCounts(countsPath);
   let [resident, native] = [0, 0];
   const read = (): number | null => (pages === null ? residentMemory() : pages.unmapped());
   return {
@@ -63,7 +63,11 @@ export function ownMemory(countsPath = pageCounts): MemoryReading {
       if (now !== null) native = now - heap - external;
       return native;
     },
-    close: () => pages?.close(),
+    // Not twice: the descriptor's number may be another file's by then.
+    close() {
+      pages?.close();
+      pages = null;
+    },
   };
 }
 
@@ -87,9 +91,8 @@ function openPageCounts(countsPath: string): { unmapped(): number; close(): void
       const [, all = 0, ofFiles = 0] = counts();
       return (all - ofFiles) * pageBytes;
     };
-    const close = (): void => closeSync(file);
-    if (unmapped() > 0) return { unmapped, close };
-    close();
+    if (unmapped() > 0) return { unmapped, close: () => closeSync(file) };
+    closeSync(file);
   } catch {
     // Neither file nor descriptor.
   }
