@@ -10,6 +10,8 @@ export interface KeepOptions {
   readonly module: string;
   /** Defaults to none. */
   readonly arguments?: readonly string[];
+  /** A process that has sent no message in this time hangs, and is killed. Default: 30 s. */
+  readonly silentMs?: number;
   /** Called at each start. */
   environment(): NodeJS.ProcessEnv;
   onMessage(child: ChildProcess, message: unknown): void;
@@ -65,6 +67,7 @@ export function keepRunning(options: KeepOptions): KeptProcess {
     const child = fork(options.module, options.arguments ?? [], { execArgv: [], env: options.environment() });
     current = child;
     running.add(child);
+    killSilent(child, options.silentMs ?? usualSilentMs, (why) => place.markFailed(child, why));
     child.on(
       'message',
       guarded((message: unknown) => options.onMessage(child, message)),
@@ -102,8 +105,7 @@ export function keepRunning(options: KeepOptions): KeptProcess {
     timer = setTimeout(guarded(start), restart.delayMs);
   };
 
-  start();
-  return {
+  const place: KeptProcess = {
     markServing(child) {
       if (child !== current) return;
       servingSince = performance.now();
@@ -114,8 +116,7 @@ export function keepRunning(options: KeepOptions): KeptProcess {
       if (child === current) reason = why;
     },
     replace(child) {
-      if (child !== current || released) return;
-      start();
+      if (child === current && !released) start();
     },
     renew() {
       if (released) return;
@@ -135,6 +136,17 @@ export function keepRunning(options: KeepOptions): KeptProcess {
       if (timer !== null) clearTimeout(timer);
     },
   };
+  start();
+  return place;
+}
+
+/** Kills a process that hangs before its first message. The owner cannot know of it, and would wait for it. */
+function killSilent(child: ChildProcess, afterMs: number, onKilled: (reason: string) => void): void {
+  const timer = setTimeout(() => {
+    onKilled(`it said nothing within ${afterMs} ms`);
+    child.kill('SIGKILL');
+  }, afterMs).unref();
+  for (const event of ['message', 'exit', 'error'] as const) child.once(event, () => clearTimeout(timer));
 }
 
 /** Logs how a process ended that was to drain, unless it exited in order. What this process has killed was logged then. */
@@ -162,6 +174,7 @@ export function unrefProcess(child: ChildProcess): void {
   child.unref();
 }
 
+const usualSilentMs = 30_000;
 const firstMs = 100;
 const longestMs = 10_000;
 /** A process that served this long was healthy. Its end is an accident, not a failure to start. */

@@ -42,6 +42,24 @@ test('a process that never serves is given up after some tries, with its own rea
   t.equal(ends.length, 4);
 });
 
+test('a process that hangs before it has said anything is killed, and started again', async (t) => {
+  const ends: ChildProcess[] = [];
+  const reason = await new Promise<string>((resolve) => {
+    keepRunning(
+      optionsFor(t, 'setInterval(() => {}, 1000);', {
+        silentMs: 300,
+        onExit: (child) => ends.push(child),
+        onGivenUp: resolve,
+      }),
+    );
+  });
+  t.equal(reason, 'the worker does not start: it said nothing within 300 ms');
+  t.strictSame(
+    ends.map(({ signalCode }) => signalCode),
+    ['SIGKILL', 'SIGKILL', 'SIGKILL', 'SIGKILL'],
+  );
+});
+
 test('a process that served is started again when it is killed', async (t) => {
   const pids: unknown[] = [];
   await new Promise<void>((resolve) => {
