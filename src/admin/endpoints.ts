@@ -10,6 +10,14 @@ import { type AdminRoute, route } from './routes.js';
 import { type TaskStore, taskRoutes } from './tasks.js';
 import { type UsageLedger, usageRoutes } from './usage.js';
 
+/** What a reload has done. */
+export interface ReloadOutcome {
+  /** `partly reloaded`: the new config is in force, but not all workers could take it over. */
+  readonly status: 'reloaded' | 'partly reloaded' | 'refused';
+  /** Of a refused config with their paths in the file. Empty if all workers have taken it over. */
+  readonly problems: readonly string[];
+}
+
 /** Data and functions of the operators' listener. */
 export interface AdminSources {
   /** @returns null while requests are served, or why they are not */
@@ -17,8 +25,7 @@ export interface AdminSources {
   status(): Promise<object>;
   /** Metrics in the text format of Prometheus. */
   metrics(): Promise<string | AsyncIterable<string>>;
-  /** @returns the problems of the new config, with paths in the file. Empty if it is in force. */
-  reload(): Promise<readonly string[]>;
+  reload(): Promise<ReloadOutcome>;
   openApi(): Promise<object>;
   readonly config: ConfigDesk;
   readonly keys: KeyDesk;
@@ -52,10 +59,8 @@ export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
     route('GET', '/status', async () => json(await sources.status())),
     route('GET', '/openapi.json', async () => json(await sources.openApi())),
     route('POST', '/reload', async () => {
-      const problems = await sources.reload();
-      return problems.length === 0
-        ? json({ status: 'reloaded' })
-        : json({ status: 'refused', problems }, 422);
+      const { status, problems } = await sources.reload();
+      return status === 'reloaded' ? json({ status }) : json({ status, problems }, 422);
     }),
     ...consoleRoutes(),
     ...configRoutes(sources.config),

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { ReloadOutcome } from '../admin/endpoints.js';
 import { ConfigError, formatProblem } from '../config/problem.js';
 import type { ResolvedConfig, ResolvedModel } from '../config/resolve.js';
 import { inSlices, type Steps } from '../wire/steps.js';
@@ -26,11 +27,8 @@ export interface Reloader {
   readonly generation: number;
   /** The last reload was refused, or is in force only in part. */
   readonly hasFailed: boolean;
-  /**
-   * Reads the config again and puts it in force.
-   * @returns its problems, empty if it is in force
-   */
-  reload(): Promise<readonly string[]>;
+  /** Reads the config again and puts it in force. */
+  reload(): Promise<ReloadOutcome>;
   /**
    * Reads the config again without putting it in force.
    * @returns its problems
@@ -44,7 +42,7 @@ export function createReloader({ config, read, apply, log }: ReloadOptions): Rel
   let generation = 1;
   let hasFailed = false;
 
-  const once = async (): Promise<readonly string[]> => {
+  const once = async (): Promise<ReloadOutcome> => {
     try {
       const found = await read();
       const kept = await inSlices(keepFromBefore(found, running));
@@ -56,12 +54,14 @@ export function createReloader({ config, read, apply, log }: ReloadOptions): Rel
         log.warn({ settings: fixed }, 'changed settings that take effect only after a restart');
       hasFailed = problem !== null;
       if (problem !== null) log.error({ reason: problem }, 'the config is in effect on some workers only');
-      return problem === null ? [] : [problem];
+      return problem === null
+        ? { status: 'reloaded', problems: [] }
+        : { status: 'partly reloaded', problems: [problem] };
     } catch (error) {
       const reasons = reasonsOf(error);
       hasFailed = true;
       log.error({ reasons }, 'reload refused: the running config stays in effect');
-      return reasons;
+      return { status: 'refused', problems: reasons };
     }
   };
   const checkOnce = async (): Promise<readonly string[]> => {

@@ -25,7 +25,7 @@ test('a reload waits for two checks at most, however many are asked for', async 
   };
   const reloader = createReloader({ config, read, apply, log: pino({ level: 'silent' }) });
   const checks = Array.from({ length: 200 }, () => reloader.check());
-  t.strictSame(await reloader.reload(), []);
+  t.strictSame(await reloader.reload(), { status: 'reloaded', problems: [] });
   t.ok(readsBefore <= 3, `${readsBefore} reads`);
   for (const problems of await Promise.all(checks)) t.strictSame(problems, []);
   t.equal(reads, 3);
@@ -44,6 +44,18 @@ test('a check that is asked for during another one reads the file as it is then'
   const first = reloader.check();
   isGood = true;
   t.strictSame(await Promise.all([first, reloader.check(), reloader.check()]), [['bad'], [], []]);
+});
+
+test('a config that some workers could not take over is told apart from one that is refused', async (t) => {
+  const config = demoConfig(0);
+  let apply = async (): Promise<string | null> => 'a worker hangs';
+  const log = pino({ level: 'silent' });
+  const reloader = createReloader({ config, read: () => config, apply: () => apply(), log });
+  t.strictSame(await reloader.reload(), { status: 'partly reloaded', problems: ['a worker hangs'] });
+  t.equal(reloader.generation, 2, 'it is in force');
+  apply = () => Promise.reject(new Error('none can'));
+  t.strictSame(await reloader.reload(), { status: 'refused', problems: ['none can'] });
+  t.equal(reloader.generation, 2, 'the one before is in force');
 });
 
 test('the listener of operators stays where it is, with the new tokens, and each reload says so', async (t) => {

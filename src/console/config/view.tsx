@@ -197,7 +197,13 @@ async function reload(kept: ConfigState): Promise<boolean> {
   } catch (error) {
     const problems = problemsIn(error);
     if (problems.length === 0) throw error;
-    outcome.value = bad('The file cannot be used; the config stays what it was:', problems);
+    const isPartly = bodyIn(error).status === 'partly reloaded';
+    outcome.value = bad(
+      isPartly
+        ? 'The file is in force, but not in every worker:'
+        : 'The file cannot be used; the config stays what it was:',
+      problems,
+    );
   }
   await load(kept);
   return true;
@@ -211,9 +217,12 @@ function bad(message: string, problems: readonly string[]): ConfigOutcome {
   return { isGood: false, message, problems };
 }
 
-/** The problems in the error of a refused reload. */
+/** The problems in the error of a reload. */
 function problemsIn(error: unknown): readonly string[] {
-  if (!(error instanceof ApiError)) return [];
-  const { problems } = (error.body ?? {}) as { problems?: unknown };
+  const { problems } = bodyIn(error);
   return Array.isArray(problems) ? problems.map((each) => `${each}`) : [];
+}
+
+function bodyIn(error: unknown): { readonly status?: unknown; readonly problems?: unknown } {
+  return error instanceof ApiError ? (error.body ?? {}) : {};
 }
