@@ -26,10 +26,10 @@ import {
 import { type MadeMedia, type ModelTokens, type Usage, UsageCheck } from '../conversation/usage.js';
 import type { GatewayError } from '../errors.js';
 import { reportableError } from '../protocols/error-formats/vendor-account.js';
-import { CLOSE_BRACE, OPEN_BRACE, SPACE } from '../wire/bytes.js';
+import { CLOSE_BRACE, OPEN_BRACE, OPEN_BRACKET, SPACE } from '../wire/bytes.js';
 import { parseObject } from '../wire/json.js';
 import { textStart } from '../wire/json-skip.js';
-import { eventEnd, parseEvent } from '../wire/sse.js';
+import { eventEnd, eventLength, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, StreamFailure, TransformEnd, WaitingEnd } from './answer-transform.js';
 import { LargeEvent } from './large-event.js';
 import { type Alternatives, StreamOpening } from './opening.js';
@@ -118,7 +118,7 @@ export class ObservedTransform implements AnswerTransform {
   #long: StreamEnding | null = null;
   /** The same as of the last run that did not fit into the tail, and the bytes that had passed with it. */
   #soFar: { readonly ending: StreamEnding; readonly passed: number } | null = null;
-  /** What the first piece of a whole answer reports, which passes in pieces. */
+  /** What a whole answer that passes in pieces reports before its first list: from there on, the model may have written it. */
   #usageAtHead: Usage | null = null;
   /** The end of the stream as read from what has passed. Cached, since it is read several times at the end. */
   #ending: StreamEnding | null = null;
@@ -259,7 +259,7 @@ export class ObservedTransform implements AnswerTransform {
     if (run.length <= tailBytes) return;
     if (!this.#ended) {
       const isWhole = !wasInside && this.#large === null;
-      if (isWhole && this.#rules.metering.grows)
+      if (isWhole && this.#rules.metering.grows && eventLength(run, run.length - tailBytes) > tailBytes)
         this.#soFar = { ending: this.#rules.judgeEnd(run, this.#facts), passed: this.passed };
       return;
     }
@@ -325,7 +325,7 @@ export class ObservedTransform implements AnswerTransform {
     if (this.#watch !== null && this.#tail === null) this.#show(chunk, false);
     if (this.#tail === null) {
       this.#tail = new Tail();
-      this.#usageAtHead = this.#rules.usageOf(chunk);
+      this.#usageAtHead = this.#rules.usageOf(chunk.subarray(0, Math.max(0, chunk.indexOf(OPEN_BRACKET))));
       if (this.#rules.metering.seconds !== null) this.#begin = Buffer.from(chunk.subarray(0, beginBytes));
     }
     this.#tail.add(chunk);

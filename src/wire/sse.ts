@@ -71,6 +71,12 @@ export function eventEnd(bytes: Buffer, at: number): number {
   return end === -1 ? bytes.length : end;
 }
 
+/** Returns the length of the event around `at`, or of the one that ends there. */
+export function eventLength(bytes: Buffer, at: number): number {
+  const start = eventStart(bytes, at);
+  return eventEnd(bytes, start) - start;
+}
+
 /**
  * Parses one event. Returns its `event` field and its `data`, whose lines are joined by LF as the specification
  * requires. `data` is null for an event without a data line, such as a comment or a lone `event:`.

@@ -1,6 +1,8 @@
 import { test } from 'tap';
 import { chat } from '../../src/protocols/chat/index.js';
+import { generateContent } from '../../src/protocols/generate-content/index.js';
 import { imageGenerations } from '../../src/protocols/images/index.js';
+import { messages } from '../../src/protocols/messages/index.js';
 import { responses } from '../../src/protocols/responses/index.js';
 import type { ObservedTransform } from '../../src/stream/observe.js';
 import { EventRuns } from '../../src/wire/sse.js';
@@ -209,6 +211,47 @@ test('a stream is not whole whose last long event ends one of its answers, and n
     Buffer.from('data: {"choices":[{"index":1,"delta":{"content":"more"},"finish_reason":null}]}\n\n'),
   );
   t.ok(transform.end().error);
+});
+
+test('a run of short events is not searched for a usage before its stream ends, one with a long event is', (t) => {
+  let reads = 0;
+  const judgeEnd: typeof chat.judgeEnd = (tail, facts) => {
+    reads++;
+    return chat.judgeEnd(tail, facts);
+  };
+  const transform = observed({ ...chat, judgeEnd });
+  const piece = 'data: {"choices":[{"index":0,"delta":{"content":"some more words"}}]}\n\n';
+  transform.pass(Buffer.from(piece.repeat(1000)));
+  t.equal(reads, 0);
+  transform.pass(Buffer.from(`${piece.repeat(10)}${grown(28, null)}: ping\n\n`));
+  t.equal(reads, 1);
+  t.match(transform.usageAtEnd('upstream'), { input: 14_000, partial: true });
+  t.end();
+});
+
+test('a usage that the model writes into a whole answer that breaks off is not taken for its own', (t) => {
+  const told = { usage: { input_tokens: 0, output_tokens: 1 } };
+  const content = [
+    { type: 'tool_use', id: 't', name: 'f', input: told },
+    { type: 'text', text: 'word '.repeat(80_000) },
+  ];
+  const answer = JSON.stringify({ id: 'm', type: 'message', role: 'assistant', model: 'x', content });
+  const ofMessages = observed(messages);
+  const args = { usageMetadata: { promptTokenCount: 0, candidatesTokenCount: 1 } };
+  const parts = [{ functionCall: { name: 'f', args } }, { text: 'word '.repeat(80_000) }];
+  const candidates = JSON.stringify({ candidates: [{ content: { role: 'model', parts } }] });
+  const ofGenerateContent = observed(generateContent);
+  for (const [transform, text] of [
+    [ofMessages, answer],
+    [ofGenerateContent, candidates],
+  ] as const) {
+    for (let at = 0; at < text.length - 100; at += pieceBytes)
+      transform.note(Buffer.from(text.slice(at, Math.min(at + pieceBytes, text.length - 100))));
+    const usage = transform.usageAtEnd('upstream');
+    t.match(usage, { input: 7, partial: true });
+    t.ok((usage?.output ?? 0) > 50_000, `${usage?.output}`);
+  }
+  t.end();
 });
 
 test('a usage at the head of a whole answer that passes in pieces is read', async (t) => {
