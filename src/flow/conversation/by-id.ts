@@ -13,7 +13,6 @@ import {
   notCancellable,
   notStreamable,
   PageOfItems,
-  passedOver,
   type ResponseAction,
   readItemPage,
   responseNotFound,
@@ -198,12 +197,9 @@ async function passOn(
   const noteContainers = (run: Buffer, isStream: boolean): void =>
     writeInBackground(services, call, containersOf(run, isStream, holder));
   const onRun = (run: Buffer): void => noteContainers(run, true);
-  const { query } = call.exchange.head;
   const stream =
-    action === 'stream'
-      ? new ShownStream(services, call, waiting, { id, upstream, after: passedOver(query), onError, onRun })
-      : null;
-  const answer = await waiting.collect(request(action, query), stream);
+    action === 'stream' ? new ShownStream(services, call, waiting, { id, upstream, onError, onRun }) : null;
+  const answer = await waiting.collect(request(action, call.exchange.head.query), stream);
   if (stream?.isTaken) {
     stream.end(isFailure(answer) ? answer : null);
     return;

@@ -26,8 +26,6 @@ import type { WaitingClient } from '../upstream/waiting-client.js';
 interface Shown {
   readonly id: string;
   readonly upstream: Upstream;
-  /** How many events the client has passed over. */
-  readonly after: number;
   /** Called with an error before it is sent to the client. */
   readonly onError: (error: GatewayError) => void;
   /** Called with the events, which may be cut off behind the last whole one. */
@@ -123,11 +121,7 @@ export class ShownStream extends SweepMember implements EventTaker, ExchangeList
   #note(): void {
     if (this.#weight === this.#noted) return;
     this.#noted = this.#weight;
-    const { after, id } = this.#shown;
-    const seen = this.#transform.nextNumber;
-    // Its events show about the same each, those before the first one of this stream, too.
-    const share = after > 0 && seen > after ? seen / (seen - after) : 1;
-    noteShown(this.#services, this.#call.key.id, id, tokensOf(this.#weight * share));
+    noteShown(this.#services, this.#call.key.id, this.#shown.id, tokensOf(this.#weight));
   }
 
   #begin(): void {

@@ -82,12 +82,6 @@ export function asksForStream(query: string): boolean {
 
 const eventNumber = /^\d{1,15}$/;
 
-/** Returns how many events a client passes over that requests a stream; they are numbered from 0. */
-export function passedOver(query: string): number {
-  const after = queryParameter(query, 'starting_after');
-  return after === '' ? 0 : Number(after) + 1;
-}
-
 /** Returns the vendor's 400 for a response that was not made in the background. None of the gateway's own is. */
 export function notStreamable(): GatewayError {
   return memberError(
