@@ -74,7 +74,7 @@ export function createTask(services: Services, call: AuthenticatedCall, request:
   requireServable(request, resolved.model);
   call.units = request.count ?? 1;
   call.mediaSeconds = call.units * chargedSeconds(request.seconds ?? usualLength(resolved.model));
-  call.made = madeOf(resolutionOf(request));
+  call.made = madeOf(dearestResolution(request, resolved.model));
   call.validatedAt = performance.now();
   admitResolved(services, resolved, () => takeTask(services, resolved, request));
 }
@@ -92,6 +92,29 @@ function requireServable(request: VideoRequest, model: Model): void {
 
 function isPaidByLength({ price }: Model): boolean {
   return price !== null && (price.rates.perSecond > 0 || price.seconds.some(({ usd }) => usd > 0));
+}
+
+/**
+ * The resolution that costs most of those that targets may be told, in words of their own formats: a budget that
+ * reserved another could be overdrawn by as many calls as are in flight.
+ */
+function dearestResolution(request: VideoRequest, model: Model): string | null {
+  const { price } = model;
+  if (price === null || price.seconds.length === 0) return resolutionOf(request);
+  const targets = targetsFor(request, model);
+  let dearest: string | null = null;
+  let most = -1;
+  for (const format of new Set(targets.map(({ upstream }) => upstreamFormatOf(upstream.kind)))) {
+    try {
+      const resolution = resolutionAt(request, format);
+      const cost = costOf(price, { usage: null, seconds: 1, calls: 0, made: madeOf(resolution) });
+      if (cost > most) [dearest, most] = [resolution, cost];
+    } catch (fault) {
+      // A format that cannot express the request gets no task.
+      if (!(fault instanceof GatewayError)) throw fault;
+    }
+  }
+  return dearest;
 }
 
 /** Default seconds of a video, by its model's first target: used if the request has no length, or one not a number. */
