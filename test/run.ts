@@ -24,8 +24,8 @@ const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('
 
 // tap's own runner puts hooks into every process that a test starts, gateways too, through NODE_OPTIONS; they are for
 // measuring coverage and cost more than most of the files do.
-const plainNode = [
-  ...['-u', 'NODE_OPTIONS'],
+const withoutHooks = ['-u', 'NODE_OPTIONS'];
+const node = [
   `TAP_TIMEOUT=${ownTimeoutMs / 1000}`,
   ...(isQuick ? ['TEST_QUICK=1'] : []),
   process.execPath,
@@ -34,8 +34,12 @@ const plainNode = [
 
 /** Runs one process, with its tests below its name. @returns when it has ended */
 function spawnTests({ name, files }: TestProcess): Promise<unknown> {
-  const args = name === files[0] ? [join(directory, name)] : [join(directory, 'together.js'), ...files];
-  return t.spawn('env', [...plainNode, ...args], { buffered: true, timeout: processTimeoutMs }, name);
+  const isAlone = name === files[0];
+  // tap names folders after the arguments, which must not be too long for the file system.
+  const args = isAlone ? [join(directory, name)] : [join(directory, 'together.js'), name];
+  const told = isAlone ? [] : [`TEST_FILES=${files.join()}`];
+  const options = { buffered: true, timeout: processTimeoutMs };
+  return t.spawn('env', [...withoutHooks, ...told, ...node, ...args], options, name);
 }
 
 const found = (readdirSync(directory, { recursive: true }) as string[]).filter(

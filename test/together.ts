@@ -1,9 +1,11 @@
 import { join } from 'node:path';
 import { t } from 'tap';
 
-// Runs the test files that its arguments name, as paths from this folder, one after the other in this process. Each is
+// Runs the test files that TEST_FILES lists, as paths from this folder, one after the other in this process. Each is
 // imported in a test named after it: its own tests queue behind that one, and the next file behind them. What fails or
 // hangs is thus below the name of its file.
-for (const file of process.argv.slice(2)) {
+const { TEST_FILES: files = '' } = process.env;
+
+for (const file of files.split(',')) {
   await t.test(file, async () => void (await import(join(import.meta.dirname, file))));
 }
