@@ -1,5 +1,5 @@
 import { type FaultPlace, type GatewayError, type Guarded, guard } from '../errors.js';
-import { type HeadLines, headerLine, joinLines, requestLine } from '../wire/head.js';
+import { foreignRequestLine, type HeadLines, headerLine, joinLines } from '../wire/head.js';
 import type { Origin } from './origin.js';
 import { type Reached, Refusal, type RemoteOptions, reachUrl, redirectTarget } from './remote-url.js';
 import type {
@@ -12,7 +12,7 @@ import type {
 } from './types.js';
 
 const maxRedirects = 3;
-/** Milliseconds to connect to one address of a server that has others. */
+/** Milliseconds to connect to one address of a server that has others, at first. */
 const connectMs = 1000;
 /** Header lines sent to a server that is not an upstream. */
 const fetchLines = joinLines(
@@ -54,7 +54,11 @@ export class RemoteFetch implements UpstreamHandler {
   #url = '';
   #isAtUpstream = false;
   /** Further addresses of the current server, tried when a connection cannot be established. */
-  #others: readonly Origin[] = [];
+  #others: Origin[] = [];
+  /** Those of them that have not connected within `connectMs`, tried again when no other is left. */
+  #slow: Origin[] = [];
+  /** The address that is being asked, if it has `connectMs`; else null. */
+  #hurried: Origin | null = null;
   #path = '';
   #redirects = 0;
 
@@ -112,11 +116,12 @@ export class RemoteFetch implements UpstreamHandler {
   }
 
   onFailure(failure: UpstreamFailure): void {
-    const [next, ...others] = this.#others;
     const { reason } = failure;
-    if (next !== undefined && (reason === 'connect_failed' || reason === 'connect_timeout'))
-      this.#askAt({ origin: next, others, path: this.#path });
-    else this.#owner.onFailure(failure);
+    if (reason === 'connect_timeout' && this.#hurried !== null) this.#slow.push(this.#hurried);
+    const isUnconnected = reason === 'connect_failed' || reason === 'connect_timeout';
+    const next = isUnconnected ? (this.#others.shift() ?? this.#slow.shift()) : undefined;
+    if (next === undefined) this.#owner.onFailure(failure);
+    else this.#askAt(next);
   }
 
   onFault(where: FaultPlace, fault: unknown): void {
@@ -143,24 +148,34 @@ export class RemoteFetch implements UpstreamHandler {
     this.#url = url;
     this.#isAtUpstream = false;
     const done = (reached: Reached | Refusal): void => {
-      if (reached instanceof Refusal) this.#owner.onUnreached(reached);
-      else this.#askAt(reached);
+      if (reached instanceof Refusal) {
+        this.#owner.onUnreached(reached);
+        return;
+      }
+      this.#others = [...reached.others];
+      this.#slow = [];
+      this.#path = reached.path;
+      this.#askAt(reached.origin);
     };
     this.#cancelReach = reachUrl(url, this.#request.hosts, guard('upstream', this.#owner, done));
   }
 
-  #askAt({ origin, others, path }: Reached): void {
+  #askAt(origin: Origin): void {
     const { lines, deadlines } = this.#request;
-    this.#others = others;
-    this.#path = path;
     let head: HeadLines;
     try {
-      head = joinLines(requestLine('GET', path), headerLine('host', origin.authority), fetchLines, lines);
+      head = joinLines(
+        foreignRequestLine('GET', this.#path),
+        headerLine('host', origin.authority),
+        fetchLines,
+        lines,
+      );
     } catch (cause) {
       this.#owner.onUnreached(new Refusal('the URL is not valid', { cause }));
       return;
     }
-    const isLast = others.length === 0 || deadlines.connectMs < connectMs;
+    const isLast = this.#others.length === 0 || deadlines.connectMs < connectMs;
+    this.#hurried = isLast ? null : origin;
     this.#send(origin, head, isLast ? deadlines : { ...deadlines, connectMs });
   }
 

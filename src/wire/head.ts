@@ -100,8 +100,17 @@ export function hasNoDotSegments(path: string): boolean {
  * @throws {GatewayError} `internal_error` for an invalid method or target, and for `.` and `..` as segments
  */
 export function requestLine(method: string, path: string): HeadLines {
+  if (!hasNoDotSegments(path)) throw unwritable('the path cannot be written');
+  return foreignRequestLine(method, path);
+}
+
+/**
+ * The same for a server that is not an upstream, where whoever names the URL may name any path.
+ * @throws {GatewayError} `internal_error` for an invalid method or target
+ */
+export function foreignRequestLine(method: string, path: string): HeadLines {
   if (!isToken(method)) throw unwritable('the method cannot be written');
-  if (!target.test(path) || !hasNoDotSegments(path)) throw unwritable('the path cannot be written');
+  if (!target.test(path)) throw unwritable('the path cannot be written');
   return `${method} ${path} HTTP/1.1\r\n` as HeadLines;
 }
 

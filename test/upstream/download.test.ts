@@ -8,7 +8,12 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import {
+  type AddressInfo,
+  createServer as createTcpServer,
+  type Socket,
+  type Server as TcpServer,
+} from 'node:net';
 import { type Test, test } from 'tap';
 import { type FaultPlace, GatewayError } from '../../src/errors.js';
 import type { Resolver } from '../../src/upstream/address.js';
@@ -26,15 +31,18 @@ const limits: DownloadOptions = {
   ...unboundedDownload,
 };
 
-async function serve(t: Test, answer: RequestListener, server: Server = createServer()): Promise<number> {
-  server.on('request', answer);
+async function listen(t: Test, server: TcpServer): Promise<number> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  t.teardown(() => {
-    server.close();
-    server.closeAllConnections();
-  });
+  t.teardown(() => void server.close());
   return (server.address() as AddressInfo).port;
+}
+
+async function serve(t: Test, answer: RequestListener, server: Server = createServer()): Promise<number> {
+  server.on('request', answer);
+  const port = await listen(t, server);
+  t.teardown(() => server.closeAllConnections());
+  return port;
 }
 
 /** Downloads, and makes sure that nothing is told twice or too early. */
@@ -172,6 +180,40 @@ test('the connection goes to the address that the one lookup gave', async (t) =>
   const result = await fetchFile(`http://a.test:${port}/`, { resolve });
   t.equal((result as Downloaded).bytes.toString(), `a.test:${port}`);
   t.equal(lookups, 1);
+});
+
+test('an address that is slow to connect is asked again when no other connects', async (t) => {
+  const server = createSecureServer({ cert: pem('localhost.pem'), key: pem('localhost.key') });
+  server.on('request', (_request, response) => sendPng(response));
+  const sockets: Socket[] = [];
+  // The handshake of the first connection never ends.
+  const port = await listen(
+    t,
+    createTcpServer((socket) => {
+      sockets.push(socket.on('error', () => {}));
+      if (sockets.length > 1) server.emit('connection', socket);
+    }),
+  );
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  const route = { identity: 'own', serverName: null, clientCertificate: null, proxy: null, verify: true };
+  const own = { privateOrigin: `https://localhost:${port}`, ownRoute: { ...route, ca: pem('ca.pem') } };
+  const resolve = resolvingTo('127.0.0.1', '127.0.0.2');
+  t.match(await fetchFile(`https://localhost:${port}/`, { ...own, resolve }), { mediaType: 'image/png' });
+  t.equal(sockets.length, 2);
+});
+
+test('a path is asked for as it is named, whatever its segments mean to that server', async (t) => {
+  const asked: unknown[] = [];
+  const port = await serve(t, (request, response) => {
+    asked.push(request.url);
+    sendPng(response);
+  });
+  const paths = ['/a%2F..%2Fb.png', '/a/..;/b', '/a%5c..%5cb', '/..;/a?b=/../c'];
+  for (const path of paths)
+    t.match(await fetchFile(`http://127.0.0.1:${port}${path}`), { mediaType: 'image/png' }, path);
+  t.strictSame(asked, paths);
 });
 
 test('redirects are followed, three at most', async (t) => {
