@@ -15,8 +15,8 @@ import { createRequestWriter } from './write.js';
 /** How many connections a client keeps, and its callback for shortages. */
 interface ClientOptions {
   /**
-   * Number of connections, over all origins, beyond which each new connection closes an idle one. This way, connections
-   * to an origin that is no longer used make room for others.
+   * Number of connections, over all origins that are kept, beyond which each new one closes an idle one. This way,
+   * connections to an origin that is no longer used make room for others.
    */
   readonly mostConnections?: number;
   /** Called once per pool, when a request first has to wait because all connections to the origin are in use. */
@@ -41,8 +41,8 @@ export function createUpstreamClient(
     readTurns: new ReadTurns(),
     writer: createRequestWriter(),
     onFirstWaiting,
-    onConnect: () => {
-      if (stats().open > mostConnections) largestOf(pools.values())?.closeOldest();
+    onConnect: ({ isKept }) => {
+      if (isKept && keptOpen() > mostConnections) largestOf(pools.values())?.closeOldest();
     },
     onEmpty: (pool) => {
       if (pools.get(pool.origin.identity) === pool) pools.delete(pool.origin.identity);
@@ -69,6 +69,12 @@ export function createUpstreamClient(
     if (closed) exchange.failLater('closed', 'the client is closed');
     else pool.send(exchange, now);
     return exchange;
+  }
+
+  function keptOpen(): number {
+    let open = 0;
+    for (const pool of pools.values()) if (pool.origin.isKept) open += pool.open;
+    return open;
   }
 
   function stats() {
@@ -115,7 +121,7 @@ interface PoolContext extends ConnectionContext {
   readonly wheel: TimerWheel;
   onFirstWaiting(origin: Origin): void;
   /** Called when a pool has made a connection. */
-  onConnect(): void;
+  onConnect(origin: Origin): void;
   /** Called when a pool has no connection and no request left. */
   onEmpty(pool: Pool): void;
 }
@@ -261,7 +267,7 @@ class Pool {
   #connect(exchange: ConnectionExchange, now: number): void {
     try {
       this.#connections.add(new Connection(this, exchange, now));
-      this.context.onConnect();
+      this.context.onConnect(this.origin);
     } catch (error) {
       // Node throws for a port out of range and for a broken PEM text.
       exchange.failLater('connect_failed', error instanceof Error ? error.message : 'not connectable');

@@ -17,7 +17,7 @@ export type SecurePeer = Pick<
   'identity' | 'host' | 'port' | 'serverName' | 'ca' | 'clientCertificate' | 'verify' | 'isKept'
 >;
 
-/** Maximum number of stored profiles. The oldest is dropped first. */
+/** Maximum number of stored profiles. The one that was used least recently is dropped first. */
 const maxProfiles = 256;
 
 /** State that the connections of one identity share. */
@@ -34,7 +34,11 @@ export function createSecureProfiles(): SecureProfiles {
   const profiles = new Map<string, SecureProfile>();
   return (peer) => {
     const known = profiles.get(peer.identity);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      profiles.delete(peer.identity);
+      profiles.set(peer.identity, known);
+      return known;
+    }
     const profile: SecureProfile = {
       context: createSecureContext({
         ...(peer.ca === null ? {} : { ca: peer.ca }),

@@ -1,6 +1,7 @@
 import { test } from 'tap';
 import { createUpstreamClient } from '../../src/upstream/client.js';
 import { createDialer } from '../../src/upstream/dial.js';
+import type { Origin } from '../../src/upstream/origin.js';
 import { eventually } from '../support/eventually.js';
 import { answering, Call, get, makeClient, onRequests, plainOrigin, rawServer, unhurried } from './raw.js';
 
@@ -271,6 +272,22 @@ test('idle connections to an origin give way to those that others need', async (
   await call(asked, 6);
   t.equal(client.stats().idle, 6, 'where all others are in use, a call gets one of its own');
   t.equal(left.sockets.length, 3);
+});
+
+test('connections that are not kept count for no other, and take no room from them', async (t) => {
+  const client = createUpstreamClient(createDialer(), { mostConnections: 2 });
+  t.teardown(() => client.close());
+  const kept = ok.replace('\r\n\r\n', '\r\nkeep-alive: timeout=600\r\n\r\n');
+  const [own, foreign] = [await rawServer(t, answering(kept)), await rawServer(t, answering(kept))];
+  const call = async (origin: Origin, times: number): Promise<void> => {
+    const calls = Array.from({ length: times }, () => new Call(client, origin));
+    for (const each of calls) t.equal((await each.over).body, 'ok');
+  };
+  await call(own.origin, 2);
+  await call({ ...foreign.origin, isKept: false }, 3);
+  t.strictSame(client.stats(), { open: 2, idle: 2, busy: 0, waiting: 0 });
+  t.equal(own.sockets.length, 2);
+  t.ok(own.sockets.every((socket) => !socket.destroyed));
 });
 
 test('that requests wait for a connection is told once of each origin', async (t) => {

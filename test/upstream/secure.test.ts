@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { createServer, type TLSSocket, type TlsOptions } from 'node:tls';
 import { test } from 'tap';
+import { createSecureProfiles } from '../../src/upstream/secure.js';
 import { eventually } from '../support/eventually.js';
 import { answering, Call, get, listen, makeClient, onRequests } from './raw.js';
 
@@ -29,6 +30,21 @@ test('a certificate of the given authority is accepted, and the name is sent', a
   const socket = server.sockets[0] as TLSSocket & { servername: string };
   t.equal(socket.servername, 'localhost');
   t.equal(socket.alpnProtocol, 'http/1.1');
+});
+
+test('what is kept of a TLS server that is in use is not dropped for that of many others', (t) => {
+  const profiles = createSecureProfiles();
+  const peerOf = (identity: string) => ({
+    ...{ identity, host: 'a.test', port: 443, serverName: 'a.test', ca: null },
+    ...{ clientCertificate: null, verify: true, isKept: true },
+  });
+  const [used, unused] = [profiles(peerOf('used')), profiles(peerOf('unused'))];
+  for (let number = 0; number < 300; number++) {
+    profiles(peerOf(`other ${number}`));
+    t.equal(profiles(peerOf('used')), used, String(number));
+  }
+  t.not(profiles(peerOf('unused')), unused, 'but that of one that is not');
+  t.end();
 });
 
 test('a host that resolves to several addresses is reached', async (t) => {
