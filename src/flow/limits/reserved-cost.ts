@@ -73,13 +73,16 @@ export function reservedCost(
 }
 
 /** Returns the usage with all of its output as the dearest kind that the body allows. */
-function ofDearestKind({ body, upload }: ResolvedCall, { rates }: Price, usage: Usage): Usage {
+function ofDearestKind({ body, upload, route, model }: ResolvedCall, { rates }: Price, usage: Usage): Usage {
   const { output, audioOutput, imageOutput } = rates;
   if (body === null || upload !== null || usage.parts !== undefined) return usage;
   if (Math.max(audioOutput, imageOutput) <= output) return usage;
   const asked = modalitiesIn(body);
-  // Models make sound only if it is asked for. Those that make images do so unless it is ruled out.
-  const ofImage = asked === '' || asked.includes('image') ? imageOutput : 0;
+  // Models make sound only if it is asked for. Those of generateContent that make images do so unless it is ruled out.
+  const isUnasked =
+    route.endpoint?.protocol === 'generateContent' ||
+    model.targets.some(({ translatesTo }) => translatesTo === 'generateContent');
+  const ofImage = (asked === '' && isUnasked) || asked.includes('image') ? imageOutput : 0;
   if (asked.includes('audio') && audioOutput > Math.max(output, ofImage))
     return withCharges(usage, { parts: { ...noParts, audioOutput: usage.output } });
   return ofImage > output ? ofImages(usage) : usage;
@@ -100,9 +103,9 @@ function modalitiesIn(body: Buffer): string {
   });
 }
 
-/** Adds the searches that the tools of a messages body allow, as far as they have a price. */
-function withSearches({ body, upload }: ResolvedCall, { rates }: Price, usage: Usage): Usage {
-  if (body === null || upload !== null || rates.perSearch === 0) return usage;
+/** Adds the searches that the tools of a messages body allow, as far as they have a price. A count of tokens makes none. */
+function withSearches({ body, upload, units }: ResolvedCall, { rates }: Price, usage: Usage): Usage {
+  if (body === null || upload !== null || units === 0 || rates.perSearch === 0) return usage;
   return withCharges(usage, { ...usage, searches: tolerant(0, () => searchesIn(body)) });
 }
 

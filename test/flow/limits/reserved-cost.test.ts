@@ -53,15 +53,20 @@ test('a call reserves the price of the tier and the place that it names, if they
 
 test('output is reserved as the dearest kind that the body allows, and the searches that its tools may make', async (t) => {
   const of = resolvePrice({ output: 1000, audioOutput: 8000, imageOutput: 12_000, perSearch: 1 });
-  const cost = (body: object, price = of) => {
-    const sent = { body: Buffer.from(JSON.stringify(body)), upload: null, units: 1, made: null, key: null };
+  const cost = (body: object, price = of, more: object = {}) => {
+    const written = { body: Buffer.from(JSON.stringify(body)), upload: null };
+    const asked = { route: { endpoint: { protocol: 'contents' in body ? 'generateContent' : 'chat' } } };
+    const sent = { ...written, ...asked, model: { targets: [] }, units: 1, made: null, key: null, ...more };
     const expected = { usage: estimatedUsage(0, 1), seconds: 0, characters: 0 };
     return reservedCost(sent as unknown as ResolvedCall, price, expected) / million;
   };
   t.equal(cost({ modalities: ['text', 'audio'], audio: { voice: 'alloy' } }), 8);
   t.equal(cost({ modalities: ['text'] }), 1);
   t.equal(cost({ modalities: ['image', 'text'] }), 12);
-  t.equal(cost({}), 12, 'images come unasked');
+  t.equal(cost({ contents: [] }), 12, 'images come unasked');
+  t.equal(cost({ messages: [] }), 1, 'not in chat');
+  const translated = { model: { targets: [{ translatesTo: 'generateContent' }] } };
+  t.equal(cost({ messages: [] }, of, translated), 12, 'unless it is translated');
   t.equal(cost({}, resolvePrice({ output: 1000, audioOutput: 8000 })), 1, 'and sound does not');
   for (const generationConfig of [{ responseModalities: ['AUDIO'] }, { response_modalities: ['AUDIO'] }])
     t.equal(cost({ contents: [], generationConfig }), 8);
@@ -71,6 +76,7 @@ test('output is reserved as the dearest kind that the body allows, and the searc
   const search = (max_uses: unknown) => ({ type: 'web_search_20250305', name: 'web_search', max_uses });
   const fetching = { type: 'web_fetch_20250910', name: 'web_fetch', max_uses: 9 };
   t.equal(cost({ tools: [{ name: 'f', input_schema: {} }, search(5), fetching, search(2)] }, plain), 7001);
+  t.equal(cost({ tools: [search(5)] }, plain, { units: 0 }), 1, 'a count of tokens makes none');
   for (const tools of [[], {}, [search(null)], [search('x')], ['x', search(1)]])
     t.equal(cost({ tools }, plain), 1, JSON.stringify(tools));
 });
