@@ -53,14 +53,16 @@ export function readDashscopeAnswer(body: Buffer): ImageAnswer {
   const usage = objectOf(answer.usage);
   const width = countOf(usage.width);
   const height = countOf(usage.height);
+  const tokens = imagesUsage(body);
+  const details = tokens === null ? null : usage.input_tokens_details;
   return {
     created: null,
     images: requireImages(listOf(output.choices).flatMap(imagesOfChoice)),
-    usage: imagesUsage(body),
+    usage: tokens,
     size: width > 0 && height > 0 ? `${width}x${height}` : null,
     outputFormat: null,
     quality: null,
-    members: {},
+    members: isObject(details) ? { usage: { input_tokens_details: details } } : {},
   };
 }
 

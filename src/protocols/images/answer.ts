@@ -27,7 +27,7 @@ export interface ImageAnswer {
   /** `png`, `jpeg` or `webp` */
   readonly outputFormat: string | null;
   readonly quality: string | null;
-  /** The members of the answer beside its images, as the upstream wrote them; none if it is not one of OpenAI's API. */
+  /** The members of the answer beside its images, as the upstream wrote them, as far as OpenAI's API has them. */
   readonly members: JsonObject;
 }
 
@@ -60,7 +60,7 @@ export function withBytes(answer: ImageAnswer, fetched: ReadonlyMap<string, Buff
 export function writeAnswer(answer: ImageAnswer, format: ImageFormat | null, now: number): string {
   const { usage, members } = answer;
   return JSON.stringify({
-    ...members,
+    ...withoutNulls(members),
     created: answer.created ?? Math.floor(now / 1000),
     data: answer.images.map((image) => ({
       ...placeOf(image, format ?? (image.url === null ? 'b64_json' : 'url'), answer.outputFormat),
@@ -70,8 +70,15 @@ export function writeAnswer(answer: ImageAnswer, format: ImageFormat | null, now
     quality: answer.quality ?? undefined,
     size: answer.size ?? undefined,
     // Clients rely on the three numbers of every usage.
-    usage: usage === null ? members.usage : { ...writtenUsage(usage), ...objectOf(members.usage) },
+    usage:
+      usage === null
+        ? (members.usage ?? undefined)
+        : { ...writtenUsage(usage), ...withoutNulls(objectOf(members.usage)) },
   });
+}
+
+function withoutNulls(members: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
 }
 
 function writtenUsage({ input, output }: Usage): JsonObject {

@@ -113,6 +113,12 @@ test('an answer of DashScope, with several images in its choices', async (t) => 
     quality: null,
     members: {},
   });
+  const input_tokens_details = { text_tokens: 3, image_tokens: 4 };
+  const counted = { ...answer, usage: { input_tokens: 7, output_tokens: 8, input_tokens_details } };
+  t.match(readDashscopeAnswer(bytes(counted)), {
+    usage: { input: 7, output: 8 },
+    members: { usage: { input_tokens_details } },
+  });
 });
 
 test('DashScope errors in an answer of status 200', async (t) => {

@@ -71,6 +71,21 @@ test('all that is known is written, and nothing else', async (t) => {
   });
 });
 
+test('what its upstream writes as null is left out, and each usage has three numbers', async (t) => {
+  const usage = { input_tokens: null, output_tokens: 7, prompt_tokens: 5, total_tokens: null };
+  const members = { usage, error: null, own: 1 };
+  t.strictSame(written({ ...answer, members, usage: { ...counted, input: 5, output: 7 } }, 'url'), {
+    created: 1_700_000_000,
+    data: [{ url: imageUrl }],
+    own: 1,
+    usage: { input_tokens: 5, output_tokens: 7, prompt_tokens: 5, total_tokens: 12 },
+  });
+  t.strictSame(written({ ...answer, members: { usage: null } }, 'url'), {
+    created: 1_700_000_000,
+    data: [{ url: imageUrl }],
+  });
+});
+
 test('every image has exactly what was asked for', async (t) => {
   const both = { ...remote, base64 };
   const images = [inline, both];
