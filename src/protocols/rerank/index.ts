@@ -19,10 +19,12 @@ import { parseBody } from '../../wire/skeleton.js';
 import { noEffects } from '../effects.js';
 import { type Endpoint, judgeError, plainEndpoint } from '../endpoint.js';
 
+const resultsKey = '"results"';
+
 /** `POST /v1/rerank` */
 export const rerank: Endpoint = {
   ...plainEndpoint,
-  ...wholeAnswers(rerankUsage, inputMetering, judgeError, ['"results"']),
+  ...wholeAnswers(rerankUsage, inputMetering, judgeError, [resultsKey]),
   noteCharges: noteSearchUnits,
   protocol: 'rerank',
   // Cohere's search unit (https://cohere.com/pricing).
@@ -52,9 +54,9 @@ function rerankUsage(answer: Buffer): Usage | null {
   return input === null ? null : { input, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
 }
 
-/** An answer that names no search units is that of an upstream that bills none: it counts as one call. */
+/** An answer that names no search units is that of an upstream that bills none: it counts as one call, and an error as none. */
 function noteSearchUnits(answer: Buffer, charges: AnswerCharges): void {
-  charges.calls = mostOf(answer, metaKey, unitNames) ?? 1;
+  charges.calls = mostOf(answer, metaKey, unitNames) ?? (answer.includes(resultsKey) ? 1 : 0);
 }
 
 /** Returns the largest of the wanted numbers in the answer's last object of that name, or null if it has none. */

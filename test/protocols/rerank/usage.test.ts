@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { noCharges } from '../../../src/conversation/stream-rules.js';
 import { rerank } from '../../../src/protocols/rerank/index.js';
 
 const inputOf = (answer: object): number | null =>
@@ -20,4 +21,16 @@ test('a document that is repeated says nothing of what the answer has used', asy
   t.equal(inputOf({ results, usage: { total_tokens: 7 } }), 7, 'behind them');
   t.equal(inputOf({ results, meta: { tokens: { input_tokens: 5 } } }), 5, 'in another member');
   t.equal(inputOf({ results }), null, 'nowhere');
+});
+
+test('an answer counts as the search units that it names, as one without any, and as none if it is an error', async (t) => {
+  const callsOf = (answer: object): number => {
+    const charges = noCharges();
+    rerank.noteCharges?.(Buffer.from(JSON.stringify(answer)), charges);
+    return charges.calls;
+  };
+  const results = [{ index: 0, relevance_score: 1 }];
+  t.equal(callsOf({ results, meta: { billed_units: { search_units: 3 } } }), 3);
+  t.equal(callsOf({ results, usage: { total_tokens: 5 } }), 1);
+  t.equal(callsOf({ error: { message: 'no' }, usage: { total_tokens: 5 } }), 0);
 });
