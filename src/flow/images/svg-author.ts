@@ -55,24 +55,9 @@ function authorsIn({ upload }: ResolvedCall, body: Buffer): readonly NamedAuthor
       return [{ name: data.toString('utf8'), at: name, start, end: start + data.length, write: asWritten }];
     });
   }
-  return authorsOf(body, skipSpace(body, 0), '').toSorted((one, other) => one.start - other.start);
-}
-
-/** Reads the `svg` of an object, and of the one that some servers merge into the body. */
-function authorsOf(body: Buffer, start: number, path: string): readonly NamedAuthor[] {
-  const [svg = null, merged = null] = findValues(body, start, ['svg', 'extra_body']);
-  const more =
-    path === '' && merged !== null && isObjectAt(body, merged)
-      ? authorsOf(body, merged.start, 'extra_body.')
-      : [];
-  if (svg === null || !isObjectAt(body, svg)) return more;
+  const [svg = null] = findValues(body, skipSpace(body, 0), ['svg']);
+  if (svg === null || body[svg.start] !== OPEN_BRACE) return [];
   const [model = null] = findValues(body, svg.start, ['model']);
   const name = model === null ? '' : textOf(parseJson(body.toString('utf8', model.start, model.end)));
-  return model === null || name === ''
-    ? more
-    : [{ ...model, name, at: `${path}svg.model`, write: JSON.stringify }, ...more];
-}
-
-function isObjectAt(body: Buffer, { start }: Span): boolean {
-  return body[start] === OPEN_BRACE;
+  return model === null || name === '' ? [] : [{ ...model, name, at: 'svg.model', write: JSON.stringify }];
 }
