@@ -1,5 +1,6 @@
 import type { OwnSecrets } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
+import { imageType } from '../../media/image.js';
 import { encodedKeyError, vendorAccountErrorOf } from '../../protocols/error-formats/vendor-account.js';
 import type { AnswerTransform } from '../../stream/answer-transform.js';
 import { Beginning, beginningBytes, Gather } from '../../stream/gather.js';
@@ -118,8 +119,12 @@ function isPage(type: string | null, first: Buffer): boolean {
   );
 }
 
-/** Returns true for an HTML page, or what is called JSON, in place of an image. SVG is text as well, but neither of them. */
+/**
+ * Returns true for an HTML page, or what is called JSON, in place of an image, whatever the bytes of one are called. SVG is text
+ * as well, but neither of them.
+ */
 export function isNoImage(type: string | null, bytes: Buffer): boolean {
+  if (imageType(bytes) !== null) return false;
   return (isPage(type, bytes) && !isSvg(bytes)) || startsAsJson(type);
 }
 

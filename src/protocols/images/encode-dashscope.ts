@@ -1,24 +1,31 @@
 import { imageObject } from '../../media/image-text.js';
 import { isObject, type JsonObject, listOf, objectOf } from '../../wire/json.js';
 import { type ImageCall, type ImageRequest, unsupportedByUpstream } from './request.js';
-import { settingNames } from './schema.js';
 import { writeSize } from './settings.js';
 
 export const dashscopePath = '/services/aigc/multimodal-generation/generation';
 
+const openaiSize = /^\d+x\d+$/i;
+const bodyMembers: ReadonlySet<string> = new Set(['model', 'input', 'parameters']);
+
 /**
  * Returns whether a body is one that DashScope takes, so that it can get it as it is: a checked body with one message of the
- * user and one text, without settings that belong to OpenAI's API, and without images in base64 alone
- * (https://www.alibabacloud.com/help/en/model-studio/qwen-image-api).
+ * user and one text, with its parameters and their size in DashScope's form, without other members, and without images in
+ * base64 alone (https://www.alibabacloud.com/help/en/model-studio/qwen-image-api).
  */
 export function isDashscopeBody(body: JsonObject): boolean {
-  if (!isObject(body.input) || settingNames.some((name) => (body[name] ?? null) !== null)) return false;
-  const messages = listOf(body.input.messages).map(objectOf);
+  const { input, parameters = {} } = body;
+  if (!isObject(input) || !isObject(parameters)) return false;
+  const { size } = parameters;
+  if (typeof size === 'string' && openaiSize.test(size)) return false;
+  if (Object.values(parameters).includes(null)) return false;
+  if (Object.keys(body).some((name) => !bodyMembers.has(name))) return false;
+  const messages = listOf(input.messages).map(objectOf);
   const [message = {}] = messages;
   if (messages.length !== 1 || message.role !== 'user') return false;
   const items = listOf(message.content).map(objectOf);
   const areImagesReadable = items.every(
-    ({ image }) => typeof image !== 'string' || /^(?:https?|data):/i.test(image),
+    ({ image }) => image === undefined || (typeof image === 'string' && /^(?:https?|data):/i.test(image)),
   );
   return areImagesReadable && items.filter(({ text }) => typeof text === 'string').length === 1;
 }

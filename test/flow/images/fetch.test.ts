@@ -66,14 +66,31 @@ test('what an image is said to be at, and is a page or JSON, is not sent as a fi
     t.match(heard.json, { error: { param: 'image[0].image_url' } });
     t.notOk(upstream.requests.some(({ head }) => head.startsWith('POST')));
   }
+  const called = await startUpstream(t, (own) => [`${own}/a.png`], png, 'content-type: application/json\r\n');
+  const gateway = await start(t, { baseUrl: called.url, fetchPrivate: true });
+  const image = [{ image_url: called.url.replace(/v1$/, 'a.png') }];
+  const heard = await ask(gateway, 'POST', edits, { body: { model: 'm', prompt: 'a fox', image } });
+  t.equal(heard.status, 200, 'the bytes of an image are sent, whatever they are called');
+  const sent = called.requests.find(({ head }) => head.startsWith('POST'))?.body.toString('latin1') ?? '';
+  t.match(sent, /Content-Type: image\/png/i);
 });
 
 test('images that were made and do not reach the client cost the operator, and nobody else', async (t) => {
   const usage = { input_tokens: 10, output_tokens: 8000, total_tokens: 8010 };
   const upstream = await startRawUpstream(t, ({ head, socket, body }) => {
-    const data = body.includes('none') ? [] : [{ url: `${base}/a.png` }, { url: `${base}/b.png` }];
+    const isNone = body.includes('none');
+    const data = isNone ? [] : [{ url: `${base}/a.png` }, { url: `${base}/b.png` }];
     if (head.startsWith('GET')) socket.write('HTTP/1.1 404 No\r\ncontent-length: 0\r\n\r\n');
-    else socket.write(jsonAnswer(200, JSON.stringify({ data, usage })));
+    else
+      socket.write(
+        jsonAnswer(
+          200,
+          JSON.stringify({
+            data,
+            usage: isNone && body.includes('never') ? { input_tokens: 5, output_tokens: 1e12 } : usage,
+          }),
+        ),
+      );
   });
   const base = upstream.url.slice(0, -'/v1'.length);
   const { store, lines } = openLedger(t);
@@ -98,6 +115,14 @@ test('images that were made and do not reach the client cost the operator, and n
     const calls = all.filter(({ outcome }) => outcome !== 'attempt');
     t.match(calls.slice(-1), [{ units: 0, costNanoUsd: 0 }]);
   }
+  const never = await ask(gateway, 'POST', generations, { body: { ...asBytes, prompt: 'none, never' } });
+  t.equal(never.status, 502);
+  const more = await lines(2 * cases.length + 1);
+  t.equal(
+    more.filter(({ outcome }) => outcome === 'attempt').length,
+    cases.length,
+    'no call can have used it',
+  );
 });
 
 test('an image at the upstream itself is fetched without its key, each address once', async (t) => {

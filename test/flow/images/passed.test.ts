@@ -95,7 +95,7 @@ test("a body of DashScope's form reaches it byte for byte, and one that it refus
     );
   const bodyOf = (role: string, more = '') =>
     `{ "model" : "m", "input": {"messages":[{${role}"content":${content}}${more}],"own":2},` +
-    '"parameters":{"seed":18446744073709551615,"n":2},"other":[ ]}';
+    '"parameters":{"seed":18446744073709551615,"n":2} }';
   const send = async (body: string, lines = {}) => {
     const headers = { 'content-type': 'application/json', ...lines };
     const heard = await ask(gateway, 'POST', edits, { body: Buffer.from(body), headers });
@@ -110,6 +110,19 @@ test("a body of DashScope's form reaches it byte for byte, and one that it refus
     const { sent = '' } = await send(other);
     t.match(JSON.parse(sent), { input: { messages: [{ role: 'user' }] } });
     t.equal((JSON.parse(sent) as { input: { messages: unknown[] } }).input.messages.length, 1);
+  }
+  const whole = JSON.parse(bodyOf('"role":"user",')) as object;
+  const others = [
+    [{ parameters: { size: '1024x1024' } }, { size: '1024*1024' }],
+    [{ parameters: { n: 1, size: null, negative_prompt: null } }, { n: 1 }],
+    [{ parameters: null, seed: 7 }, { seed: 7 }],
+    [{ image: null, prompt: null, parameters: { watermark: false } }, { watermark: false }],
+  ] as const;
+  for (const [more, parameters] of others) {
+    const { sent = '' } = await send(JSON.stringify({ ...whole, ...more }));
+    const { input, ...rest } = JSON.parse(sent) as { input: object };
+    t.match(input, { messages: [{ role: 'user' }] });
+    t.strictSame(rest, { model: 'm', parameters }, JSON.stringify(more));
   }
 });
 
@@ -136,6 +149,35 @@ test('a model that refuses response_format under its own name is not sent it, an
     const sent = JSON.parse(upstream.requests.at(-1)?.body.toString() ?? '') as object;
     t.same(sent, { model: 'gpt-image-1', prompt: 'a fox', own: 1 });
   }
+});
+
+test('nor with an image that only such an upstream knows, and what it says of an error stays as it is', async (t) => {
+  const image = png.toString('base64');
+  const refusal = '{ "error": {"message":"No such file.","type":"invalid_request_error","own":1.0} }';
+  const upstream = await startRawUpstream(t, ({ body }) =>
+    body.includes('no-file')
+      ? jsonAnswer(400, refusal)
+      : jsonAnswer(200, JSON.stringify({ data: [{ b64_json: image }] })),
+  );
+  const gateway = await startGateway(t, {
+    config: mediaConfig(t, {
+      upstreams: { u: { baseUrl: upstream.url } },
+      models: { m: { protocols: ['images'], targets: [{ upstream: 'u', model: 'gpt-image-1' }] } },
+    }),
+  });
+  const bodyOf = (id: string) => ({
+    ...base,
+    response_format: 'b64_json',
+    images: [{ file_id: id }],
+    own: { response_format: 1 },
+  });
+  const heard = await ask(gateway, 'POST', edits, { body: bodyOf('file-1') });
+  t.match(heard, { status: 200, json: { data: [{ b64_json: image }] } }, heard.text);
+  t.equal(heard.headers.get('x-gateway-path'), 'spliced');
+  const { response_format: _, ...rest } = bodyOf('file-1');
+  t.strictSame(JSON.parse(upstream.requests[0]?.body.toString() ?? ''), { ...rest, model: 'gpt-image-1' });
+  const refused = await ask(gateway, 'POST', edits, { body: bodyOf('no-file') });
+  t.match(refused, { status: 400, text: refusal });
 });
 
 test('a body with a prompt reaches an upstream of its form byte for byte, whatever is in it', async (t) => {
