@@ -128,3 +128,14 @@ for (const [name, { member, usages, read, decode }] of Object.entries(protocols)
     t.pass();
   });
 }
+
+test('citations are input once, whether or not the total has them', (t) => {
+  const counted = { prompt_tokens: 33, completion_tokens: 100, citation_tokens: 500 };
+  for (const total_tokens of [133, 633]) {
+    const usage = { ...counted, total_tokens };
+    const expected = { input: 533, output: 100, reasoning: 0 };
+    t.match(decodeChat({ usage }), expected, `${total_tokens}`);
+    t.match(lastOfChat(Buffer.from(JSON.stringify({ usage }))), expected, `${total_tokens} in bytes`);
+  }
+  t.end();
+});

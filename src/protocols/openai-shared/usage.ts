@@ -148,7 +148,10 @@ function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind, sear
     cacheWritten: Math.max(0, written, created),
     reasoning: Math.max(0, reasoning),
   };
-  const usage = withTotal(parts, total, heard > 0);
+  const { [ofCitations]: citations = -1 } = numbers;
+  // Added below, also if the total has them.
+  const isCited = citations > 0 && total >= parts.input + parts.output + citations;
+  const usage = withTotal(parts, isCited ? total - citations : total, heard > 0);
   // Most answers are texts without further details.
   return outputKind === 'text' && searches === 0 && heard <= 0 && !hasCharges(numbers)
     ? usage
@@ -158,6 +161,8 @@ function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind, sear
 /** Index of the seconds of sound, and that of the first number with a price of its own. */
 const ofHeard = 10;
 const firstCharge = 11;
+/** Index of the citations. */
+const ofCitations = firstCharge + searchNames.length + toolSearchNames.length + longWrittenNames.length;
 
 function hasCharges(numbers: readonly number[]): boolean {
   for (let index = firstCharge; index < numbers.length; index++)
