@@ -147,8 +147,10 @@ function shownBy(response: Buffer): Shown {
 
 async function settle(services: Services, id: string, shown: Shown): Promise<void> {
   const { background, budgets } = services;
+  if ((await background.find(id)) === null || !(await background.claim('end', id, claimMs))) return;
+  // Read again: what a stream has shown may have been written since.
   const found = await background.find(id);
-  if (found === null || !(await background.claim('end', id, claimMs))) return;
+  if (found === null) return;
   const record = endedRecord(services, found, shown);
   // Budgets first, since they decide whether the next call is admitted.
   for (const { pool, limit, amount } of found.reserved) {

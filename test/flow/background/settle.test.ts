@@ -93,6 +93,18 @@ test('what it uses beyond what was reserved of a budget is taken once, however o
   t.equal(await stage.calls.find(id), null);
 });
 
+test('what a stream has shown counts also if it is written while its end is settled', async (t) => {
+  const stage = await start(t, 1000);
+  const { calls } = stage;
+  const claim = calls.claim.bind(calls);
+  calls.claim = async (...asked) => {
+    await calls.noteStreamed(id, 90);
+    return claim(...asked);
+  };
+  await settleShown(stage.services, 'k', 'resp_1', Buffer.from('{"id":"resp_1","status":"cancelled"}'));
+  t.match(stage.records, [{ usage: { output: 90, partial: true } }]);
+});
+
 test('a response that goes on is not settled', async (t) => {
   const stage = await start(t, hourMs);
   for (const body of [
