@@ -205,6 +205,8 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
     const [asked, ...later] = this.#held;
     this.#held = [];
     this.#heldBytes = 0;
+    // Before the messages are sent: no drain follows for what the upstream's side keeps of them for this turn alone.
+    this.#waiting.hold(this.#waitingBytes);
     if (asked !== undefined && this.#takesMessages) this.#askPaid(asked.data, asked.isBinary, isPaid);
     for (const { data, isBinary } of later) {
       if (!this.#takesMessages) return;

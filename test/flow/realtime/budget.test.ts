@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import { hashKey } from '../../../src/keys/secret.js';
+import { numbers } from '../../metrics/samples.js';
 import { costOf } from '../../support/cost.js';
 import { eventually } from '../../support/eventually.js';
 import { startGateway, testKey } from '../../support/gateway.js';
@@ -134,9 +135,26 @@ test('of responses that are asked for at once no more are made than the budget p
   client.socket.send(JSON.stringify({ type: 'response.create', event_id: 'c6', response }));
   await client.until(8);
   t.equal(heard.includes('c6'), false, 'one is under way, and two are paid');
-  client.socket.close();
+  socket.close();
   await gateway.line(({ msg }) => msg === 'request');
   t.equal(costOf(gateway), 2 * cost);
+});
+
+test('messages that have waited for a reservation count in the memory of their session no longer than they wait', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const gateway = await start(t, upstream.url, 1.3, { price: { output: 10_000 }, outputTokens: 40 });
+  const client = await openClient(t, gateway.port);
+  const { socket } = await upstream.arrival(0);
+  const counted = () => numbers(gateway.gateway.metrics(), 'gateway_socket_counted_bytes', 'gauges');
+  const idle = counted();
+  let heard = 0;
+  socket.on('message', () => heard++);
+  const asked = JSON.stringify({ type: 'response.create' });
+  const audio = JSON.stringify({ type: 'input_audio_buffer.append', audio: 'A'.repeat(1000) });
+  const events = [asked, asked, ...Array(9).fill(audio)];
+  for (const event of events) client.socket.send(event);
+  await eventually(() => heard === events.length);
+  t.strictSame(counted(), idle);
 });
 
 test('a session that is refused for want of a slot takes nothing of a budget meanwhile', async (t) => {
