@@ -13,12 +13,7 @@ import {
 import { SweepMember } from '../../http/sweep.js';
 import type { CallOutcome } from '../../metrics/call-record.js';
 import { isVendorAccountError, keyError } from '../../protocols/error-formats/vendor-account.js';
-import {
-  isPiece,
-  mayAskForResponse,
-  mayHaveUsage,
-  ServerEvent,
-} from '../../protocols/realtime/event-type.js';
+import { asksForResponse, isPiece, mayHaveUsage, ServerEvent } from '../../protocols/realtime/event-type.js';
 import {
   clientEventId,
   errorEvent,
@@ -174,7 +169,7 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
   #take(data: Buffer, isBinary: boolean): void {
     const event = judgeEvent(data, isBinary, this.#model);
     if (event instanceof GatewayError) this.#refuseEvent(event, data);
-    else if (mayAskForResponse(event, isBinary)) this.#ask(event, isBinary);
+    else if (asksForResponse(event, isBinary)) this.#ask(event, isBinary);
     else this.#send(event, isBinary);
   }
 

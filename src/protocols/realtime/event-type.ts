@@ -16,7 +16,7 @@ import {
   SPACE,
 } from '../../wire/bytes.js';
 import { type JsonObject, parseObject } from '../../wire/json.js';
-import { afterColon, endOfNumber, endOfString, standsAt } from '../../wire/json-skip.js';
+import { afterColon, endOfNumber, endOfString, standsAt, textStart } from '../../wire/json-skip.js';
 import { isPlainAscii } from '../../wire/plain-text.js';
 
 /**
@@ -115,12 +115,15 @@ function typeAt(event: Buffer, isFirst: boolean): number {
 }
 
 /**
- * Returns whether a client's event may request a response: if its type says so, or is unclear.
+ * Returns whether a client's event requests a response.
  * @param isBinary bytes without a type are then audio
  */
-export function mayAskForResponse(event: Buffer, isBinary: boolean): boolean {
+export function asksForResponse(event: Buffer, isBinary: boolean): boolean {
   const type = typeOfEvent(event);
-  return type === responseCreate || type.includes('\\') || (type === '' && !isBinary);
+  // Escapes are read by the parser alone.
+  if (type.includes('\\') || (type === '' && !isBinary))
+    return parseObject(event.toString('utf8', textStart(event)))?.type === responseCreate;
+  return type === responseCreate;
 }
 
 /** Returns the bytes of a server event that contain its type. Types are searched for including their quotes. */

@@ -222,7 +222,9 @@ export class OpenUsage {
 
   /** What was shown is now reported. What remains belongs to the other responses. */
   #endResponse(reported: Usage | null): Usage | null {
-    this.#responses = Math.max(0, this.#responses - 1);
+    if (this.#responses > 0) this.#responses--;
+    // Some servers report only the end of a response.
+    else this.#answerAsked();
     const unreported = reported === null && this.#responses === 0 ? this.shown : null;
     const audio = reported?.parts?.audioOutput ?? 0;
     const text = (reported?.output ?? 0) - audio;

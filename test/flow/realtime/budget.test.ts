@@ -17,6 +17,11 @@ const done = JSON.stringify({
   type: 'response.done',
   response: { usage: { total_tokens: 40, input_tokens: 0, output_tokens: 40 } },
 });
+/** Of a response that costs little. */
+const small = JSON.stringify({
+  type: 'response.done',
+  response: { usage: { total_tokens: 1, input_tokens: 0, output_tokens: 1 } },
+});
 const created = JSON.stringify({ type: 'response.created', response: {} });
 const delta = JSON.stringify({ type: 'response.output_text.delta', delta: 'abcd'.repeat(100) });
 /** Of a response, in nano-dollars. */
@@ -138,6 +143,39 @@ test('of responses that are asked for at once no more are made than the budget p
   socket.close();
   await gateway.line(({ msg }) => msg === 'request');
   t.equal(costOf(gateway), 2 * cost);
+});
+
+test('responses that are asked for one by one of an upstream that tells only their ends need one reservation', async (t) => {
+  const asked = 10;
+  const upstream = await startRealtimeUpstream(t, ({ socket }) =>
+    socket.on('message', () => socket.send(small)),
+  );
+  // It pays for three at once, by what each is expected to cost.
+  const gateway = await start(t, upstream.url, 1.3, { price: { output: 10_000 }, outputTokens: 40 });
+  const client = await openClient(t, gateway.port);
+  for (let i = 0; i < asked; i++) {
+    client.socket.send(JSON.stringify({ type: 'response.create' }));
+    await client.until(i + 1);
+  }
+  t.strictSame(client.received, Array(asked).fill(small));
+});
+
+test('an event without a type needs no reservation, and a type in escapes one as any other', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const heard: string[] = [];
+  // It pays for two.
+  const gateway = await start(t, upstream.url, 0.9, { price: { output: 10_000 }, outputTokens: 40 });
+  const client = await openClient(t, gateway.port);
+  const { socket } = await upstream.arrival(0);
+  socket.on('message', (data: Buffer) => heard.push(data.toString()));
+  const untyped = Array.from({ length: 6 }, (_, i) => JSON.stringify({ event: 'audio', number: i }));
+  const escaped = ['{"type":"response.\\u0063reate"}', '{"\\u0074ype":"response.create"}'];
+  for (const event of [...untyped, ...escaped, ...escaped]) client.socket.send(event);
+  await client.until(2);
+  await eventually(() => heard.length >= 8);
+  t.strictSame(heard, [...untyped, ...escaped]);
+  for (const event of client.received)
+    t.match(JSON.parse(String(event)), { error: { code: 'insufficient_quota' } });
 });
 
 test('messages that have waited for a reservation count in the memory of their session no longer than they wait', async (t) => {

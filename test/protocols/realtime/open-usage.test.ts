@@ -86,6 +86,19 @@ test('a response that is told to have ended twice is known, and one that begins 
   t.end();
 });
 
+test('a response that was asked for and is told only to have ended is no longer under way', (t) => {
+  const open = new OpenUsage();
+  open.ask();
+  open.ask();
+  const done = eventOf({ type: 'response.done', response: { id: 'resp_1' } });
+  const counts = [done, done, done].map((event) => {
+    open.note(event, outputOf(3), false);
+    return open.inFlight;
+  });
+  t.strictSame(counts, [1, 0, 0]);
+  t.end();
+});
+
 test('a transcript that is told twice is known, and another part of its item, or an item that begins by the same id, is another', (t) => {
   const open = new OpenUsage();
   const type = 'conversation.item.input_audio_transcription.completed';
