@@ -328,6 +328,7 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
     const call = this.#call;
     if (!mayHaveUsage(bytes)) {
       this.#openUsage.noteDelta(bytes);
+      this.#funds?.release(this.#openUsage.inFlight);
       return;
     }
     const event = new ServerEvent(bytes);
@@ -339,6 +340,7 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
     const told = noteImplausible(call, isImplausible ? reported : null, secondsOfEvent(event));
     const isUnreported = usage === null && (isImplausible || told === 0);
     const estimated = this.#openUsage.note(event, usage, isUnreported);
+    this.#funds?.release(this.#openUsage.inFlight);
     if (estimated !== null) this.#isEstimated = true;
     let used = usage ?? estimated;
     const counted = reported === null ? told : 0;
@@ -355,7 +357,7 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
       if (used !== null) call.usage = addUsage(call.usage, used);
       call.mediaSeconds += seconds;
     }
-    this.#funds?.pay(this.#openUsage.inFlight);
+    this.#funds?.pay();
   }
 
   /**

@@ -85,15 +85,15 @@ export class SessionFunds {
   }
 
   /**
-   * Charges the usage since the last charge, and reserves as much for the next response.
+   * Releases the reservations of responses that have ended or were refused.
    * @param inFlight responses that were asked for and have not ended
    */
-  pay(inFlight: number): void {
+  release(inFlight: number): void {
     while (this.#others.length > Math.max(0, inFlight - 1)) this.#others.pop()?.undo();
-    this.#pay();
   }
 
-  #pay(): void {
+  /** Charges the usage since the last charge, and reserves as much for the next response. */
+  pay(): void {
     const cost = costSoFar(this.#call) - this.#paid;
     if (cost <= 0 || this.#pending !== null || this.isSpent) return;
     this.#most = Math.max(this.#most, cost);
@@ -141,7 +141,7 @@ export class SessionFunds {
     if (decision.outcome === 'admitted') {
       this.#admission = decision;
       // Charges what was used while it was being acquired.
-      this.#pay();
+      this.pay();
     }
     // If the outcome is unknown, the session continues.
     else if (decision.reason !== 'unknown') this.isSpent = true;

@@ -22,6 +22,7 @@ const small = JSON.stringify({
   type: 'response.done',
   response: { usage: { total_tokens: 1, input_tokens: 0, output_tokens: 1 } },
 });
+const failed = JSON.stringify({ type: 'response.done', response: { status: 'failed', usage: null } });
 const created = JSON.stringify({ type: 'response.created', response: {} });
 const delta = JSON.stringify({ type: 'response.output_text.delta', delta: 'abcd'.repeat(100) });
 /** Of a response, in nano-dollars. */
@@ -194,6 +195,28 @@ test('messages that have waited for a reservation count in the memory of their s
   await eventually(() => heard === events.length);
   t.strictSame(counted(), idle);
 });
+
+for (const [what, ends] of [
+  ['fail without a usage', [created, created, created, failed, failed, failed]],
+  ['the upstream refuses', Array(3).fill('{"type":"error","error":{"type":"invalid_request_error"}}')],
+] as const)
+  test(`what is reserved for responses that ${what} is free again for other sessions`, async (t) => {
+    const upstream = await startRealtimeUpstream(t);
+    // It pays for three.
+    const gateway = await start(t, upstream.url, 1.3, { price: { output: 10_000 }, outputTokens: 40 });
+    const client = await openClient(t, gateway.port);
+    const { socket } = await upstream.arrival(0);
+    let heard = 0;
+    socket.on('message', () => heard++);
+    for (let i = 0; i < 3; i++) client.socket.send(JSON.stringify({ type: 'response.create' }));
+    await eventually(() => heard === 3);
+    t.match(await refusalOf(t, gateway.port), { status: 429 }, 'all is reserved');
+    for (const event of ends) socket.send(event);
+    await client.until(ends.length);
+    const other = await openClient(t, gateway.port);
+    t.equal(other.socket.readyState, other.socket.OPEN);
+    t.equal(costOf(gateway), 0);
+  });
 
 test('a session that is refused for want of a slot takes nothing of a budget meanwhile', async (t) => {
   const upstream = await startRealtimeUpstream(t);

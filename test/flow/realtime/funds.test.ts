@@ -59,7 +59,7 @@ function start(decisions: (Denial | 'later')[]) {
   });
   const respond = (output: number): void => {
     call.usage = { ...call.usage, output: call.usage.output + output };
-    funds.pay(0);
+    funds.pay();
   };
   return { funds, respond, settled, told, decisions, decide: (decision: Decision) => decide?.(decision) };
 }
@@ -121,7 +121,7 @@ test('responses beside others have a reservation each, which goes back when they
   decide(unknown);
   t.strictSame(told, [false, true]);
   t.strictSame(settled, [10]);
-  funds.pay(1);
+  funds.release(1);
   t.strictSame(settled, [10, 0]);
   t.equal(funds.reserve(1), true);
   funds.end();
