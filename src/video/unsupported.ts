@@ -124,10 +124,11 @@ export function leftOutMembers(
   if (format === to) return [];
   const hints = { fps: request.fps, seed: request.seed, mode: request.mode, cfg_scale: request.cfgScale };
   const paths = lacks.flatMap((name) => (hints[name] === null ? [] : [pathOfMember(body, [name])]));
+  const isSize = format === 'compat' && body.size === request.aspectRatio;
   if (request.aspectRatio !== null && !isRatioSent(request, to))
-    paths.push(pathOfMember(body, ['aspect_ratio']));
+    paths.push(isSize ? 'size' : pathOfMember(body, ['aspect_ratio']));
   const isRead = (name: string, value: unknown) =>
-    (anywhere[format].includes(name) && isReadable(name, value)) ||
+    (anywhere[format].includes(name) && isReadable(request, name, value)) ||
     (formatsOfOwn.has(format) && isOwnTaken(name, value, to));
   for (const [name, value] of Object.entries(body)) {
     if (!hasValue(value) || topLevel[format].includes(name) || isRead(name, value)) continue;
@@ -139,9 +140,10 @@ export function leftOutMembers(
   return paths;
 }
 
-/** Whether a value of a member that is read anywhere is of its type: bodies are checked at the top level alone. */
-function isReadable(name: string, value: unknown): boolean {
-  if (name === 'seed') return true;
+/** Whether a member that is read anywhere has been read: it may be of another type, or another one takes precedence. */
+function isReadable({ seed, aspectRatio }: VideoRequest, name: string, value: unknown): boolean {
+  if (name === 'seed') return seed !== null;
+  if (name === 'aspect_ratio') return value === aspectRatio;
   return typeof value === (name === 'cfg_scale' ? 'number' : 'string');
 }
 

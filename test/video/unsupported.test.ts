@@ -12,6 +12,12 @@ import { jsonBody, part, pngText } from './samples.js';
 const kind = (more: JsonObject) => readVendorkBody({ model_name: 'film', prompt: 'x', ...more }, 'text');
 const generic = (more: JsonObject) => readGenericBody({ model: 'film', prompt: 'x', ...more });
 const compat = (more: JsonObject) => readCompatBody({ model: 'film', prompt: 'x', seconds: '5', ...more });
+const form2 = (...fields: readonly string[]) =>
+  readCompatForm(
+    ['model', 'film', 'prompt', 'x', ...fields].flatMap((name, at, all) =>
+      at % 2 === 0 ? [part(name, all[at + 1] ?? '')] : [],
+    ),
+  );
 const vendorj = (more: JsonObject) => readVendorjSubmit({ req_key: 'film', prompt: 'x', ...more });
 const lostAt = (request: VideoRequest, to: VideoFormat) =>
   leftOutMembers(request, to, upstreamFormats[to].lacks);
@@ -114,6 +120,29 @@ test('a compat body says seed, negative prompt and ratio to formats that have th
     name: 'GatewayError',
     param: 'negative_prompt',
   });
-  t.throws(() => sent(compat({ seed: 'any' }), 'generic'), { name: 'GatewayError', param: 'seed' });
-  t.doesNotThrow(() => upstreamFormats.compat.create(compat({ seed: 'any' }), 'film-1', 'video_1'));
+});
+
+test('a seed or ratio of a compat body that is none is left out and named, as is a ratio beside a size', async (t) => {
+  const seeds = [
+    form2('seed', '1', 'seed', '2'),
+    form2('seed', ' '),
+    compat({ seed: 'random' }),
+    compat({ seed: true }),
+  ];
+  for (const request of [...seeds, compat({ seed: 1.5 })]) {
+    t.strictSame(lostAt(request, 'generic'), ['seed']);
+    t.equal(jsonBody(upstreamFormats.generic.create(request, 'film-1', 'video_1')).seed, undefined);
+  }
+  for (const ratio of [1.5, 'auto', ['16:9']])
+    for (const to of ['generic', 'vendork', 'vendorj'] as const) {
+      const request = compat({ metadata: { aspect_ratio: ratio } });
+      t.strictSame(lostAt(request, to), ['metadata.aspect_ratio'], to);
+      t.doesNotThrow(() => upstreamFormats[to].create(request, 'film-1', 'video_1'));
+    }
+  const both = compat({ size: '16:9', aspect_ratio: '9:16' });
+  t.strictSame(lostAt(both, 'vendork'), ['aspect_ratio']);
+  t.match(jsonBody(upstreamFormats.vendork.create(both, 'film-1', 'video_1')), { aspect_ratio: '16:9' });
+  t.strictSame(lostAt(compat({ size: '16:9', aspect_ratio: '16:9' }), 'vendork'), []);
+  const shaped = compat({ size: '16:9', input_reference: 'https://a.invalid/a.png' });
+  t.strictSame(lostAt(shaped, 'vendork'), ['size'], 'since the image decides it');
 });

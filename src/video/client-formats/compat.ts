@@ -129,8 +129,8 @@ function readFields(body: JsonObject, image: ImageSource | null): VideoRequest {
     // Clients send a number although the vendor documents a string.
     seconds: readDuration(body.seconds, 'seconds'),
     negativePrompt: readText(memberOf(body, 'negative_prompt')),
-    seed: readSeed(memberOf(body, 'seed')),
-    ...readSize(body.size, memberOf(body, 'aspect_ratio')),
+    seed: readSeed(memberOf(body, 'seed')?.value),
+    ...readSize(body.size, memberOf(body, 'aspect_ratio')?.value),
   };
 }
 
@@ -169,20 +169,20 @@ function readText(member: Member | null): string | null {
   return textOrNull(member?.value);
 }
 
-function readSeed(member: Member | null): number | null {
-  if (member === null) return null;
+/** Reads a seed. The format does not document it, so that one that is not an integer is left out and not refused. */
+function readSeed(value: unknown): number | null {
   // A form has it as a text.
-  const seed = numberOrNull(typeof member.value === 'string' ? Number(member.value) : member.value);
-  if (!Number.isInteger(seed)) throw wrongValue(member.at, 'an integer');
-  return seed;
+  const seed = typeof value === 'string' && value.trim() !== '' ? Number(value) : numberOrNull(value);
+  return Number.isInteger(seed) ? seed : null;
 }
 
-/** Reads a size in pixels, or an aspect ratio, which others write as a member of its own. */
-function readSize(
-  value: unknown,
-  ratio: Member | null,
-): Pick<VideoRequest, 'width' | 'height' | 'aspectRatio'> {
-  const shape = { width: null, height: null, aspectRatio: readText(ratio) };
+/**
+ * Reads a size in pixels, or an aspect ratio, which others write as a member of its own. The format does not document
+ * that member, so that one that is not a ratio is left out and not refused.
+ */
+function readSize(value: unknown, ratio: unknown): Pick<VideoRequest, 'width' | 'height' | 'aspectRatio'> {
+  const aspectRatio = typeof ratio === 'string' && isRatio(ratio) ? ratio : null;
+  const shape = { width: null, height: null, aspectRatio };
   if (!hasValue(value)) return shape;
   const size = typeof value === 'string' ? parseSize(value) : null;
   if (size !== null) return { ...shape, ...size };
