@@ -33,6 +33,9 @@ export const usualSeconds: Readonly<Record<VideoFormat, number>> = {
   generic: 4,
 };
 
+/** No video lasts longer: a larger number is not in seconds. */
+export const longestSeconds = 3600;
+
 /** Vendors make videos of whole seconds, at least one: a fraction would be charged below its cost. */
 export function chargedSeconds(seconds: number): number {
   return Math.max(1, Math.ceil(seconds));
@@ -161,9 +164,10 @@ export function advance(task: VideoTask, update: TaskUpdate, now: number): Video
 function measuresOf(task: VideoTask, { result }: TaskUpdate): Pick<VideoTask, 'seconds' | 'size'> {
   if (result === null) return task;
   const { duration, width, height } = result;
+  const isLength = Number.isInteger(duration) && (duration ?? 0) <= longestSeconds;
   return {
     // The format has only whole seconds.
-    seconds: Number.isSafeInteger(duration) ? String(duration) : task.seconds,
+    seconds: isLength ? String(duration) : task.seconds,
     size: Number.isSafeInteger(width) && Number.isSafeInteger(height) ? `${width}x${height}` : task.size,
   };
 }

@@ -1,8 +1,6 @@
+import { chargedSeconds, longestSeconds } from './advance.js';
 import { shorterSide } from './shape.js';
 import type { TaskCharge, VideoTask } from './task.js';
-
-/** No video lasts longer: a larger number is not in seconds. */
-const longestSeconds = 3600;
 
 /** The correction of a charge: each amount is added to that of the charge. */
 type Correction = Pick<TaskCharge, 'nanoUsd' | 'seconds' | 'paidNanoUsd'>;
@@ -36,7 +34,9 @@ function endedCharge(
   const duration = task.result?.duration ?? null;
   const isTold = duration !== null && duration <= longestSeconds;
   // A whole number of frames makes a video a little longer or shorter than requested.
-  const seconds = isTold ? videos * Math.max(1, Math.round(duration)) : charge.seconds;
+  // The upstream may have told the length before, which the task then has.
+  const each = isTold ? Math.max(1, Math.round(duration)) : chargedSeconds(Number(task.seconds) || 0);
+  const seconds = videos * each;
   const longer = charge.seconds > 0 ? seconds / charge.seconds : 1;
   const { secondsNanoUsd = 0, secondsPaidNanoUsd = 0 } = charge;
   const ofResolution = pricedResolution(task, charge);

@@ -1,6 +1,8 @@
 import { test } from 'tap';
+import { submitted } from '../../src/video/advance.js';
 import { correctionOf, markOwed } from '../../src/video/charge.js';
 import type { TaskCharge, VideoResult } from '../../src/video/task.js';
+import { resultOf, updateOf } from '../../src/video/upstream-formats/shared.js';
 import { result, sampleTask } from './samples.js';
 
 const charge: TaskCharge = {
@@ -17,7 +19,7 @@ const charge: TaskCharge = {
   budgets: [],
 };
 const ended = (told: Partial<VideoResult>) =>
-  sampleTask({ state: 'completed', charge, result: { ...result, duration: 4, ...told } });
+  sampleTask({ state: 'completed', seconds: '4', charge, result: { ...result, duration: 4, ...told } });
 const corrected = (told: Partial<VideoResult>) => correctionOf(ended(told), charge);
 
 test('a video of another size than was asked for costs what its size does', async (t) => {
@@ -28,6 +30,14 @@ test('a video of another size than was asked for costs what its size does', asyn
   t.same(corrected({ ...larger, duration: 8 }), { nanoUsd: 2000, seconds: 4, paidNanoUsd: 400 });
   t.same(corrected({ ...larger, duration: null }), { nanoUsd: 800, seconds: 0, paidNanoUsd: 100 });
   t.same(corrected({ width: 1080, height: 1920 }), { nanoUsd: 800, seconds: 0, paidNanoUsd: 100 }, 'upright');
+});
+
+test('a length that its upstream has told before costs what it does, if the end does not tell one', async (t) => {
+  const told = { ...ended({ duration: null }), seconds: '8' };
+  t.same(correctionOf(told, charge), { nanoUsd: 400, seconds: 4, paidNanoUsd: 200 });
+  t.same(correctionOf({ ...told, result: { ...result, duration: 4 } }, charge).seconds, 0);
+  const accepted = { id: 'up-1', update: updateOf('queued', { result: resultOf({ duration: 3601 }) }) };
+  t.equal(submitted(sampleTask({ seconds: '4' }), accepted, 0).seconds, '4', 'which is in no seconds');
 });
 
 test('a size that has no price of its own, and one that is not told, leave the price that was asked for', async (t) => {
