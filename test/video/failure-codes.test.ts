@@ -32,4 +32,13 @@ test('a code in the words and numbers of each format', async (t) => {
     t.equal(vendorjCode(failure), vendorj, code);
   }
   t.equal(failureKind('50410'), 'other');
+  for (const code of [
+    'content_filter',
+    'ContentPolicyViolation',
+    'image_content_policy_violation',
+    'safety_block',
+  ])
+    t.equal(failureKind(code), 'policy', code);
+  for (const code of ['invalid_filter', 'invalid_policy', 'filter'])
+    t.equal(failureKind(code), 'other', code);
 });

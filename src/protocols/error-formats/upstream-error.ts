@@ -96,7 +96,8 @@ export function isRateLimitCode(code: unknown): boolean {
   return typeof code === 'string' ? limitWord.test(code) : code === 429;
 }
 
-const policyWord = /policy|moderation|sensitive|safety|filter/i;
+/** `invalid_filter` or `cache_policy` is a mistake like any other. */
+const policyWord = /content[_ -]?(?:filter|policy)|policy[_ -]?violation|moderation|sensitive|safety/i;
 
 /** Tells whether a code means content that a vendor's filters refused, in any vendor's words. */
 export function isPolicyCode(code: string | null): boolean {
