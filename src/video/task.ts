@@ -70,6 +70,10 @@ export const taskRecord = Type.Object({
       seed: orNull(number),
       /** URL of the copy with a watermark (vendork); absent if there is none. */
       watermarkUrl: Type.Optional(text),
+      /** Further videos of one request (vendork); absent if there are none. */
+      others: Type.Optional(
+        Type.Array(Type.Object({ url: text, duration: orNull(number), watermarkUrl: Type.Optional(text) })),
+      ),
       /** Absent for MP4, and if the upstream does not say. */
       format: Type.Optional(text),
     }),

@@ -54,16 +54,29 @@ export function secretOf(failure: TaskFailure | null, secrets: OwnSecrets): Gate
 export function shownTask(call: Call, task: VideoTask): VideoTask {
   if (task.result === null) return task;
   const upstream = upstreamOf(call, task);
-  const { url, watermarkUrl, ...result } = task.result;
-  const isMarkShown = watermarkUrl !== undefined && isForClients(watermarkUrl, upstream);
+  const { url, others } = task.result;
   return {
     ...task,
     result: {
-      ...result,
+      ...withShownMark(task.result, upstream),
       url: url !== null && isForClients(url, upstream) ? url : null,
-      ...(isMarkShown ? { watermarkUrl } : {}),
+      ...(others === undefined
+        ? {}
+        : {
+            others: others
+              .filter((other) => isForClients(other.url, upstream))
+              .map((other) => withShownMark(other, upstream)),
+          }),
     },
   };
+}
+
+function withShownMark<Video extends { readonly watermarkUrl?: string }>(
+  video: Video,
+  upstream: Upstream | null,
+): Omit<Video, 'watermarkUrl'> & { readonly watermarkUrl?: string } {
+  const { watermarkUrl, ...rest } = video;
+  return watermarkUrl !== undefined && isForClients(watermarkUrl, upstream) ? video : rest;
 }
 
 /** The context that a client format needs to render a task. */

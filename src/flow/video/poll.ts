@@ -9,7 +9,7 @@ import type { UpstreamFailure } from '../../upstream/types.js';
 import { changeByPoll, hasEnded } from '../../video/advance.js';
 import type { BookedTask } from '../../video/book.js';
 import { upstreamFormats } from '../../video/formats.js';
-import type { VideoTask } from '../../video/task.js';
+import type { VideoResult, VideoTask } from '../../video/task.js';
 import { expiryOf } from '../../video/url-expiry.js';
 import { noLines } from '../../wire/head.js';
 import type { Watched, WatchedWork } from '../background/watch.js';
@@ -77,7 +77,7 @@ async function renewed(
   if (result === null || result.url === null) return task;
   if (!(await services.book.claim('renew', task.id, minRenewalIntervalMs))) return task;
   const url = await renewedUrl(services, call, { taskId: task.id, url: result.url }, collect);
-  return url === null ? task : { ...task, result: { ...result, url } };
+  return url === null ? task : ((await services.book.find(task.id))?.task ?? task);
 }
 
 /**
@@ -115,25 +115,37 @@ async function renew(
   const { task } = booked;
   const request = pollRequest(call, task, upstream);
   const answer = await collect(request);
-  const url = urlIn(call, answer, task, upstream);
+  const told = resultIn(call, answer, task, upstream);
   recordRefusedAccount(services, call, task, request);
-  if (url === null || url === task.result?.url) return null;
+  const url = told?.url ?? null;
+  if (told === null || url === null || url === task.result?.url) return null;
   await services.book.update(booked, (known) =>
-    known.result === null ? known : { ...known, result: { ...known.result, url } },
+    known.result === null ? known : { ...known, result: withUrlsOf(known.result, told) },
   );
   return url;
 }
 
-/** @returns the URL of a finished task's video in an answer, or null */
-function urlIn(
+/** A result with all URLs of another: those of one answer expire together. */
+function withUrlsOf(result: VideoResult, { url, watermarkUrl, others }: VideoResult): VideoResult {
+  const { watermarkUrl: _, others: __, ...rest } = result;
+  return {
+    ...rest,
+    url,
+    ...(watermarkUrl === undefined ? {} : { watermarkUrl }),
+    ...(others === undefined ? {} : { others }),
+  };
+}
+
+/** @returns the result of a finished task in an answer, or null */
+function resultIn(
   call: RequestSender,
   answer: CollectedAnswer | UpstreamFailure,
   task: VideoTask,
   upstream: Upstream,
-): string | null {
+): VideoResult | null {
   // A poll changes only a task that has not ended.
   const open: VideoTask = { ...task, state: 'in_progress', result: null };
-  return changeBy(call, answer, open, upstream)?.(open).result?.url ?? null;
+  return changeBy(call, answer, open, upstream)?.(open).result ?? null;
 }
 
 function pollRequest(call: RequestSender, task: VideoTask, upstream: Upstream): CollectedRequest {

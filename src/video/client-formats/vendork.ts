@@ -74,16 +74,19 @@ function data(task: VideoTask): JsonObject {
 function shownData(task: VideoTask, context: ShowContext): JsonObject {
   const members = { ...data(task), task_status_msg: task.error?.message ?? '' };
   if (task.state !== 'completed') return members;
-  const seconds = videoSeconds(task);
-  const duration = Number.isInteger(seconds) ? seconds.toFixed(1) : String(seconds);
-  const marked = task.result?.watermarkUrl;
-  const video = {
-    id: task.id,
-    url: videoUrl(task, context),
-    ...(marked === undefined ? {} : { watermark_url: marked }),
-    duration,
-  };
-  return { ...members, task_result: { videos: [video] } };
+  const usual = videoSeconds(task);
+  const first = { url: videoUrl(task, context), duration: usual, watermarkUrl: task.result?.watermarkUrl };
+  const videos = [first, ...(task.result?.others ?? [])].map(({ url, duration, watermarkUrl }, index) => ({
+    id: index === 0 ? task.id : `${task.id}_${index + 1}`,
+    url,
+    ...(watermarkUrl === undefined ? {} : { watermark_url: watermarkUrl }),
+    duration: lengthText(duration ?? usual),
+  }));
+  return { ...members, task_result: { videos } };
+}
+
+function lengthText(seconds: number): string {
+  return Number.isInteger(seconds) ? seconds.toFixed(1) : String(seconds);
 }
 
 function envelope(members: JsonObject, { requestId }: ShowContext, generic: JsonObject): string {

@@ -31,6 +31,8 @@ import {
 } from './shared.js';
 
 const success = 0;
+/** Videos that are kept of a task besides its first one. */
+const maxOthers = 9;
 
 function pathOf({ operation }: Pick<VideoTask, 'operation'>): string {
   return `/v1/videos/${operation === 'image' ? 'image2video' : 'text2video'}`;
@@ -45,6 +47,7 @@ function pathOf({ operation }: Pick<VideoTask, 'operation'>): string {
  */
 function translate(request: VideoRequest, model: string, taskId: string): JsonObject {
   refuseForeign(request, 'vendork');
+  requireOne(request, 'vendork');
   const shape = aspectRatioFor(request);
   return {
     model_name: model,
@@ -68,8 +71,8 @@ function translate(request: VideoRequest, model: string, taskId: string): JsonOb
 function amended(request: VideoRequest, model: string, taskId: string): JsonObject {
   const { body, externalId, seconds } = request;
   return {
-    // The vendor writes lengths as strings.
-    duration: typeof body.duration === 'number' && seconds !== null ? String(seconds) : undefined,
+    // The vendor writes lengths as strings, and knows "5" but no "05" or "5.0".
+    duration: seconds !== null && body.duration !== String(seconds) ? String(seconds) : undefined,
     ...(typeof body.model_name === 'string' ? {} : nativeMembers(request)),
     ...(typeof body.model === 'string' ? { model } : {}),
     model_name: model,
@@ -97,10 +100,17 @@ function read(data: JsonObject, state: TaskUpdate['state'], answer: JsonObject):
   }
   if (state !== 'completed') return updateOf(state);
   const results = isObject(data.task_result) ? data.task_result.videos : null;
-  const [video] = listOf(results);
+  const [video, ...more] = listOf(results);
+  const others = more.slice(0, maxOthers).flatMap((other) => {
+    const { url, duration, watermarkUrl } = isObject(other) ? resultIn(other) : resultOf({});
+    return url === null ? [] : [{ url, duration, ...(watermarkUrl === undefined ? {} : { watermarkUrl }) }];
+  });
   return updateOf(state, {
     completedAt: positiveOrNull(data.updated_at),
-    result: isObject(video) ? resultIn(video) : resultOf({}),
+    result: {
+      ...(isObject(video) ? resultIn(video) : resultOf({})),
+      ...(others.length === 0 ? {} : { others }),
+    },
   });
 }
 
@@ -124,13 +134,10 @@ function readRefusal(code: number, data: JsonObject, answer: JsonObject): TaskUp
 /** The vendork format of upstreams, whose base URL ends before `/v1/videos`. */
 export const vendorkUpstreamFormat: UpstreamFormat = {
   lacks: ['fps', 'seed'],
-  create(request, model, taskId) {
-    // The vendor makes one video of a request, and each is charged.
-    requireOne(request, 'vendork');
-    return request.format === 'vendork'
+  create: (request, model, taskId) =>
+    request.format === 'vendork'
       ? ownBodyCall(pathOf(request), request, amended(request, model, taskId))
-      : jsonCall(pathOf(request), translate(request, model, taskId));
-  },
+      : jsonCall(pathOf(request), translate(request, model, taskId)),
   readCreated(body) {
     const answer = parseAnswer(body);
     const code = codeBeside(answer, success);

@@ -38,6 +38,14 @@ test('no address that is not for clients is shown in a task', async (t) => {
   t.strictSame(shown(open, closed), { ...noResult, url: open });
   t.strictSame(shown(closed, open), { ...noResult, watermarkUrl: open });
   t.strictSame(shown(null, closed), noResult);
+  const others = [
+    { url: open, duration: null, watermarkUrl: closed },
+    { url: closed, duration: null, watermarkUrl: open },
+  ];
+  t.strictSame(shownTask(call, sampleTask({ result: { ...noResult, others } })).result, {
+    ...noResult,
+    others: [{ url: open, duration: null }],
+  });
 });
 
 test("an address in a private network, or on the upstream itself, is the gateway's own affair", async (t) => {

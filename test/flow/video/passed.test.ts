@@ -128,7 +128,7 @@ test('byte for byte, with the name of the model in its place', async (t) => {
     t.equal(id !== '', named === 'model_name', 'vendork finds a task by its id');
     t.equal(sent.replace(id, ''), bodyOf('v'), path);
   }
-  const mine = '{"model_name":"vendork","prompt":"a","external_task_id":"mine","duration": "5.0"}';
+  const mine = '{"model_name":"vendork","prompt":"a","external_task_id":"mine","duration": "5"}';
   await ask(gateway, 'POST', paths.vendork, { body: Buffer.from(mine) });
   t.equal(madeAt(upstream).at(-1)?.body.toString(), mine.replace('vendork', 'v'));
 });

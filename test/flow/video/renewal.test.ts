@@ -1,5 +1,9 @@
 import { test } from 'tap';
-import { ask } from '../../support/media/gateway.js';
+import { startGateway } from '../../support/gateway.js';
+import { vendork } from '../../support/media/client-formats.js';
+import { ask, mediaConfig } from '../../support/media/gateway.js';
+import { ended, make } from '../../support/media/videos.js';
+import { jsonAnswer, startRawUpstream } from '../../support/upstream.js';
 import { fileAnswer, startContent } from './contents.js';
 
 const video = Buffer.from('\0\0\0\x18ftypmp42 and the rest of a video');
@@ -98,6 +102,34 @@ test('a client that asks how its task stands is told an address that is good for
   t.match(await show(), /file-2\?/);
   t.match(await show(), /file-2\?/);
   t.equal(named, 2);
+});
+
+test('all addresses of a task are renewed together', async (t) => {
+  let named = 0;
+  const upstream = await startRawUpstream(t, ({ head, socket }) => {
+    if (head.startsWith('GET ')) named++;
+    const at = (name: string) =>
+      `https://files.example.com/${name}-${named}?${until(named === 1 ? 30 : 3600)}`;
+    const videos = [
+      { url: at('a'), watermark_url: at('a-marked') },
+      { url: at('b'), watermark_url: at('b-marked') },
+    ];
+    const data = { task_id: 'theirs', task_status: 'succeed', task_result: { videos } };
+    const made = { task_id: 'theirs', task_status: 'submitted' };
+    socket.write(jsonAnswer(200, JSON.stringify({ code: 0, data: head.startsWith('GET ') ? data : made })));
+  });
+  const gateway = await startGateway(t, {
+    config: mediaConfig(t, {
+      upstreams: { u: { kind: 'vendork', baseUrl: upstream.url } },
+      models: { m: { protocols: ['video'], targets: [{ upstream: 'u', model: 'real' }] } },
+    }),
+  });
+  const id = await make(vendork, gateway, 'm', 'a fox');
+  const { text } = (await ended(vendork, gateway, id)).heard;
+  for (const shown of named === 2 ? [text] : [(await vendork.show(gateway, id)).heard.text]) {
+    for (const name of ['a', 'a-marked', 'b', 'b-marked']) t.match(shown, `/${name}-2?`);
+    t.notMatch(shown, '-1?');
+  }
 });
 
 test('an upstream that has no other address than one that expires is not asked for it again and again', async (t) => {

@@ -182,6 +182,26 @@ test('a task in each state is told in both shapes', async (t) => {
       task_result: { videos: [{ url: 'https://upstream/v.mp4', watermark_url: marked.watermarkUrl }] },
     },
   });
+  const others = [
+    { url: 'https://upstream/2.mp4', duration: 5, watermarkUrl: 'https://upstream/w2.mp4' },
+    { url: 'https://upstream/3.mp4', duration: null },
+  ];
+  t.match(shown(advance(running, update('completed', { result: { ...result, others } }), start)), {
+    data: {
+      task_result: {
+        videos: [
+          { id: 'video_1', url: 'https://upstream/v.mp4' },
+          {
+            id: 'video_1_2',
+            url: 'https://upstream/2.mp4',
+            watermark_url: others[0]?.watermarkUrl,
+            duration: '5.0',
+          },
+          { id: 'video_1_3', url: 'https://upstream/3.mp4', duration: '8.0' },
+        ],
+      },
+    },
+  });
   t.match(shown(failedTask(running, { code: '1301', message: 'No.' }, start)), {
     code: 0,
     data: { task_status: 'failed', task_status_msg: 'No.' },

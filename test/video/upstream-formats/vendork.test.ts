@@ -39,6 +39,20 @@ test("a generic body gets the vendor's own members beside its own", async (t) =>
   });
 });
 
+test('a length is written as the vendor writes it', async (t) => {
+  for (const [duration, sent] of [
+    ['05', '5'],
+    ['5.0', '5'],
+    ['5.50', '5.5'],
+    ['5', '5'],
+    [5, '5'],
+    ['long', 'long'],
+  ] as const) {
+    const request = readVendorkBody({ model_name: 'film', prompt: 'x', duration }, 'text');
+    t.equal(jsonBody(vendorkUpstreamFormat.create(request, 'film-1', 'video_1')).duration, sent);
+  }
+});
+
 test('a task is asked for where it was made', async (t) => {
   t.match(vendorkUpstreamFormat.poll(taskAt('vendork')), {
     method: 'GET',
@@ -116,6 +130,17 @@ test('a polled task has its state, its progress and its result', async (t) => {
   t.match(read({ task_status: 'succeed', task_result: { videos: marked } }), {
     result: { url: 'https://h/v.mp4', watermarkUrl: 'https://h/w.mp4' },
   });
+  const several = [
+    ...marked,
+    { url: 'ftp://h' },
+    7,
+    { ...marked[0], duration: null },
+    { url: 'https://h/3.mp4' },
+  ];
+  t.strictSame(read({ task_status: 'succeed', task_result: { videos: several } }).result?.others, [
+    { url: 'https://h/v.mp4', duration: null, watermarkUrl: 'https://h/w.mp4' },
+    { url: 'https://h/3.mp4', duration: null },
+  ]);
   t.match(read({ task_status: 'succeed', task_result: { videos: [] } }), { result: { url: null } });
   t.same(
     read({ task_status: 'failed', task_status_msg: 'Risk control' }),
