@@ -319,7 +319,8 @@ class Supervisor {
     if (this.#predecessor === null || this.#hasSucceeded || !this.#isServed()) return;
     this.#hasSucceeded = true;
     const isWanted = (): boolean => this.#stopping === null;
-    void endPredecessor(this.#predecessor, { log: this.#logger, isWanted });
+    const { unreadyMs } = this.#reloader.running.timeouts;
+    void endPredecessor(this.#predecessor, { log: this.#logger, isWanted, unreadyMs });
   }
 
   #announce(): void {
@@ -369,9 +370,11 @@ class Supervisor {
   }
 
   #leave(): void {
+    this.#admin?.close();
+    // Balancers need not notice that this gateway ends: the other one serves them.
+    this.#unready.abort();
     if (this.#stopping !== null) return;
     this.#stopping = { at: performance.now(), isReplaced: true };
-    this.#admin?.close();
     const { drainMs } = this.#reloader.running.timeouts;
     this.#logger.info({ limitMs: drainMs }, 'replaced by another gateway, draining');
     void this.#finishCalls(true);

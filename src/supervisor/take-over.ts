@@ -161,24 +161,32 @@ export interface Predecessor {
 }
 
 /** A process that takes longer to stop listening, or to have its workers stop, hangs: see `heartbeat.ts`. */
-const usualDeafMs = 30_000;
+const leastDeafMs = 30_000;
 /** Time in which a killed process ends, and the system gives its workers another parent. */
 const endMs = 1000;
+
+interface EndOptions {
+  readonly log: Logger;
+  /** Returns false when this gateway is about to end. */
+  isWanted(): boolean;
+  /** How long a predecessor of an earlier version may listen on purpose, if it was told to stop before. */
+  readonly unreadyMs: number;
+  readonly deafMs?: number;
+}
 
 /**
  * Dismisses a predecessor. Looks again until nothing of it listens any more: a process that hangs is killed, and the
  * workers of a primary that ends before it has dismissed them are signalled in its place. Otherwise they would serve
  * beside the new gateway, with keys that are revoked since.
- * @param isWanted false when this gateway is about to end
  */
 export async function endPredecessor(
   { pid, dismiss, killDeaf }: Pick<Predecessor, 'pid' | 'dismiss' | 'killDeaf'>,
-  { log, isWanted, deafMs = usualDeafMs }: { log: Logger; isWanted: () => boolean; deafMs?: number },
+  { log, isWanted, unreadyMs, deafMs = leastDeafMs }: EndOptions,
 ): Promise<void> {
   let told = dismiss();
   log.info({ predecessor: pid, told }, 'replacing the gateway on this port');
   while (told.length > 0) {
-    await wait(deafMs, undefined, { ref: false });
+    await wait(Math.max(deafMs, unreadyMs), undefined, { ref: false });
     if (!isWanted()) return;
     const killed = killDeaf();
     if (killed.length > 0) {

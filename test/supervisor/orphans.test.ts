@@ -134,7 +134,7 @@ test('a primary that hangs is killed by the gateway that takes over, and its wor
   t.equal(predecessor.pid, gateway.pid);
   const lines: Record<string, unknown>[] = [];
   const log = pino({ base: null }, { write: (text: string) => void lines.push(JSON.parse(text)) });
-  await endPredecessor(predecessor, { log, isWanted: () => true, deafMs: 1000 });
+  await endPredecessor(predecessor, { log, isWanted: () => true, unreadyMs: 0, deafMs: 1000 });
   t.match(lines, [
     { msg: 'replacing the gateway on this port', told: [gateway.pid] },
     { msg: 'processes of the replaced gateway hang: killing them', processes: [gateway.pid] },
@@ -161,7 +161,30 @@ test('workers whose primary dies after it was told to leave stop listening', asy
     return told;
   };
   const log = pino({ level: 'silent' });
-  await endPredecessor({ ...predecessor, dismiss }, { log, isWanted: () => true, deafMs: 1000 });
+  await endPredecessor(
+    { ...predecessor, dismiss },
+    { log, isWanted: () => true, unreadyMs: 0, deafMs: 1000 },
+  );
   await untilGone(workers);
   t.match(await gateway.exited, { signal: 'SIGKILL' });
+});
+
+test('a gateway of an earlier version is not killed while it listens on purpose', async (t) => {
+  // The wait alone does not keep the process.
+  const alive = setInterval(() => {}, 1000);
+  t.teardown(() => clearInterval(alive));
+  let listening = [1];
+  // Told to stop before the take-over, it serves on for balancers.
+  setTimeout(() => {
+    listening = [];
+  }, 50);
+  const killed: number[] = [];
+  const killDeaf = () => {
+    killed.push(...listening);
+    return listening;
+  };
+  const log = pino({ level: 'silent' });
+  const predecessor = { pid: 1, dismiss: () => listening, killDeaf };
+  await endPredecessor(predecessor, { log, isWanted: () => listening.length > 0, unreadyMs: 500, deafMs: 0 });
+  t.strictSame(killed, []);
 });

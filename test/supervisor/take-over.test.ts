@@ -49,3 +49,21 @@ test('SIGTERM after the take-over gives idle clients no more time', async (t) =>
   before.kill('SIGTERM');
   t.strictSame(await before.exited, { code: 0, signal: null });
 });
+
+test('a take-over ends the time in which a gateway that was told to stop serves on for balancers', async (t) => {
+  const adminPort = await freePort();
+  const file = config(adminPort);
+  const before = await startGateway(t, {
+    workers: 1,
+    file: { ...file, timeouts: { unreadyMs: 3_600_000 } },
+    env,
+  });
+  before.kill('SIGTERM');
+  await before.untilLogged(({ msg }) => msg === 'draining');
+  const stream = await openStream(before.port, false);
+  const args = ['--port', `${before.port}`, '--take-over'];
+  const after = await startGateway(t, { workers: 1, file, env, args });
+  await after.adminUrl();
+  t.match(await stream.text, /data: \[DONE\]\s*$/);
+  t.strictSame(await before.exited, { code: 0, signal: null });
+});
