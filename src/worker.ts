@@ -156,15 +156,15 @@ function takeKeys({ keys }: OrderOf<'keys'>): void {
 }
 
 async function sendMetrics(id: number): Promise<void> {
-  const nothing: Collected['metrics'] = { counters: [], gauges: [], histograms: [] };
+  const nothing: Collected['snapshot'] = { counters: [], gauges: [], histograms: [] };
   const parts = gateway === null ? [nothing] : await inSlices(gateway.takeMetricsSteps());
   await inSlices(reportMetrics(parts, id));
 }
 
 /** Sends metrics in parts. The last part carries the id of the request and thereby answers it. */
-function* reportMetrics(parts: readonly Collected['metrics'][], id: number): Steps<void> {
-  for (const [index, metrics] of parts.entries()) {
-    report({ type: 'collected', id: index === parts.length - 1 ? id : 0, metrics });
+function* reportMetrics(parts: readonly Collected['snapshot'][], id: number): Steps<void> {
+  for (const [index, snapshot] of parts.entries()) {
+    report({ type: 'collected', id: index === parts.length - 1 ? id : 0, snapshot });
     yield;
   }
 }
@@ -227,7 +227,7 @@ async function finish(served: Gateway, ledgerMs?: number): Promise<void> {
   await answers;
   // The counts since the primary's last request.
   setTimeout(() => end(0), lastReportMs);
-  report({ type: 'collected', id: 0, metrics: served.takeMetrics() }, () => end(0));
+  report({ type: 'collected', id: 0, snapshot: served.takeMetrics() }, () => end(0));
 }
 
 async function stopListening(number: number): Promise<void> {

@@ -90,7 +90,8 @@ export type WorkerNews = Collected | Inspected | HolderMessage;
 export interface Collected {
   readonly type: 'collected';
   readonly id: number;
-  readonly metrics: CollectedMetrics;
+  /** Named as in earlier versions: after an update in place, new workers report to the primary that still runs. */
+  readonly snapshot: CollectedMetrics;
 }
 
 /** State of a worker that operators inspect. */

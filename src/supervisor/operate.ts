@@ -110,11 +110,11 @@ export class Operations {
     this.#gateway.log.error({ where, err: fault }, 'internal error');
   }
 
-  onCollected(child: ChildProcess, { id, metrics }: Collected): void {
+  onCollected(child: ChildProcess, { id, snapshot }: Collected): void {
     const { pid } = child;
     if (pid === undefined) return;
     this.#add(async () => {
-      await inSlices(this.#totals.updateSteps(pid, metrics));
+      await inSlices(this.#totals.updateSteps(pid, snapshot));
       this.#counts.onAnswer(child, id, null);
     });
   }
