@@ -1,8 +1,8 @@
 import { type Test, test } from 'tap';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
 import { eventually } from '../support/eventually.js';
-import { type ServedBy, startGateway } from '../support/gateway.js';
-import { closeOf } from '../support/realtime.js';
+import { type ServedBy, startGateway, testKey } from '../support/gateway.js';
+import { closeOf, startRealtimeUpstream } from '../support/realtime.js';
 import { connect, create, type Event } from '../support/responses-socket.js';
 import {
   callsOf,
@@ -103,6 +103,30 @@ test('all calls of a client go over one WebSocket with one key, which ends with 
   socket.close(1000);
   await closeOf(socket);
   await eventually(() => gateway.simulator.state().openSessions === 0);
+});
+
+test('a message that is refused unread does not have the whole conversation sent again', async (t) => {
+  const sent: unknown[] = [];
+  const upstream = await startRealtimeUpstream(t, ({ socket }) => {
+    socket.on('message', (data) => {
+      sent.push(JSON.parse(data.toString()));
+      const response = { id: `resp_${sent.length}`, output: [] };
+      socket.send(JSON.stringify({ type: 'response.completed', response }));
+    });
+  });
+  const { url } = await startGateway(t, {
+    upstreams: [upstream.url],
+    upstream: { responsesSocket: true },
+    config: { models: { m: { protocols: ['responses'], targets: [{ upstream: 'u0', responses: true }] } } },
+  });
+  const { send, answer } = await connect(t, url, { authorization: `Bearer ${testKey}` });
+  send(create({ model: 'm', store: false, input: 'one' }));
+  t.match(await answer(), [{ type: 'response.completed' }]);
+  send({ type: 'response.processed', response_id: 'resp_1' });
+  t.match(await answer(), [{ type: 'error', status: 400 }]);
+  send(create({ model: 'm', store: false, previous_response_id: 'resp_1', input: 'two' }));
+  t.match(await answer(), [{ type: 'response.completed' }]);
+  t.match(sent, [{ input: 'one' }, { previous_response_id: 'resp_1', input: 'two' }]);
 });
 
 test('a WebSocket that has been closed is opened again, and told what was said', async (t) => {

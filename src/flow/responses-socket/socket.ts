@@ -246,9 +246,14 @@ export class ResponsesSocket extends SweepMember implements ClientSocketListener
     const client = this.#client;
     const { offer, head, id } = this.#call.exchange;
     if (client === null || offer === null) return;
+    let isOpened = false;
     const socketCall: SocketCall = {
       upstreamSession: this.#upstreamSession,
-      open: (bytes) => this.#open(socketCall, bytes),
+      open: (bytes) => {
+        const body = this.#open(socketCall, bytes);
+        isOpened = true;
+        return body;
+      },
       isWarmUp: false,
       steering: [],
       previousId: null,
@@ -276,7 +281,8 @@ export class ResponsesSocket extends SweepMember implements ClientSocketListener
       onEnd: () => {
         this.#gathered.hold(0);
         isOver = true;
-        this.#madeBy = socketCall.madeBy;
+        // A message that was refused unread changes nothing of the conversation.
+        if (isOpened) this.#madeBy = socketCall.madeBy;
         this.#onCallEnd(served?.status ?? 0);
       },
     });
