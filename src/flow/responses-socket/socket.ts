@@ -369,16 +369,18 @@ export class ResponsesSocket extends SweepMember implements ClientSocketListener
     this.#waiting = [];
     this.#waitingBytes = 0;
     this.#queued.hold(0);
-    for (let count = 0; count < waiting; count++) this.#refuse(error);
+    for (let left = waiting; left > 0; left--)
+      this.#refuse(error, messageIdOf(this.#call.exchange.id, ++this.#count));
   }
 
-  #refuse(error: GatewayError): void {
-    const { errorFormat, exchange } = this.#call;
+  /** @param id of the message, or of the whole session */
+  #refuse(error: GatewayError, id = this.#call.exchange.id): void {
+    const { errorFormat } = this.#call;
     if (error.limit !== null) this.#services.reportLimit(error.limit);
     if (!this.#countRefusal()) return;
-    const headers: Record<string, string> = { 'x-request-id': exchange.id };
+    const headers: Record<string, string> = { 'x-request-id': id };
     if (error.retryAfter !== null) headers['retry-after'] = String(error.retryAfter);
-    this.#client?.send(words.whole(error.status, errorFormat.errorBody(error, exchange.id), headers), false);
+    this.#client?.send(words.whole(error.status, errorFormat.errorBody(error, id), headers), false);
   }
 
   /** @returns false if there were so many that the session has ended */

@@ -87,8 +87,13 @@ async function startWaiting(t: Test, sockets: object) {
     async expectEnd(message: RegExp, code: number) {
       asked[0]?.socket.write(answered);
       t.equal((await started.answer()).at(-1)?.type, 'response.completed');
-      for (let waiting = 0; waiting < 2; waiting++)
-        t.match(await started.answer(), [{ type: 'error', status: 503, error: { message } }]);
+      const ids = new Set<string | undefined>();
+      for (let waiting = 0; waiting < 2; waiting++) {
+        const refused = await started.answer();
+        t.match(refused, [{ type: 'error', status: 503, error: { message } }]);
+        ids.add(refused[0]?.headers?.['x-request-id']);
+      }
+      t.equal(ids.size, 2, 'each has an id of its own');
       t.equal((await closed)[0], code);
       t.equal(asked.length, 1);
     },
