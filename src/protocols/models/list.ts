@@ -223,7 +223,6 @@ function messagesModel(model: Model): string {
  * @throws GatewayError `invalid_value` for an invalid limit or cursor, or for both cursors together
  */
 function messagesModelList(all: readonly Model[], query: string): string {
-  const models = listsActive(query) ? all : [];
   const limit = wholeNumber(query, 'limit', 1) ?? defaultLimit;
   if (limit > maximumLimit) {
     throw memberError('invalid_value', 'limit', `'limit' must not be above ${maximumLimit}.`);
@@ -234,19 +233,22 @@ function messagesModelList(all: readonly Model[], query: string): string {
     throw memberError('invalid_value', 'before_id', `'after_id' and 'before_id' cannot be used together.`);
   }
   if (before !== '') {
-    const end = positionOf(models, before, 'before_id');
+    const end = positionOf(all, before, 'before_id');
     const start = Math.max(0, end - limit);
-    return page(models.slice(start, end), start > 0);
+    return listsActive(query) ? page(all.slice(start, end), start > 0) : page([], false);
   }
-  const start = after === '' ? 0 : positionOf(models, after, 'after_id') + 1;
-  return page(models.slice(start, start + limit), start + limit < models.length);
+  const start = after === '' ? 0 : positionOf(all, after, 'after_id') + 1;
+  if (!listsActive(query)) return page([], false);
+  return page(all.slice(start, start + limit), start + limit < all.length);
 }
 
 /** Whether a query asks for models whose `lifecycle` is active, as that of each model is. */
 function listsActive(query: string): boolean {
   if (!query.includes('lifecycle')) return true;
   const asked = new URLSearchParams(query);
-  const stages = [...asked.getAll('lifecycle[]'), ...asked.getAll('lifecycle')];
+  const stages = [...asked.getAll('lifecycle[]'), ...asked.getAll('lifecycle')]
+    .flatMap((stage) => stage.split(','))
+    .filter((stage) => stage !== '');
   return stages.length === 0 || stages.includes('active');
 }
 

@@ -163,9 +163,18 @@ test('the messages list has no models for a query of other stages of life than t
     'lifecycle[]=retired',
     'lifecycle%5B%5D=retired&lifecycle%5B%5D=deprecated',
     'lifecycle=retired',
+    'lifecycle=retired,deprecated',
+    'lifecycle=retired&after_id=m001',
+    'lifecycle=retired&before_id=m009&limit=2',
   ])
     t.match(messagesPage(query), { data: [], has_more: false, first_id: null }, query);
-  for (const query of ['lifecycle%5B%5D=retired&lifecycle%5B%5D=active', 'lifecycle=active', 'x=lifecycle'])
+  for (const query of [
+    'lifecycle%5B%5D=retired&lifecycle%5B%5D=active',
+    'lifecycle=active',
+    'lifecycle=active,deprecated',
+    'lifecycle=',
+    'x=lifecycle',
+  ])
     t.equal(messagesPage(query).data.length, 20, query);
 });
 
