@@ -1,6 +1,6 @@
 import type { ClientBase, ClientConfig, Connection, Pool, PoolClient, Submittable } from 'pg';
 import type { PostgresPlace, PostgresStoreSettings } from '../config/types.js';
-import { prepareConnection, UnusableStore } from './postgres-schema.js';
+import { isLasting, prepareConnection, ReadOnlyServer, UnusableStore } from './postgres-schema.js';
 import { backOffBefore, storeClosed, storeUnavailable } from './store.js';
 
 /** A prepared statement. Its name is unique. */
@@ -197,7 +197,8 @@ export class PostgresLink {
       return client;
     } catch (error) {
       client.release(true);
-      this.#leave(opened, error);
+      // Any other error, such as the timeout of a busy server, ends this connection alone.
+      if (error instanceof ReadOnlyServer || isLasting(error)) this.#leave(opened, error);
       throw error;
     }
   }

@@ -1,9 +1,12 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { Client } from 'pg';
 import { type Test, test } from 'tap';
-import { PostgresLink } from '../../src/store/postgres-link.js';
+import type { PostgresStoreSettings } from '../../src/config/types.js';
+import { clientConfig, PostgresLink } from '../../src/store/postgres-link.js';
 import { postgresSettings, unavailable } from '../suites/store.js';
 import { eventually } from '../support/eventually.js';
+import { freePort } from '../support/free-port.js';
 import { postgresFor, skipWithoutPostgres } from '../support/postgres.js';
 
 const skip = skipWithoutPostgres();
@@ -139,4 +142,39 @@ test('a server that refuses every connection is not asked by every call', { skip
     t.match(String(failure?.cause), /of form 1000/);
   }
   t.ok(connections < 25, `${connections} connections for 50 calls`);
+});
+
+test('a connection that a busy server does not let begin in time leaves those of other calls', {
+  skip,
+}, async (t) => {
+  const server = await postgresFor(t);
+  const others = [{ host: '127.0.0.1', port: await freePort() }];
+  const settings: PostgresStoreSettings = { ...postgresSettings(server.port), others };
+  const link = new PostgresLink({ settings, connections: 2, timeoutMs: 1000 });
+  t.teardown(() => link.close());
+  const process = { name: 'process', text: 'SELECT pg_backend_pid() AS pid' };
+  const before = await link.ask(process, []);
+  const opened = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'model-gateway'";
+  // Keeps the only connection while another call needs one.
+  let release = () => {};
+  const held = link.call(
+    () =>
+      new Promise<void>((resolve) => {
+        release = resolve;
+      }),
+    100,
+  );
+  const session = new Client({
+    ...clientConfig(postgresSettings(server.port), 5000),
+    application_name: 'test',
+  });
+  t.teardown(() => session.end());
+  await session.connect();
+  await session.query('BEGIN; LOCK TABLE gateway.migrations IN ACCESS EXCLUSIVE MODE');
+  await unavailable(t, link.ask(one, []));
+  await eventually(() => server.query(opened) === '1');
+  await session.query('ROLLBACK');
+  release();
+  await held;
+  t.strictSame(await link.ask(process, []), before);
 });
