@@ -177,6 +177,8 @@ export interface Translation {
   readonly thinkingOff: readonly Needle[];
   /** Upstreams of the protocol get reasoning that no vendor has signed, which clients of other protocols carry. */
   readonly takesUnsigned: boolean;
+  /** Models of the protocol that make images do so unless the request rules it out. */
+  readonly makesImagesUnasked: boolean;
   /**
    * Prepares a body for an upstream of its own protocol if it holds something that this gateway gave the client to
    * carry. Signatures of the upstream's vendor are taken out of their tokens, and those of other vendors are removed. A
@@ -195,6 +197,7 @@ export const plainTranslation = {
   mayLackSignature: null,
   thinkingOff: [],
   takesUnsigned: false,
+  makesImagesUnasked: false,
 } as const satisfies Partial<Translation>;
 
 /** The parts of an endpoint that counts the tokens of a request. */

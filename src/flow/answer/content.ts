@@ -1,7 +1,7 @@
 import type { OwnSecrets } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
-import { imageType } from '../../media/image.js';
 import { encodedKeyError, vendorAccountErrorOf } from '../../protocols/error-formats/vendor-account.js';
+import { isKnownImage } from '../../protocols/images/answer.js';
 import type { AnswerTransform } from '../../stream/answer-transform.js';
 import { Beginning, beginningBytes, Gather } from '../../stream/gather.js';
 import type { ResponseHead } from '../../upstream/types.js';
@@ -124,7 +124,7 @@ function isPage(type: string | null, first: Buffer): boolean {
  * as well, but neither of them.
  */
 export function isNoImage(type: string | null, bytes: Buffer): boolean {
-  if (imageType(bytes) !== null) return false;
+  if (isKnownImage(bytes)) return false;
   return (isPage(type, bytes) && !isSvg(bytes)) || startsAsJson(type);
 }
 

@@ -2,6 +2,7 @@ import type { Price } from '../../config/types.js';
 import { ofImages } from '../../conversation/estimate-usage.js';
 import { noParts, type ServiceTier, tierOf, type Usage, withCharges } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
+import { textEndpoints } from '../../protocols/text.js';
 import { costOf } from '../../usage/cost.js';
 import { COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../wire/bytes.js';
 import { findValues, type Span } from '../../wire/json-scan.js';
@@ -78,10 +79,13 @@ function ofDearestKind({ body, upload, route, model }: ResolvedCall, { rates }: 
   if (body === null || upload !== null || usage.parts !== undefined) return usage;
   if (Math.max(audioOutput, imageOutput) <= output) return usage;
   const asked = modalitiesIn(body);
-  // Models make sound only if it is asked for. Those of generateContent that make images do so unless it is ruled out.
+  // Models make sound only if it is asked for.
   const isUnasked =
-    route.endpoint?.protocol === 'generateContent' ||
-    model.targets.some(({ translatesTo }) => translatesTo === 'generateContent');
+    route.endpoint?.translation?.makesImagesUnasked === true ||
+    model.targets.some(
+      ({ translatesTo }) =>
+        translatesTo !== null && textEndpoints[translatesTo].translation.makesImagesUnasked,
+    );
   const ofImage = (asked === '' && isUnasked) || asked.includes('image') ? imageOutput : 0;
   if (asked.includes('audio') && audioOutput > Math.max(output, ofImage))
     return withCharges(usage, { parts: { ...noParts, audioOutput: usage.output } });

@@ -119,6 +119,7 @@ export const generateContent: TextEndpoint = {
     codec: generateContentCodec,
     schema: generateContentRequest,
     mediaByUrl: false,
+    makesImagesUnasked: true,
     carriedMarks: tokenMarks,
     restore,
   },

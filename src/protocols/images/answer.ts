@@ -116,3 +116,8 @@ function typeOfBase64(base64: string, outputFormat: string | null): string {
     outputFormat === null ? unknownType : `image/${outputFormat === 'svg' ? 'svg+xml' : outputFormat}`;
   return imageType(head) ?? named;
 }
+
+/** Returns true for bytes that begin as an image of a usual format, other than SVG. */
+export function isKnownImage(bytes: Buffer): boolean {
+  return imageType(bytes) !== null;
+}

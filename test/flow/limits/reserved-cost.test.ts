@@ -4,6 +4,7 @@ import { estimatedUsage, mostImageTokens } from '../../../src/conversation/estim
 import type { ResolvedCall } from '../../../src/flow/call.js';
 import { reservedCost } from '../../../src/flow/limits/reserved-cost.js';
 import { hashKey } from '../../../src/keys/secret.js';
+import { textEndpoints } from '../../../src/protocols/text.js';
 import { costOf } from '../../support/cost.js';
 import { eventually } from '../../support/eventually.js';
 import { startGateway, testKey } from '../../support/gateway.js';
@@ -55,7 +56,7 @@ test('output is reserved as the dearest kind that the body allows, and the searc
   const of = resolvePrice({ output: 1000, audioOutput: 8000, imageOutput: 12_000, perSearch: 1 });
   const cost = (body: object, price = of, more: object = {}) => {
     const written = { body: Buffer.from(JSON.stringify(body)), upload: null };
-    const asked = { route: { endpoint: { protocol: 'contents' in body ? 'generateContent' : 'chat' } } };
+    const asked = { route: { endpoint: textEndpoints['contents' in body ? 'generateContent' : 'chat'] } };
     const sent = { ...written, ...asked, model: { targets: [] }, units: 1, made: null, key: null, ...more };
     const expected = { usage: estimatedUsage(0, 1), seconds: 0, characters: 0 };
     return reservedCost(sent as unknown as ResolvedCall, price, expected) / million;
