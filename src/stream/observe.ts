@@ -26,9 +26,9 @@ import {
 import { type MadeMedia, type ModelTokens, type Usage, UsageCheck } from '../conversation/usage.js';
 import type { GatewayError } from '../errors.js';
 import { reportableError } from '../protocols/error-formats/vendor-account.js';
-import { CLOSE_BRACE, OPEN_BRACE, OPEN_BRACKET, SPACE } from '../wire/bytes.js';
+import { CLOSE_BRACE, OPEN_BRACE, SPACE } from '../wire/bytes.js';
 import { parseObject } from '../wire/json.js';
-import { textStart } from '../wire/json-skip.js';
+import { beforeList, textStart } from '../wire/json-skip.js';
 import { eventEnd, eventLength, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, StreamFailure, TransformEnd, WaitingEnd } from './answer-transform.js';
 import { LargeEvent } from './large-event.js';
@@ -247,9 +247,9 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   /**
-   * Reads a last event that does not fit into the tail, whose end alone shows neither its usage nor whether it is an error. Of an
-   * event in parts, the first part shows the error, and the first or last one the usage. Members that the answer repeats from the
-   * request are told from its own by their depth. If the usage grows, any event may turn out to be the last one that has it.
+   * Reads a last event that does not fit into the tail, whose end alone shows neither its usage nor whether it is an error.
+   * Of an event in parts, the first part shows the error, and the first or last one the usage. Members that the answer
+   * repeats are told by their depth. If the usage grows, any event may turn out to be the last one that has it.
    * @param part the run as `LargeEvent` returns it
    */
   #noteEnd(run: Buffer, part: Buffer, marksEnd: (run: Buffer) => boolean, wasInside: boolean): void {
@@ -322,10 +322,10 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   note(chunk: Buffer): void {
-    if (this.#watch !== null && this.#tail === null) this.#show(chunk, false);
     if (this.#tail === null) {
+      if (this.#watch !== null) this.#show(chunk, false);
       this.#tail = new Tail();
-      this.#usageAtHead = this.#rules.usageOf(chunk.subarray(0, Math.max(0, chunk.indexOf(OPEN_BRACKET))));
+      this.#usageAtHead = this.#rules.usageOf(beforeList(chunk));
       if (this.#rules.metering.seconds !== null) this.#begin = Buffer.from(chunk.subarray(0, beginBytes));
     }
     this.#tail.add(chunk);

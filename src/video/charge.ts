@@ -28,9 +28,12 @@ function endedCharge(
   task: VideoTask,
   charge: TaskCharge,
 ): Pick<TaskCharge, 'seconds' | 'nanoUsd' | 'paidNanoUsd'> {
-  const { nanoUsd, paidNanoUsd, videos } = charge;
+  const { nanoUsd, paidNanoUsd } = charge;
   if (task.state === 'failed')
     return { seconds: 0, nanoUsd: 0, paidNanoUsd: paidNanoUsd === null ? null : 0 };
+  const { others } = task.result ?? {};
+  // An upstream that lists its videos may have made fewer than asked for.
+  const videos = others === undefined ? charge.videos : Math.min(charge.videos, 1 + others.length);
   const duration = task.result?.duration ?? null;
   const isTold = duration !== null && duration <= longestSeconds;
   // A whole number of frames makes a video a little longer or shorter than requested.

@@ -70,7 +70,7 @@ export const taskRecord = Type.Object({
       seed: orNull(number),
       /** URL of the copy with a watermark (vendork); absent if there is none. */
       watermarkUrl: Type.Optional(text),
-      /** Further videos of one request (vendork); absent if there are none. */
+      /** Further videos of one request, as far as kept; absent if the upstream does not list them (all but vendork). */
       others: Type.Optional(
         Type.Array(Type.Object({ url: text, duration: orNull(number), watermarkUrl: Type.Optional(text) })),
       ),

@@ -537,3 +537,9 @@ export function wordAt(bytes: Uint8Array, at: number): number {
     ((bytes[at + 3] as number) << 24)
   );
 }
+
+/** Returns what stands before the first list of a JSON text, or before a string with such a bracket; else all of it. */
+export function beforeList(json: Buffer): Buffer {
+  const list = json.indexOf(OPEN_BRACKET);
+  return list === -1 ? json : json.subarray(0, list);
+}

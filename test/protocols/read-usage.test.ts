@@ -137,5 +137,9 @@ test('citations are input once, whether or not the total has them', (t) => {
     t.match(decodeChat({ usage }), expected, `${total_tokens}`);
     t.match(lastOfChat(Buffer.from(JSON.stringify({ usage }))), expected, `${total_tokens} in bytes`);
   }
+  const completion_tokens_details = { reasoning_tokens: 500 };
+  const hidden = { prompt_tokens: 10, completion_tokens: 1000, completion_tokens_details };
+  const usage = { ...hidden, citation_tokens: 400, total_tokens: 1510 };
+  t.match(decodeChat({ usage }), { input: 410, output: 1500 }, 'the total has the reasoning, not them');
   t.end();
 });

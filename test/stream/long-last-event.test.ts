@@ -266,6 +266,10 @@ test('a usage at the head of a whole answer that passes in pieces is read', asyn
   for (let at = 0; at < answer.length; at += pieceBytes) transform.note(answer.subarray(at, at + pieceBytes));
   t.match(transform.usageAtEnd(null), { input: 14_000, output: 3000 });
   t.notOk(transform.usageAtEnd(null)?.estimated);
+  const listless = Buffer.from(JSON.stringify({ usage: told.usage, text: 'x'.repeat(300_000) }));
+  const whole = observed(chat);
+  for (let at = 0; at < listless.length; at += pieceBytes) whole.note(listless.subarray(at, at + pieceBytes));
+  t.match(whole.usageAtEnd(null), { input: 14_000, output: 3000 }, 'of an answer without lists, too');
   const last = { ...told, choices: [], system_fingerprint: 'x'.repeat(1000), usage_later: 0 };
   const both = JSON.stringify(last).replace(
     'usage_later":0',

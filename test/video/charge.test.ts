@@ -40,6 +40,17 @@ test('a length that its upstream has told before costs what it does, if the end 
   t.equal(submitted(sampleTask({ seconds: '4' }), accepted, 0).seconds, '4', 'which is in no seconds');
 });
 
+test('of several videos those are charged that their upstream lists', async (t) => {
+  const ofThree = { ...charge, videos: 3, seconds: 12 };
+  const more = (number: number) =>
+    Array.from({ length: number }, () => ({ url: 'https://cdn.example/v', duration: 4 }));
+  const seconds = (told: Partial<VideoResult>) => correctionOf(ended(told), ofThree).seconds;
+  t.equal(seconds({ others: more(2) }), 0);
+  t.equal(seconds({ others: more(3) }), 0, 'no more than were asked for');
+  t.equal(seconds({ others: [] }), -8, 'it has made one');
+  t.equal(seconds({}), 0, 'it does not list them');
+});
+
 test('a size that has no price of its own, and one that is not told, leave the price that was asked for', async (t) => {
   for (const told of [
     { width: 512, height: 512 },

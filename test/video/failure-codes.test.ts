@@ -37,8 +37,11 @@ test('a code in the words and numbers of each format', async (t) => {
     'ContentPolicyViolation',
     'image_content_policy_violation',
     'safety_block',
+    'prompt_filtered',
+    'usage_policy',
+    'violates_policy',
   ])
     t.equal(failureKind(code), 'policy', code);
-  for (const code of ['invalid_filter', 'invalid_policy', 'filter'])
+  for (const code of ['invalid_filter', 'invalid_policy', 'cache_policy', 'filter'])
     t.equal(failureKind(code), 'other', code);
 });

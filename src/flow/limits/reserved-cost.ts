@@ -86,7 +86,8 @@ function ofDearestKind({ body, upload, route, model }: ResolvedCall, { rates }: 
       ({ translatesTo }) =>
         translatesTo !== null && textEndpoints[translatesTo].translation.makesImagesUnasked,
     );
-  const ofImage = (asked === '' && isUnasked) || asked.includes('image') ? imageOutput : 0;
+  const isImage = (asked === '' && isUnasked) || asked.includes('image') || hasImageTool(body);
+  const ofImage = isImage ? imageOutput : 0;
   if (asked.includes('audio') && audioOutput > Math.max(output, ofImage))
     return withCharges(usage, { parts: { ...noParts, audioOutput: usage.output } });
   return ofImage > output ? ofImages(usage) : usage;
@@ -114,17 +115,35 @@ function withSearches({ body, upload, units }: ResolvedCall, { rates }: Price, u
 }
 
 function searchesIn(body: Buffer): number {
-  const [tools = null] = findValues(body, skipSpace(body, 0), ['tools']);
-  if (tools === null || body[tools.start] !== OPEN_BRACKET) return 0;
   let searches = 0;
-  let at = skipSpace(body, tools.start + 1);
-  while (body[at] === OPEN_BRACE) {
+  for (const at of toolsIn(body)) {
     const [type = null, uses = null] = findValues(body, at, ['type', 'max_uses']);
     if (wordAt(body, type).startsWith('web_search')) searches += numberAt(body, uses) ?? 0;
+  }
+  return searches;
+}
+
+/** Whether a responses body has the tool by which its model makes images. */
+function hasImageTool(body: Buffer): boolean {
+  return tolerant(true, () => {
+    for (const at of toolsIn(body)) {
+      const [type = null] = findValues(body, at, ['type']);
+      if (wordAt(body, type) === 'image_generation') return true;
+    }
+    return false;
+  });
+}
+
+/** Yields where each tool of a body begins. */
+function* toolsIn(body: Buffer): Generator<number> {
+  const [tools = null] = findValues(body, skipSpace(body, 0), ['tools']);
+  if (tools === null || body[tools.start] !== OPEN_BRACKET) return;
+  let at = skipSpace(body, tools.start + 1);
+  while (body[at] === OPEN_BRACE) {
+    yield at;
     at = skipSpace(body, endOfValue(body, at, mostDepth));
     at = body[at] === COMMA ? skipSpace(body, at + 1) : tools.end;
   }
-  return searches;
 }
 
 function hasMember(object: object): boolean {

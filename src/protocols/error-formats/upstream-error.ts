@@ -97,7 +97,8 @@ export function isRateLimitCode(code: unknown): boolean {
 }
 
 /** `invalid_filter` or `cache_policy` is a mistake like any other. */
-const policyWord = /content[_ -]?(?:filter|policy)|policy[_ -]?violation|moderation|sensitive|safety/i;
+const policyWord =
+  /content[_ -]?(?:filter|policy)|filtered|(?:usage|cyber|ai)[_ -]policy|policy[_ -]?(?:violation|blocked)|violates[_ -]policy|moderation|sensitive|safety/i;
 
 /** Tells whether a code means content that a vendor's filters refused, in any vendor's words. */
 export function isPolicyCode(code: string | null): boolean {

@@ -150,7 +150,8 @@ function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind, sear
   };
   const { [ofCitations]: citations = -1 } = numbers;
   // Added below, also if the total has them.
-  const isCited = citations > 0 && total >= parts.input + parts.output + citations;
+  const beside = total - parts.input - parts.output - citations;
+  const isCited = citations > 0 && (beside === 0 || beside === parts.reasoning);
   const usage = withTotal(parts, isCited ? total - citations : total, heard > 0);
   // Most answers are texts without further details.
   return outputKind === 'text' && searches === 0 && heard <= 0 && !hasCharges(numbers)

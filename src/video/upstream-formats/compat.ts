@@ -14,7 +14,7 @@ import {
   positiveOrNull,
   promptFor,
   refuseNegative,
-  requireOne,
+  requireAtMost,
   resultOf,
   upstreamId,
 } from './shared.js';
@@ -31,7 +31,7 @@ function translate(request: VideoRequest, model: string): FormField[] {
   refuseForeign(request, 'compat');
   ownMembersFor(request, 'compat');
   refuseNegative(request, 'compat');
-  requireOne(request, 'compat');
+  requireAtMost(1, request, 'compat');
   if (request.imageTail !== null) throw unsupportedMember(request.imageTail.at, 'compat');
   const size = sizeFor(request, 'compat');
   return [

@@ -286,11 +286,11 @@ export function promptFor({ prompt }: VideoRequest): string {
 }
 
 /**
- * Refuses a request for several videos.
+ * Refuses a request for more videos.
  * @throws {GatewayError} of status 400, naming the client's member
  */
-export function requireOne({ count, body }: VideoRequest, to: VideoFormat): void {
-  if (count !== null && count > 1) throw unsupportedMember(pathOfMember(body, ['n']), to, 'above 1');
+export function requireAtMost(most: number, { count, body }: VideoRequest, to: VideoFormat): void {
+  if (count !== null && count > most) throw unsupportedMember(pathOfMember(body, ['n']), to, `above ${most}`);
 }
 
 /**

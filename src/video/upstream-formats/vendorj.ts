@@ -16,7 +16,7 @@ import {
   ownBodyCall,
   parseAnswer,
   refuseNegative,
-  requireOne,
+  requireAtMost,
   requireState,
   resultOf,
   updateOf,
@@ -40,7 +40,7 @@ function pathOf(action: string): string {
 function translate(request: VideoRequest, model: string): JsonObject {
   refuseForeign(request, 'vendorj');
   refuseNegative(request, 'vendorj');
-  requireOne(request, 'vendorj');
+  requireAtMost(1, request, 'vendorj');
   return {
     req_key: model,
     prompt: request.prompt ?? undefined,

@@ -20,7 +20,7 @@ import {
   plainCreated,
   plainPolled,
   positiveOrNull,
-  requireOne,
+  requireAtMost,
   requireState,
   resultOf,
   stateOrNull,
@@ -47,7 +47,7 @@ function pathOf({ operation }: Pick<VideoTask, 'operation'>): string {
  */
 function translate(request: VideoRequest, model: string, taskId: string): JsonObject {
   refuseForeign(request, 'vendork');
-  requireOne(request, 'vendork');
+  requireAtMost(1, request, 'vendork');
   const shape = aspectRatioFor(request);
   return {
     model_name: model,
@@ -109,7 +109,7 @@ function read(data: JsonObject, state: TaskUpdate['state'], answer: JsonObject):
     completedAt: positiveOrNull(data.updated_at),
     result: {
       ...(isObject(video) ? resultIn(video) : resultOf({})),
-      ...(others.length === 0 ? {} : { others }),
+      ...(video === undefined ? {} : { others }),
     },
   });
 }
@@ -134,10 +134,11 @@ function readRefusal(code: number, data: JsonObject, answer: JsonObject): TaskUp
 /** The vendork format of upstreams, whose base URL ends before `/v1/videos`. */
 export const vendorkUpstreamFormat: UpstreamFormat = {
   lacks: ['fps', 'seed'],
-  create: (request, model, taskId) =>
-    request.format === 'vendork'
-      ? ownBodyCall(pathOf(request), request, amended(request, model, taskId))
-      : jsonCall(pathOf(request), translate(request, model, taskId)),
+  create: (request, model, taskId) => {
+    if (request.format !== 'vendork') return jsonCall(pathOf(request), translate(request, model, taskId));
+    requireAtMost(1 + maxOthers, request, 'vendork');
+    return ownBodyCall(pathOf(request), request, amended(request, model, taskId));
+  },
   readCreated(body) {
     const answer = parseAnswer(body);
     const code = codeBeside(answer, success);

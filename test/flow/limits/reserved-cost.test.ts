@@ -66,6 +66,9 @@ test('output is reserved as the dearest kind that the body allows, and the searc
   t.equal(cost({ modalities: ['image', 'text'] }), 12);
   t.equal(cost({ contents: [] }), 12, 'images come unasked');
   t.equal(cost({ messages: [] }), 1, 'not in chat');
+  const tools = [{ type: 'function', name: 'f' }, { type: 'image_generation' }];
+  t.equal(cost({ input: 'x', tools }), 12, 'or a tool asks for them');
+  t.equal(cost({ input: 'x', tools: tools.slice(0, 1) }), 1);
   const translated = { model: { targets: [{ translatesTo: 'generateContent' }] } };
   t.equal(cost({ messages: [] }, of, translated), 12, 'unless it is translated');
   t.equal(cost({}, resolvePrice({ output: 1000, audioOutput: 8000 })), 1, 'and sound does not');

@@ -66,6 +66,8 @@ test('what an upstream cannot be told is refused by the name that the client gav
 test('several videos of a request are for a vendork upstream to make or refuse if its client speaks its format', async (t) => {
   for (const n of [2, '2'])
     t.match(jsonBody(upstreamFormats.vendork.create(kind({ n }), 'film-1', 'video_1')), { n });
+  const tooMany = { kind: 'unsupported_parameter', param: 'n', message: /'n' above 10 is not supported/ };
+  t.throws(() => upstreamFormats.vendork.create(kind({ n: 11 }), 'film-1', 'video_1'), tooMany);
 });
 
 test('what an upstream needs and the client did not give is asked for', async (t) => {

@@ -123,7 +123,7 @@ test('a polled task has its state, its progress and its result', async (t) => {
     }),
     update('completed', {
       completedAt: 1_700_000_009_000,
-      result: { ...noResult, url: 'https://h/v.mp4', duration: 5 },
+      result: { ...noResult, url: 'https://h/v.mp4', duration: 5, others: [] },
     }),
   );
   const marked = [{ id: 'v', url: 'https://h/v.mp4', watermark_url: 'https://h/w.mp4', duration: '5.0' }];
