@@ -4,7 +4,7 @@ import type { ExchangeListener } from '../http/exchange.js';
 import type { CallOutcome } from '../metrics/call-record.js';
 import type { ResponseHead } from '../upstream/types.js';
 import { parseEvent } from '../wire/sse.js';
-import { ownLines, passedLines, timingLine } from './answer/lines.js';
+import { ownLines, passedLines, pathLine, timingLine } from './answer/lines.js';
 import type { Call } from './call.js';
 import { account } from './record/account.js';
 import type { Services } from './services.js';
@@ -61,8 +61,7 @@ export function refuse(
   if (error.kind === 'upgrade_required') lines += '\r\nupgrade: websocket';
   if (error.kind === 'unsupported_media_type')
     lines += `\r\naccept-encoding: ${call.route?.form == null ? acceptedCodings : 'identity'}`;
-  if (call.gatewayPath !== null && error.source === 'upstream')
-    lines += `\r\nx-gateway-path: ${call.gatewayPath}`;
+  if (error.source === 'upstream') lines += pathLine(call);
   exchange.respond(error.status, lines + timingLine(call), errorFormat.errorBody(error, exchange.id));
   account(services, call, outcomeOf(error));
 }

@@ -103,6 +103,11 @@ export function leftOutLine({ leftOut }: Call): string {
   return leftOut.length === 0 ? '' : `\r\nx-gateway-left-out: ${leftOut.join(', ')}`;
 }
 
+/** Returns the header line that tells how a request reached its upstream, with CRLF before it; empty if none was asked. */
+export function pathLine({ gatewayPath }: Call): string {
+  return gatewayPath === null ? '' : `\r\nx-gateway-path: ${gatewayPath}`;
+}
+
 /** The usual beginnings of heads, each as one string. A concatenated string is copied from its parts whenever it is sent. */
 const jsonStarts = {
   exact: '\r\nx-gateway-path: exact\r\ncontent-type: application/json',
@@ -110,9 +115,10 @@ const jsonStarts = {
   translated: '\r\nx-gateway-path: translated\r\ncontent-type: application/json',
 } as const;
 
-function startOf({ gatewayPath }: Call, type: string | null): string {
+function startOf(call: Call, type: string | null): string {
+  const { gatewayPath } = call;
   if (type === json && gatewayPath !== null) return jsonStarts[gatewayPath];
-  return `\r\nx-gateway-path: ${gatewayPath}${type === null ? '' : `\r\ncontent-type: ${type}`}`;
+  return pathLine(call) + (type === null ? '' : `\r\ncontent-type: ${type}`);
 }
 
 /** Returns the header lines of an answer that relays an upstream's, each with CRLF before it. */
@@ -134,7 +140,7 @@ export function streamLines(call: Call, head: ResponseHead | null): string {
   return (
     streamTypes[call.framing] +
     requestIdLine(call) +
-    `\r\nx-gateway-path: ${call.gatewayPath}` +
+    pathLine(call) +
     leftOutLine(call) +
     (head === null ? '' : passedLines(call, head)) +
     rateLines(call) +

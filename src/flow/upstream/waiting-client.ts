@@ -1,6 +1,6 @@
 import type { ExchangeListener } from '../../http/exchange.js';
 import type { UpstreamFailure } from '../../upstream/types.js';
-import { leftOutLine, ownLines, timingLine } from '../answer/lines.js';
+import { leftOutLine, ownLines, pathLine, timingLine } from '../answer/lines.js';
 import type { Call } from '../call.js';
 import { account } from '../record/account.js';
 import type { Services } from '../services.js';
@@ -65,7 +65,6 @@ export function answerAsync(
  */
 export function answerJson(services: Services, call: Call, status: number, json: string): void {
   if (call.accounted || !call.exchange.alive) return;
-  const path = call.gatewayPath === null ? '' : `\r\nx-gateway-path: ${call.gatewayPath}`;
-  const lines = path + ownLines(call) + leftOutLine(call) + timingLine(call);
+  const lines = pathLine(call) + ownLines(call) + leftOutLine(call) + timingLine(call);
   if (call.exchange.respond(status, lines, json)) account(services, call, 'complete');
 }

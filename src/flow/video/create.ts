@@ -28,7 +28,7 @@ import type { TaskCharge, VideoCall, VideoRequest, VideoTask } from '../../video
 import { leftOutMembers } from '../../video/unsupported.js';
 import { headerLine, joinLines } from '../../wire/head.js';
 import { answerError } from '../answer/content.js';
-import { ownLines, passedLines, timingLine } from '../answer/lines.js';
+import { ownLines, passedLines, pathLine, timingLine } from '../answer/lines.js';
 import { type AuthenticatedCall, type Call, deadlinesLeft, type ResolvedCall } from '../call.js';
 import { admitResolved } from '../limits/admit.js';
 import { detachMemory, takeMemory } from '../memory-budget.js';
@@ -487,8 +487,7 @@ class Submitting implements AttemptAdapter, ExchangeListener {
   /** Answers with the upstream's body, which is an error of the client's own format. */
   #relayRefusal({ head, body }: CollectedAnswer, error: GatewayError): void {
     const call = this.#call;
-    const path = `\r\nx-gateway-path: ${call.gatewayPath}`;
-    const lines = path + ownLines(call) + passedLines(call, head, true) + timingLine(call);
+    const lines = pathLine(call) + ownLines(call) + passedLines(call, head, true) + timingLine(call);
     if (call.accounted) return;
     call.error = error;
     if (!call.exchange.alive) return;

@@ -37,9 +37,6 @@ const settings = {
   user: text,
 };
 
-/** Their names. */
-export const settingNames: readonly string[] = Object.keys(settings);
-
 const parameterMembers = {
   negative_prompt: text,
   prompt_extend: flag,
