@@ -27,6 +27,7 @@ import {
   messagesNanos,
   messagesRecord,
   messagesStream,
+  messagesTokens,
   plantedTier,
   plantedUsage,
   price,
@@ -34,6 +35,7 @@ import {
   responseStream,
   responsesNanos,
   responsesRecord,
+  responsesTokens,
   search,
 } from './priced-answers.js';
 
@@ -163,7 +165,7 @@ const cases: readonly Case[] = [
     ...askResponses,
     answer: response('flex'),
     record: { ...responsesRecord, tier: 'flex' },
-    nanos: responsesNanos / 2,
+    nanos: responsesTokens / 2 + 2 * search,
   },
   {
     name: 'responses with searches of several tools, whose items do not show them all',
@@ -205,7 +207,7 @@ const cases: readonly Case[] = [
     ...askResponses,
     answer: { ...response('flex'), metadata: { long: 'x'.repeat(600_000) } },
     record: { ...responsesRecord, tier: 'flex' },
-    nanos: responsesNanos / 2,
+    nanos: responsesTokens / 2 + 2 * search,
   },
   {
     name: 'responses, streamed, whose last event is longer than what is kept of it',
@@ -213,7 +215,7 @@ const cases: readonly Case[] = [
     ...streamed(askResponses),
     answer: responseStream('priority'),
     record: { ...responsesRecord, tier: 'priority' },
-    nanos: responsesNanos * 2,
+    nanos: responsesTokens * 2 + 2 * search,
   },
   {
     name: "responses that repeat a tier of their client's",
@@ -221,7 +223,7 @@ const cases: readonly Case[] = [
     ...askResponses,
     answer: response('priority', plantedTier),
     record: { ...responsesRecord, tier: 'priority' },
-    nanos: responsesNanos * 2,
+    nanos: responsesTokens * 2 + 2 * search,
   },
   {
     name: "responses that repeat a usage of their client's",
@@ -229,7 +231,7 @@ const cases: readonly Case[] = [
     ...askResponses,
     answer: response('priority', plantedUsage),
     record: { ...responsesRecord, tier: 'priority' },
-    nanos: responsesNanos * 2,
+    nanos: responsesTokens * 2 + 2 * search,
   },
   {
     name: "responses, streamed, that repeat a tier of their client's",
@@ -237,7 +239,7 @@ const cases: readonly Case[] = [
     ...streamed(askResponses),
     answer: responseStream('priority', plantedTier),
     record: { ...responsesRecord, tier: 'priority' },
-    nanos: responsesNanos * 2,
+    nanos: responsesTokens * 2 + 2 * search,
   },
   {
     name: "responses, streamed, that repeat a usage of their client's",
@@ -245,7 +247,7 @@ const cases: readonly Case[] = [
     ...streamed(askResponses),
     answer: responseStream('priority', plantedUsage),
     record: { ...responsesRecord, tier: 'priority' },
-    nanos: responsesNanos * 2,
+    nanos: responsesTokens * 2 + 2 * search,
   },
   {
     name: 'responses, streamed, that repeat more behind their usage than is kept',
@@ -253,7 +255,7 @@ const cases: readonly Case[] = [
     ...streamed(askResponses),
     answer: responseStream('priority', { a: 'x'.repeat(8000) }),
     record: { ...responsesRecord, tier: 'priority' },
-    nanos: responsesNanos * 2,
+    nanos: responsesTokens * 2 + 2 * search,
   },
   {
     name: 'responses for a client of chat',
@@ -261,7 +263,7 @@ const cases: readonly Case[] = [
     ...askChat,
     answer: response('flex'),
     record: { ...responsesRecord, protocol: 'chat', tier: 'flex' },
-    nanos: responsesNanos / 2,
+    nanos: responsesTokens / 2 + 2 * search,
   },
   {
     name: 'responses for a client of chat, streamed',
@@ -269,7 +271,7 @@ const cases: readonly Case[] = [
     ...streamed(askChat),
     answer: responseStream('priority'),
     record: { ...responsesRecord, protocol: 'chat', tier: 'priority' },
-    nanos: responsesNanos * 2,
+    nanos: responsesTokens * 2 + 2 * search,
   },
   {
     name: 'messages',
@@ -285,7 +287,7 @@ const cases: readonly Case[] = [
     ...streamed(askMessages),
     answer: messagesStream({ service_tier: 'priority', speed: 'fast' }),
     record: { ...messagesRecord, tier: 'fast' },
-    nanos: messagesNanos * 6,
+    nanos: messagesTokens * 6 + 3 * search,
   },
   {
     name: 'messages for a client of generateContent',
@@ -293,7 +295,7 @@ const cases: readonly Case[] = [
     ...askGoogle,
     answer: messagesAnswer({ service_tier: 'priority' }),
     record: { ...messagesRecord, protocol: 'generateContent', tier: 'priority' },
-    nanos: messagesNanos * 2,
+    nanos: messagesTokens * 2 + 3 * search,
   },
   {
     name: 'messages for a client of chat, streamed',
@@ -301,7 +303,7 @@ const cases: readonly Case[] = [
     ...streamed(askChat),
     answer: messagesStream({ service_tier: 'priority' }),
     record: { ...messagesRecord, protocol: 'chat', tier: 'priority' },
-    nanos: messagesNanos * 2,
+    nanos: messagesTokens * 2 + 3 * search,
   },
   {
     name: 'messages that no step is exceeded by, but for what a compaction has read',
@@ -335,7 +337,7 @@ const cases: readonly Case[] = [
     ...askGoogleStream,
     answer: googleStream({ serviceTier: 'flex' }),
     record: { ...googleRecord, searches: 2, tier: 'flex' },
-    nanos: (googleTokens + 2 * search) / 2,
+    nanos: googleTokens / 2 + 2 * search,
   },
   {
     name: 'generateContent for a client of responses',
@@ -343,7 +345,7 @@ const cases: readonly Case[] = [
     ...askResponses,
     answer: googleAnswer({ trafficType: 'ON_DEMAND_PRIORITY' }),
     record: { ...googleRecord, protocol: 'responses', searches: 2, tier: 'priority' },
-    nanos: (googleTokens + 2 * search) * 2,
+    nanos: googleTokens * 2 + 2 * search,
   },
   {
     name: 'generateContent for a client of messages, streamed',
