@@ -109,15 +109,22 @@ test('a connection whose reading waits is resumed, whether its client pauses, an
   t.equal(sockets.length, connections, 'the second round on the same connections');
 });
 
-test('the wait for its turn is no silence of an upstream', async (t) => {
+test('the wait for its turn is no silence of an upstream, also while several turns are of others', async (t) => {
   const client = makeClient(t);
   const { origin } = await startFast(t);
+  // More than read in one turn: otherwise no connection still waits when deadlines are checked, between two turns.
+  const many = { ...origin, maxConnections: 48 };
   const deadlines = { ...unhurried, idleMs: 50 };
-  const calls = Array.from({ length: connections }, (_, index) => {
-    const call = new Received(client, origin, get(`/${index}`), deadlines);
+  let paused = 0;
+  const calls = Array.from({ length: many.maxConnections }, () => {
+    const call = new Received(client, many, get('/0'), deadlines);
     call.onPiece = () => {
-      work(15);
-      return true;
+      work(5);
+      if (call.pieces.length > 1) return true;
+      // All of them read on at the same time, so that they wait for one another.
+      if (++paused === calls.length)
+        setImmediate(() => calls.forEach(({ exchange }) => void exchange.resume()));
+      return false;
     };
     return call;
   });
