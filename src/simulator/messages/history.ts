@@ -229,6 +229,9 @@ function checkToolResult(value: JsonObject, path: string): void {
   if (value.is_error === true && blocks.length === 0) {
     throw refuse(path, 'content cannot be empty if `is_error` is true');
   }
+  if (value.is_error === true && blocks.some(({ type }) => type !== 'text')) {
+    throw refuse(path, 'all content must be type "text" if `is_error` is true');
+  }
 }
 
 function checkId(id: string, path: string): void {

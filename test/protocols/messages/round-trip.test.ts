@@ -40,7 +40,11 @@ const thinkingBlock = fc.oneof(
   fc.record({ type: fc.constant('thinking'), thinking: fc.string(), signature: words }),
   words.map((data) => ({ type: 'redacted_thinking', data })),
 );
-const resultContent = fc.oneof(words, fc.tuple(imageBlock, textBlock));
+/** The content of a result and its `is_error`, beside which the protocol allows only texts. */
+const resultOf = fc.oneof(
+  fc.tuple(words, maybe(fc.constant(true))),
+  fc.tuple(fc.tuple(imageBlock, textBlock), fc.constant(undefined)),
+);
 
 /** Makes, by its number, a turn of the user, one of the assistant that thinks, speaks and calls, and the results. */
 const exchange = fc
@@ -49,7 +53,7 @@ const exchange = fc
     thought: fc.array(thinkingBlock, { minLength: 1, maxLength: 2 }),
     said: fc.array(textBlock, { maxLength: 1 }),
     calls: fc.array(json, { minLength: 1, maxLength: 2 }),
-    results: fc.array(fc.tuple(resultContent, maybe(fc.constant(true))), { minLength: 2, maxLength: 2 }),
+    results: fc.array(resultOf, { minLength: 2, maxLength: 2 }),
     last: textBlock,
   })
   .map(({ asked, thought, said, calls, results, last }) => (number: number) => [

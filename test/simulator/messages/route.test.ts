@@ -222,6 +222,7 @@ test('what the real one refuses is refused, with the place', async (t) => {
   const user = (content: unknown): object => ({ messages: [{ role: 'user', content }] });
   const call = { type: 'tool_use', id: 'a', name: 'get_weather', input: {} };
   const result = { type: 'tool_result', tool_use_id: 'a', content: 'x' };
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } };
   const turns = (...contents: unknown[]): object => ({
     messages: contents.map((content, index) => ({ role: index % 2 === 0 ? 'user' : 'assistant', content })),
   });
@@ -239,11 +240,8 @@ test('what the real one refuses is refused, with the place', async (t) => {
     [user('  '), /non-whitespace/],
     [user([{ type: 'text' }]), /^messages\.0\.content\.0\.text\.text: Field required/],
     [user([{ type: 'input_text', text: 'a' }]), /^messages\.0\.content\.0: Input tag 'input_text'/],
-    [
-      user([{ type: 'image', source: { type: 'base64', media_type: 'image/bmp', data: 'AAAA' } }]),
-      /media_type/,
-    ],
-    [user([{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: '?' } }]), /base64/],
+    [user([{ ...image, source: { ...image.source, media_type: 'image/bmp' } }]), /media_type/],
+    [user([{ ...image, source: { ...image.source, data: '?' } }]), /base64/],
     [user([call]), /can only be in `assistant`/],
     [user([result]), /^messages\.0\.content\.0: unexpected `tool_use_id`/],
     [turns('a', [call]), /^messages\.1: `tool_use` ids were found without `tool_result` blocks/],
@@ -254,6 +252,10 @@ test('what the real one refuses is refused, with the place', async (t) => {
     [turns('a', [{ ...call, id: 'a.b' }], [result]), /^messages\.1\.content\.0\.tool_use\.id: /],
     [turns('a', [{ ...call, input: '{}' }], [result]), /input: Input should be a valid dictionary/],
     [turns('a', [call], [{ ...result, content: '', is_error: true }]), /cannot be empty if `is_error`/],
+    [
+      turns('a', [call], [{ ...result, content: [image], is_error: true }]),
+      /all content must be type "text" if `is_error`/,
+    ],
     [turns('a', 'b '), /trailing whitespace/],
     [{ thinking: { type: 'enabled', budget_tokens: 1000 } }, /budget_tokens: .*1024/],
     [{ thinking: { type: 'enabled', budget_tokens: 4096 } }, /`max_tokens` must be greater/],

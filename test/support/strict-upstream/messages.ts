@@ -250,6 +250,8 @@ function readBlock(block: JsonObject, role: string, path: string, memory: Memory
       const content =
         typeof block.content === 'string' ? [] : objectsOf(block.content ?? [], `${path}content`);
       const inner = newTurn('user');
+      const isText = content.every(({ type }) => type === 'text');
+      rule(block.is_error !== true || isText, `${path}content: not only texts beside is_error`);
       for (const each of content) readBlock(each, 'user', `${path}content.`, memory, inner);
       turn.results.push(typeof block.content === 'string' ? block.content : inner.texts.join(''));
       break;

@@ -230,17 +230,20 @@ function encodeBlock(part: ContentPart): string {
 }
 
 /**
- * Writes a `tool_result` block as JSON text. A single text is a string; other content is an array.
+ * Writes a `tool_result` block as JSON text. A single text is a string; other content is an array. The protocol allows
+ * only texts beside `is_error`, so that of a result with media is a text.
  * @throws {GatewayError} of status 400, like `encodeBlock`
  */
 function encodeResult({ callId, content, isError }: ToolResultPart): string {
   let text = `{"type":"tool_result","tool_use_id":${JSON.stringify(legalCallId(callId))}`;
   const said = content.filter((part) => part.kind !== 'text' || !isBlank(part.text));
   const [first] = said;
+  const isSaid = isError && said.some(({ kind }) => kind !== 'text');
+  if (isSaid) said.unshift({ kind: 'text', text: 'Error:' });
   if (said.length === 1 && first?.kind === 'text') text += `,"content":${quoted(first.text)}`;
   else if (said.length > 0) text += `,"content":[${said.map(encodeBlock).join(',')}]`;
   else if (isError) text += `,"content":${JSON.stringify(bareError)}`;
-  return isError ? `${text},"is_error":true}` : `${text}}`;
+  return isError && !isSaid ? `${text},"is_error":true}` : `${text}}`;
 }
 
 function encodeImage({ source, at }: MediaPart): string {

@@ -239,6 +239,23 @@ test('results hold texts and media, and say that they are errors', async (t) => 
   });
 });
 
+test('a failed result with media says so in a text, since only texts may stand beside is_error', async (t) => {
+  const failed = { ...result('1', text('no'), image), isError: true };
+  const messages = messagesOf(user('a'), assistant(call('1')), user(failed));
+  t.same(messages?.[2 as never], {
+    role: 'user',
+    content: [
+      toolResult('1', {
+        content: [
+          block('Error:'),
+          block('no'),
+          { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AA' } },
+        ],
+      }),
+    ],
+  });
+});
+
 test('the arguments of a call keep their digits', async (t) => {
   const body = encodeText({
     ...plain,
