@@ -77,16 +77,25 @@ const goOn: Turn = {
 /**
  * Some upstreams do not continue an answer that the request has begun, so they are told to. The responses API accepts a
  * last message of the assistant but starts a new answer. The newest models of the messages API refuse it
- * (https://platform.claude.com/docs/en/about-claude/models/migration-guide, "Prefill removal").
+ * (https://platform.claude.com/docs/en/about-claude/models/migration-guide, "Prefill removal"), also if a blank text
+ * of the user follows, which is not written.
  */
 export function fitPrefill(
   request: ConversationRequest,
-  { rules: { prefill }, options: { thinking } }: FitContext,
+  { rules: { prefill, firstTurn }, options: { thinking } }: FitContext,
 ): Fitted | null {
   const isTaken = prefill === 'always' || (prefill === 'option' && thinking !== 'adaptive');
-  const last = request.turns.at(-1);
-  if (isTaken || last?.role !== 'assistant' || !last.parts.some(isBegun)) return null;
+  if (isTaken) return null;
+  const last = request.turns.findLast((turn) => isLast(turn, firstTurn === 'user'));
+  if (last?.role !== 'assistant') return null;
   return { request: { ...request, turns: [...request.turns, goOn] }, restorer: null };
+}
+
+/** @param mustSay turns of the user without content, and blank instructions, are not written */
+function isLast(turn: Turn, mustSay: boolean): boolean {
+  if (turn.role === 'assistant') return turn.parts.some(isBegun);
+  if (!mustSay) return true;
+  return turn.role === 'system' ? !isBlank(turn.text) : turn.parts.some(saysSomething);
 }
 
 /** A blank text is not the beginning of an answer. */

@@ -27,3 +27,21 @@ test('an answer that is begun in the request is asked for where it is not gone o
   t.equal(fit('never', true, begun(' ')).length, 2, 'nothing is begun');
   t.equal(fit('never', true).length, 1);
 });
+
+test('blank turns behind the begun answer, which are not written, do not hide it', async (t) => {
+  const begunAt = [...plain.turns, begun('y')];
+  const blank: Turn[] = [
+    { role: 'user', parts: [{ kind: 'text', text: ' ' }] },
+    { role: 'system', text: '' },
+  ];
+  for (const turn of [...blank, begun('')]) {
+    const { turns } = fittedBy(
+      fitPrefill,
+      { ...plain, turns: [...begunAt, turn] },
+      { ...anything, prefill: 'option', firstTurn: 'user' },
+      { ...target, thinking: 'adaptive' },
+    ).request;
+    t.match(turns[3], { role: 'user', parts: [{ text: /^Go on exactly where your last message ends/ }] });
+  }
+  for (const turn of blank) t.equal(fit('never', true, begun('y'), turn).length, 3, 'responses get them');
+});
