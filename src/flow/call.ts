@@ -133,6 +133,8 @@ export class Call implements Guarded, OpenCall<Call> {
   isServed = false;
   /** How many times the price per call is charged: once for each image. */
   units = 1;
+  /** Expected input tokens that the body does not show: of a text that is read once with each element of a list. */
+  repeatedTokens = 0;
   /** Seconds of audio or video, if they are known. */
   mediaSeconds = 0;
   /** See `Consumption.secondsBesideTokens`. */

@@ -42,7 +42,12 @@ export interface Endpoint extends StreamRules {
    * A list in the body of which upstreams bill so many elements as one call. Null if they bill a call once, or if it is not
    * read here.
    */
-  readonly countedList: { readonly name: string; readonly perUnit: number } | null;
+  readonly countedList: {
+    readonly name: string;
+    readonly perUnit: number;
+    /** A text in the body whose tokens upstreams that bill tokens count once with each element. */
+    readonly repeated: string;
+  } | null;
   /**
    * Upstreams of the protocol may lack this endpoint. The call is then sent to such an upstream by way of
    * `translation`, as to one of another protocol.

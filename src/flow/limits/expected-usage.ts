@@ -7,6 +7,7 @@ import {
   mediumTokens,
   mostImageTokens,
   ofImages,
+  tokensOf,
   withSound,
 } from '../../conversation/estimate-usage.js';
 import { noParts, type Usage, withCharges } from '../../conversation/usage.js';
@@ -60,9 +61,10 @@ function expectedInput(call: Call): number {
   const { body, route, upload, model } = call;
   if (body === null || route?.endpoint == null) return 0;
   if (upload !== null) return makesPricedImages(call) ? mediumTokens : 0;
-  if (body.length < leastWithTokens) return bodyEstimate(body);
+  if (body.length < leastWithTokens) return bodyEstimate(body) + call.repeatedTokens;
   if (call.estimated?.bytes === body.length) return call.estimated.input;
-  const input = bodyEstimate(withoutCarried(body, model === null || model.targets.some(takesUnsigned)));
+  const carried = withoutCarried(body, model === null || model.targets.some(takesUnsigned));
+  const input = bodyEstimate(carried) + call.repeatedTokens;
   call.estimated = { bytes: body.length, input };
   return input;
 }
@@ -141,20 +143,35 @@ function spokenText(body: Buffer): Span {
 
 /** Returns the place of a member's value, or null if the member is missing or occurs twice. */
 function memberOf(body: Buffer, name: string): Span | null {
+  return membersOf(body, [name])[0] ?? null;
+}
+
+/** Returns the places of the members' values; none if one of them occurs twice. */
+function membersOf(body: Buffer, names: readonly string[]): readonly (Span | null)[] {
   try {
-    return findValues(body, skipSpace(body, 0), [name])[0] ?? null;
+    return findValues(body, skipSpace(body, 0), names);
   } catch (fault) {
-    if (fault instanceof GatewayError) return null;
+    if (fault instanceof GatewayError) return [];
     throw fault;
   }
 }
 
-/** Sets the units of a call to the number that its request lets expect, which may be charged for a call that its client leaves. */
+/** No reranker takes more in one request (https://docs.voyageai.com/docs/reranker). */
+const mostRepeated = 600_000;
+
+/**
+ * Sets the units of a call, and the tokens of what its upstream reads repeatedly, to the numbers that its request lets
+ * expect, which may be charged for a call that its client leaves.
+ */
 export function presumeUnits(call: ResolvedCall): void {
   const { body, route } = call;
   const list = route.endpoint?.countedList ?? null;
   if (body === null || list === null) return;
-  call.units = Math.max(1, Math.ceil(elementsAt(body, memberOf(body, list.name)) / list.perUnit));
+  const [counted = null, repeated = null] = membersOf(body, [list.name, list.repeated]);
+  const count = elementsAt(body, counted);
+  call.units = Math.max(1, Math.ceil(count / list.perUnit));
+  const tokens = repeated === null ? 0 : tokensOf(repeated.end - repeated.start);
+  call.repeatedTokens = Math.min(mostRepeated, (count - 1) * tokens);
 }
 
 /**

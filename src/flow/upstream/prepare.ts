@@ -119,7 +119,7 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
     watch: isInBackground ? beginInBackground(call, apiKey, kept.watch) : kept.watch,
     watchEnd: kept.watchEnd,
     watchAll: kept.watchAll,
-    inputEstimate: bodyEstimate(body),
+    inputEstimate: bodyEstimate(body) + call.repeatedTokens,
     tokens: tokensOf(call),
     estimated: estimatedAnswers(call, endpoint),
     requested: call.units,

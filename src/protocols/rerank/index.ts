@@ -27,8 +27,8 @@ export const rerank: Endpoint = {
   ...wholeAnswers(rerankUsage, inputMetering, judgeError, [resultsKey]),
   noteCharges: noteSearchUnits,
   protocol: 'rerank',
-  // Cohere's search unit (https://cohere.com/pricing).
-  countedList: { name: 'documents', perUnit: 100 },
+  // Cohere's search unit (https://cohere.com/pricing), and Voyage's tokens (https://docs.voyageai.com/docs/faq).
+  countedList: { name: 'documents', perUnit: 100, repeated: 'query' },
   upstreamPath: () => '/rerank',
   amender: rerankAmender,
   hasEffects: noEffects,

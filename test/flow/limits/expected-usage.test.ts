@@ -124,7 +124,7 @@ test('what a client carries for its upstream is not expected to be input, and wh
   const bytes = Buffer.from(token).toString('base64');
   const inputOf = (endpoint: object, ...turns: readonly object[]) => {
     const body = Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: 'x' }, ...turns] }));
-    const call = { body, route: { endpoint }, upload: null, validated: null, model: null };
+    const call = { body, route: { endpoint }, upload: null, validated: null, model: null, repeatedTokens: 0 };
     return expectedUsage(call as unknown as Call).input;
   };
   const google = { google: { thought_signature: beside } };
@@ -171,7 +171,7 @@ test('a text is expected input although it begins as a token, or is one in the a
     const text = JSON.stringify({ messages: [{ role: 'assistant', content }] }, null, space);
     const escaped = text.replace('"given":', '"\\u0069nput":');
     const call = { body: Buffer.from(escaped), route: { endpoint: messages }, upload: null, validated: null };
-    return expectedUsage({ ...call, model: null } as unknown as Call).input;
+    return expectedUsage({ ...call, model: null, repeatedTokens: 0 } as unknown as Call).input;
   };
   const use = { type: 'tool_use', id: 't', name: 'f' };
   const head = token.slice(0, 200);
@@ -270,6 +270,7 @@ test('a limit and a budget get the same number for one body', (t) => {
     upload: null,
     validated: null,
     model: null,
+    repeatedTokens: 0,
   } as unknown as Call;
   t.equal(new Set(Array.from({ length: 20 }, () => expectedUsage(call).input)).size, 1);
   // Buffers of bodies are used again.
@@ -286,6 +287,7 @@ function ofBody(text: string, protocols: readonly (string | null)[] | null = nul
     upload: null,
     validated: null,
     model: targets === undefined ? null : { targets, tokens: { input: null, output: null } },
+    repeatedTokens: 0,
   };
   return expectedUsage(call as unknown as Call).input;
 }

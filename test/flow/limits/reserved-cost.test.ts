@@ -212,6 +212,17 @@ test('a rerank reserves a search unit for each hundred documents, and costs what
   }
 });
 
+test('a rerank that is charged by its tokens reserves its query once with each document', async (t) => {
+  const model = { protocols: ['rerank'], price: { input: 10 } };
+  const body = () => ({ model: 'm', query: 'word '.repeat(80), documents: Array(100).fill('d') });
+  const answer = {
+    results: [{ index: 0, relevance_score: 0.9 }],
+    usage: { prompt_tokens: 10_000, total_tokens: 10_000 },
+  };
+  const calls = { model, usd: 0.25, times: 6, path: '/v1/rerank', body, answer };
+  t.match(await costOfMany(t, calls), { nanos: 200_000_000, served: 2 });
+});
+
 test('the tokens of an image are expected by its quality and size, and the dearest of what is unknown', async (t) => {
   const tokens = (size: string | null, quality: string | null) =>
     mostImageTokens({ size, quality, resolution: null });

@@ -76,6 +76,13 @@ const cases: readonly Case[] = [
     more: { query: 'a', documents: Array(201).fill('b') },
     record: { units: 3, costNanoUsd: 120_000_000, paidNanoUsd: 90_000_000 },
   },
+  {
+    // Two tokens of the query with each document.
+    model: 'tokens',
+    path: '/v1/rerank',
+    more: { query: 'abcdef', documents: Array(1001).fill('b') },
+    record: { inputTokens: 3014, tokensKnown: 'partial' },
+  },
 ];
 
 /** Has an upstream write something, and returns when the gateway has got it: what comes later has been answered. */
