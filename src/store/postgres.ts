@@ -244,7 +244,7 @@ async function readRisks(link: PostgresLink): Promise<readonly string[]> {
   const skewMs = Math.abs(Date.now() - numberOf(row.now_ms));
   if (skewMs > maxSkewMs) {
     risks.push(
-      `the clock of this host is ${Math.round(skewMs / 1000)} s off that of the server: calls are recorded at the wrong time, and videos of other hosts may be taken for interrupted`,
+      `the clock of this host is ${Math.round(skewMs / 1000)} s off that of the server: calls are recorded at the wrong time`,
     );
   }
   return risks;

@@ -37,9 +37,18 @@ export interface BookedTask {
  */
 export interface Submission extends ProcessMark {
   readonly taskId: string;
-  /** Unix milliseconds: its start, and the time by which it has ended in any case. */
+  /** Unix milliseconds by its host's clock: its start, and the time by which it has ended in any case. */
   readonly at: number;
   readonly until: number;
+  /** How long the store keeps the record, which tells its age. Records of earlier releases do not have it. */
+  readonly keptMs?: number;
+}
+
+/** A submission without a recorded end. */
+interface Unsettled {
+  readonly submission: Submission;
+  /** Since it was recorded, by the store's clock. That of its host may differ from this host's. */
+  readonly ageMs: number;
 }
 
 /** A request with an idempotency key, which its client may send again. */
@@ -239,12 +248,13 @@ export class TaskBook {
   }
 
   /** Submissions without a recorded end. */
-  async unsettled(): Promise<readonly Submission[]> {
-    const found: Submission[] = [];
+  async unsettled(): Promise<readonly Unsettled[]> {
+    const found: Unsettled[] = [];
     let from: string | null = null;
     do {
       const page = await this.#store.list(submissions, pageSize, from);
-      for (const { value } of page.records) found.push(JSON.parse(value) as Submission);
+      for (const { value, leftMs } of page.records)
+        found.push(unsettledOf(JSON.parse(value) as Submission, leftMs));
       from = page.next;
     } while (from !== null && found.length < maxUnsettled);
     return found;
@@ -265,9 +275,10 @@ export class TaskBook {
     submission: Submission,
     request: OnceRequest | null,
   ): Promise<string | null> {
+    const keptMs = ttlOf(task);
     await allEnded([
-      this.#store.create(submissions, task.id, JSON.stringify(submission), ttlOf(task)),
-      this.#store.create(taskCollection, task.id, writeTask(task), ttlOf(task)),
+      this.#store.create(submissions, task.id, JSON.stringify({ ...submission, keptMs }), keptMs),
+      this.#store.create(taskCollection, task.id, writeTask(task), keptMs),
     ]);
     // Last, so that a request never names a task that a crash kept from being recorded.
     const earlier = request === null ? null : await firstWith(this.#store, request, task.id);
@@ -392,8 +403,9 @@ export function submissionHere(taskId: string, longestMs: number): Submission {
  */
 export async function endInterrupted(book: TaskBook): Promise<readonly Interrupted[]> {
   const found: Interrupted[] = [];
-  for (const submission of await book.unsettled()) {
-    if (!wasInterrupted(submission)) continue;
+  for (const unsettled of await book.unsettled()) {
+    const { submission } = unsettled;
+    if (!wasInterrupted(unsettled)) continue;
     const booked = await book.find(submission.taskId);
     // The task is recorded before the call to the upstream. Without it no call was sent, or no upstream accepted it.
     let ended = false;
@@ -419,6 +431,13 @@ const interruption = {
     'Check there before you submit it again.',
 };
 
-function wasInterrupted(submission: Submission): boolean {
-  return Date.now() > submission.until || hasProcessEnded(submission, submission.at) === true;
+/** @param leftMs until the store removes the record */
+function unsettledOf(submission: Submission, leftMs: number): Unsettled {
+  const { keptMs, at } = submission;
+  return { submission, ageMs: keptMs === undefined ? Date.now() - at : keptMs - leftMs };
+}
+
+function wasInterrupted({ submission, ageMs }: Unsettled): boolean {
+  const { at, until } = submission;
+  return ageMs > until - at || hasProcessEnded(submission, Date.now() - ageMs) === true;
 }

@@ -227,6 +227,23 @@ for (const [kind, open] of Object.entries(openStores)) {
     t.equal((await book.find('settled'))?.task.state, 'queued');
   });
 
+  storeTest("a submission's age is told by the store's clock, not by its host's", async (t, store) => {
+    const book = new TaskBook(store);
+    const elsewhere = (id: string, hoursOff: number, lastsMs: number): Submission => {
+      const at = Date.now() + hoursOff * longMs;
+      return { ...dead(id), host: `not ${hostname()}`, at, until: at + lastsMs };
+    };
+    await book.open(task('late clock'), elsewhere('late clock', -2, longMs), null);
+    await book.open(task('early clock'), elsewhere('early clock', 2, 1), null);
+    const found: string[] = [];
+    await eventually(async () => {
+      found.push(...(await endInterrupted(book)).map(({ submission }) => submission.taskId));
+      return found.length > 0;
+    });
+    t.strictSame(found, ['early clock']);
+    t.strictSame((await idsIn(store)).submissions, ['late clock']);
+  });
+
   storeTest(
     'a task whose process was killed before it was watched is watched all the same',
     async (t, store) => {
