@@ -258,7 +258,8 @@ function addInstructions(parts: readonly TextPart[], { system, systemCache, turn
 function addResult(message: JsonObject, at: string, progress: Progress): void {
   const content = decodeContent(message.content, `${at}.content`, userPart);
   const legacy = message.role === 'function';
-  const callId = legacy ? progress.functionCalls.take(message.name) : (cutIdOf(message.tool_call_id) ?? '');
+  const own = legacy ? '' : cutIdOf(message.tool_call_id);
+  const callId = own || (progress.functionCalls.take(message.name) ?? (legacy ? null : ''));
   if (callId === null) throw wrongValue(at, "the result of a 'function_call' before it that has none yet");
   const name = textOrNull(legacy ? message.name : null) ?? progress.toolNames.get(callId) ?? '';
   const result = markedAsWhole(
@@ -287,7 +288,11 @@ function decodeAssistant(
     parts.push({ kind: 'refusal', text: message.refusal });
   objectsOf(message.tool_calls).forEach((call, number) => {
     parts.push(...carriedReasoning(call));
-    parts.push(decodeCall(call, `${at}.tool_calls[${number}]`, `call_${index}_${number}`));
+    const spareId = `call_${index}_${number}`;
+    const part = decodeCall(call, `${at}.tool_calls[${number}]`, spareId);
+    // Some servers give calls no ids, which clients repeat.
+    if (part.id === spareId) progress.functionCalls.add(part);
+    parts.push(part);
   });
   if (isObject(message.function_call)) {
     // This form has no ids: those of the call and its result are made from the position of the call.
@@ -415,7 +420,10 @@ function markedAtEnd<Part extends object>(parts: readonly Part[], message: JsonO
 
 const newQueue = (): CallQueue => new CallQueue();
 
-/** Calls in the `function_call` form without a result so far. Results contain only the name of the function. */
+/**
+ * Calls without ids, as those in the `function_call` form, that have no result so far. Results contain at most the name
+ * of the function.
+ */
 class FunctionCalls {
   readonly #all = new CallQueue();
   readonly #byName = new Map<unknown, CallQueue>();

@@ -136,6 +136,31 @@ test('tool messages in a row are one user turn, and what the user says is anothe
   ]);
 });
 
+test('results without ids are those of the calls without ids, in their order', async (t) => {
+  const calls = ['f', 'g', 'h'].map((name, index) => ({
+    id: index === 1 ? 'own' : '',
+    type: 'function',
+    function: { name, arguments: '{}' },
+  }));
+  const { turns } = decodeMessages(
+    { role: 'user', content: 'a' },
+    { role: 'assistant', content: null, tool_calls: calls },
+    { role: 'tool', tool_call_id: '', content: '1' },
+    { role: 'tool', tool_call_id: 'own', content: '2' },
+    { role: 'tool', tool_call_id: '', content: '3' },
+    { role: 'tool', tool_call_id: '', content: '4' },
+  );
+  t.match(turns[1], { parts: [{ id: 'call_1_0' }, { id: 'own' }, { id: 'call_1_2' }] });
+  t.match(turns[2], {
+    parts: [
+      { callId: 'call_1_0', name: 'f' },
+      { callId: 'own', name: 'g' },
+      { callId: 'call_1_2', name: 'h' },
+      { callId: '', name: '' },
+    ],
+  });
+});
+
 test('functions and function_call are tools by their older names', async (t) => {
   const request = decode({
     messages: [
