@@ -70,11 +70,8 @@ export interface UploadBody {
   readonly contentType: string;
   /** No part of the form has been released yet, so it can be sent to another target. */
   readonly canReplay: boolean;
-  /**
-   * @param model replaces the model's name in the form; null leaves it
-   * @param dropped name of a field that is left out; null for none. Only a form that is in memory leaves one out
-   */
-  open(model: string | null, dropped: string | null): OpenedForm;
+  /** @param model replaces the model's name in the form; null leaves it */
+  open(model: string | null): OpenedForm;
 }
 
 /** A form as an attempt sends it. */

@@ -73,19 +73,6 @@ export interface Endpoint extends StreamRules {
   readonly hasEffects: EffectRule;
   /** With `background` in a body, the answer is fetched later, by another request. */
   readonly answersLater: boolean;
-  /** A member that some models refuse under any value; null if there is none. */
-  readonly refusedMember: RefusedMember | null;
-}
-
-/** A member of a body, or field of a form, that is not sent to the models that refuse it. */
-export interface RefusedMember {
-  readonly name: string;
-  /** @param model its name at the upstream */
-  isRefusedBy(model: string): boolean;
-  /** Whether it may be left out with this value, null included. The upstream judges any other. */
-  isKnown(value: unknown): boolean;
-  /** Whether an answer that the upstream streams is what the value asks for. */
-  isMet(value: unknown): boolean;
 }
 
 /** An endpoint whose calls can be translated. */
@@ -109,7 +96,6 @@ export const plainEndpoint = {
   amender: null,
   conversation: null,
   answersLater: false,
-  refusedMember: null,
 } as const satisfies Partial<Endpoint>;
 
 /** Names of members of a request body. */

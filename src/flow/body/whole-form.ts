@@ -27,30 +27,17 @@ export class WholeForm implements UploadBody {
     this.#body = body;
   }
 
-  open(model: string | null, dropped: string | null): OpenedForm {
-    const body: Buffer[] = [];
-    let from = 0;
-    let partEnd = 0;
-    let isNamed = model === null;
-    for (const { name, data } of this.parts) {
-      const start = data.byteOffset - this.#body.byteOffset;
-      const end = start + data.length;
-      if (name === dropped) {
-        // Its boundary is the one before it. What follows begins with the line end before the next boundary.
-        body.push(this.#body.subarray(from, partEnd));
-        from = end;
-      } else if (!isNamed && name === 'model') {
-        body.push(this.#body.subarray(from, start), Buffer.from(model ?? ''));
-        from = end;
-        isNamed = true;
-      }
-      partEnd = end;
+  open(model: string | null): OpenedForm {
+    if (model === null) return { body: [this.#body], source: null };
+    const part = this.parts.find(({ name }) => name === 'model');
+    if (part === undefined) {
+      const field = leadingField(this.#boundary, { name: 'model', value: model, firstByte: this.#body[0] });
+      return { body: [field, this.#body], source: null };
     }
-    body.push(this.#body.subarray(from));
-    if (isNamed || model === null) return { body, source: null };
-    const [first] = body.find((piece) => piece.length > 0) ?? [];
-    const field = leadingField(this.#boundary, { name: 'model', value: model, firstByte: first });
-    return { body: [field, ...body], source: null };
+    const start = part.data.byteOffset - this.#body.byteOffset;
+    const end = start + part.data.length;
+    const body = [this.#body.subarray(0, start), Buffer.from(model), this.#body.subarray(end)];
+    return { body, source: null };
   }
 }
 

@@ -18,7 +18,7 @@ import {
 import { type ImageAnswer, missingBytes, withBytes } from '../../protocols/images/answer.js';
 import { imagesUsage, readDashscopeAnswer, readOpenaiAnswer } from '../../protocols/images/answer-decode.js';
 import { encodeDashscope } from '../../protocols/images/encode-dashscope.js';
-import { encodeOpenai } from '../../protocols/images/encode-openai.js';
+import { encodeOpenai, isRefused } from '../../protocols/images/encode-openai.js';
 import { type ImageStyle, imagesToFetch, withFetched } from '../../protocols/images/fetched.js';
 import type { ImageOutline } from '../../protocols/images/outline.js';
 import type { ImageCall, ImageRequest } from '../../protocols/images/request.js';
@@ -27,6 +27,7 @@ import type { RemoteOptions } from '../../upstream/remote-url.js';
 import type { UpstreamFailure } from '../../upstream/types.js';
 import { hasTokenRate, isOfTokensOnly } from '../../usage/cost.js';
 import { wrongValue } from '../../wire/json.js';
+import { withMembers, withoutMembers } from '../../wire/json-skip.js';
 import { answerError, isNoImage } from '../answer/content.js';
 import { answerLines, streamLines } from '../answer/lines.js';
 import { deadlinesLeft, type ResolvedCall } from '../call.js';
@@ -218,9 +219,10 @@ export class Conversion implements AttemptAdapter {
         call.upload === null
           ? prepareNative(this.#services, call, { endpoint, target, apiKey: null })
           : prepareUpload(call, call.upload, endpoint, target);
-      call.gatewayPath = prepared.gatewayPath;
+      const rest = dropsFormat(this.#requested.outline, target) ? withoutFormat(prepared.body) : null;
+      call.gatewayPath = rest === null ? prepared.gatewayPath : 'spliced';
       call.leftOut = prepared.leftOut;
-      return { path: prepared.upstreamPath, contentType: prepared.contentType, body: prepared.body };
+      return { path: prepared.upstreamPath, contentType: prepared.contentType, body: rest ?? prepared.body };
     }
     call.gatewayPath = 'translated';
     const request = this.#requested.request(target.images);
@@ -368,6 +370,22 @@ export class Conversion implements AttemptAdapter {
     const isTaken = call.exchange.respond(head.status, lines, body);
     if (isTaken) account(this.#services, call, head.status >= 400 ? 'upstream_error' : 'complete');
   }
+}
+
+/** Whether a target's model refuses the `response_format` of a call, which is then met by the answer alone. */
+export function dropsFormat(
+  { responseFormat }: Pick<ImageOutline, 'responseFormat'>,
+  { model }: Target,
+): boolean {
+  return responseFormat !== null && isRefused(formatName, model);
+}
+
+const formatName = 'response_format';
+const formatNames: ReadonlySet<string> = new Set([formatName]);
+
+function withoutFormat(body: readonly Buffer[]): readonly Buffer[] | null {
+  const found = withoutMembers(Buffer.concat(body), formatNames);
+  return found === null ? null : [withMembers('', found.rest)];
 }
 
 /** Estimates the tokens of some images. */

@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import type { Target } from '../../config/types.js';
 import type { Endpoint } from '../../protocols/endpoint.js';
 import { writeAnswer } from '../../protocols/images/answer.js';
 import { decodeImageBody } from '../../protocols/images/decode.js';
@@ -24,7 +25,7 @@ import { admitResolved } from '../limits/admit.js';
 import { resolveModel, writePathModel } from '../resolve.js';
 import type { Services } from '../services.js';
 import { forward } from '../upstream/forward.js';
-import { convertImages, memoized, type RequestedImages } from './convert.js';
+import { convertImages, dropsFormat, memoized, type RequestedImages } from './convert.js';
 import { writeSvgAuthor } from './svg-author.js';
 
 interface OutlinedImages extends RequestedImages {
@@ -70,12 +71,15 @@ function read(call: Call, { operation, endpoint, schema }: ImageRoute): Outlined
     const outline = outlineOfForm(operation, form.parts);
     call.upload = form;
     call.validated = readValidated(outline.model, outline.stream);
-    return requestedOf(
+    const requested = requestedOf(
       endpoint,
       outline,
       () => decodeImageForm(operation, form.parts),
       () => null,
     );
+    // A form is written again to take a field out.
+    const passes = (target: Target): boolean => requested.passes(target) && !dropsFormat(outline, target);
+    return { ...requested, passes };
   }
   writePathModel(call);
   const body = call.wholeBody();

@@ -10,13 +10,7 @@ import type { ConversationRequest, TextProtocolName } from '../../conversation/r
 import { namesRemovedByRules } from '../../conversation/setting-names.js';
 import { type ModelTokens, unknownTokens } from '../../conversation/usage.js';
 import { type EffectRule, noEffects } from '../../protocols/effects.js';
-import type {
-  Endpoint,
-  OtherForm,
-  RefusedMember,
-  TextEndpoint,
-  Translation,
-} from '../../protocols/endpoint.js';
+import type { Endpoint, OtherForm, TextEndpoint, Translation } from '../../protocols/endpoint.js';
 import { bareName, resourceName } from '../../protocols/model-path.js';
 import { bodyEdits, type RuledBody } from '../../protocols/target-rules/body-edits.js';
 import { textEndpoints } from '../../protocols/text.js';
@@ -25,14 +19,13 @@ import { ArrayTransform, ObservedTransform } from '../../stream/observe.js';
 import { TranslatedTransform } from '../../stream/translate.js';
 import type { Deadlines, RequestBodySource, UpstreamExchange } from '../../upstream/types.js';
 import { isOfTokensOnly } from '../../usage/cost.js';
-import { parseJson, parseObject } from '../../wire/json.js';
+import { parseObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
-import { contains, withMembers, withoutMembers } from '../../wire/json-skip.js';
+import { contains } from '../../wire/json-skip.js';
 import { editMembers, type ObjectEdits, type OnLost } from '../../wire/member-edits.js';
 import { createSealer, type Sealer } from '../../wire/seal.js';
 import { type BodyEdits, spliceBody } from '../../wire/splice.js';
 import { beginInBackground } from '../background/settle.js';
-import { WholeForm } from '../body/whole-form.js';
 import { answerId, type Call, type GatewayPath, type UploadBody } from '../call.js';
 import {
   answerKeep,
@@ -99,22 +92,19 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
   const includeUsage =
     validated.stream && !validated.includeUsage && endpoint.usageOnRequest && target.upstream.injectUsage;
   const model = modelToWrite(endpoint, validated.model, target.model);
-  const { refusedMember } = endpoint;
-  let lost = refusedMember === null ? null : new LeftOut();
-  const changed =
-    changedInside(call, endpoint, target) ??
-    (refusedMember === null || lost === null ? null : withoutRefused(call, refusedMember, target, lost));
+  const changed = changedInside(call, endpoint, target);
   const body = changed ?? call.wholeBody();
   const edited = model !== null || includeUsage;
   const scan = changed === null || !edited ? validated.scan : scanBody(body);
   const targetRules = targetRulesFor(endpoint, target, body);
   let sent: readonly Buffer[];
+  let leftOut = nothingLeftOut;
   if (targetRules !== null) {
-    const removed = lost ?? new LeftOut();
-    lost = removed;
+    const lost = new LeftOut();
     sent = ruledBody(targetRules, body, nativeKind(endpoint, { model, includeUsage }), (path) =>
-      removed.add(path),
+      lost.add(path),
     );
+    leftOut = lost.names;
   } else sent = edited ? spliceBody(body, scan, { model, includeUsage }) : [body];
   const { conversation } = endpoint;
   const kept = conversation === null ? nothingKept : turnKeeping(services, call, attempt, conversation);
@@ -138,7 +128,7 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
   });
   return {
     gatewayPath: sent.length === 1 && sent[0] === call.body ? 'exact' : 'spliced',
-    leftOut: lost === null ? nothingLeftOut : lost.names,
+    leftOut,
     upstreamPath: nativePath(call, endpoint, target),
     protocol: endpoint.protocol,
     contentType: json,
@@ -206,26 +196,6 @@ function changedInside(call: Call, endpoint: Endpoint, target: Target): Buffer |
   return withoutTurns(changed ?? call.wholeBody()) ?? changed;
 }
 
-/**
- * Returns the body without the member that the target's model refuses; null if it has none.
- * @param lost gets the member's name if the answer is not what it asks for
- */
-function withoutRefused(call: Call, member: RefusedMember, { model }: Target, lost: LeftOut): Buffer | null {
-  if (!member.isRefusedBy(model)) return null;
-  const found = withoutMembers(call.wholeBody(), new Set([member.name]));
-  const text = found?.taken.get(member.name) ?? null;
-  if (found === null || text === null) return null;
-  const value = parseJson(text);
-  if (!member.isKnown(value)) return null;
-  noteUnmet(call, member, value, lost);
-  return withMembers('', found.rest);
-}
-
-/** A whole answer is converted. */
-function noteUnmet(call: Call, { name, isMet }: RefusedMember, value: unknown, lost: LeftOut): void {
-  if (call.checkedBody().stream && !isMet(value)) lost.add(name);
-}
-
 /** Returns the body for the current target of a call, except for its model's name. Empty if the body is not in memory. */
 export function nativeBody({ body, target }: Call, endpoint: Endpoint): readonly Buffer[] {
   if (body === null) return [];
@@ -287,17 +257,14 @@ function tokensOf({ model }: Call): ModelTokens {
 /** Prepares a form for a target that takes it unchanged, except for the model's name. */
 export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint, target: Target): Prepared {
   const model = call.validated?.model === target.model ? null : target.model;
-  const lost = new LeftOut();
-  const { refusedMember } = endpoint;
-  const dropped = refusedMember === null ? null : refusedField(call, upload, refusedMember, target, lost);
   return {
-    gatewayPath: model === null && dropped === null ? 'exact' : 'spliced',
-    leftOut: lost.names,
+    gatewayPath: model === null ? 'exact' : 'spliced',
+    leftOut: nothingLeftOut,
     upstreamPath: endpoint.upstreamPath(target.model, false),
     protocol: endpoint.protocol,
     contentType: upload.contentType,
     hasEffects: endpoint.hasEffects,
-    ...upload.open(model, dropped),
+    ...upload.open(model),
     transform: new ObservedTransform({
       rules: endpoint,
       hideUsage: false,
@@ -312,23 +279,6 @@ export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint
       secrets: target.upstream.secrets,
     }),
   };
-}
-
-/** As `withoutRefused`, for a form. @returns the field's name, or null */
-function refusedField(
-  call: Call,
-  upload: UploadBody,
-  member: RefusedMember,
-  { model }: Target,
-  lost: LeftOut,
-): string | null {
-  if (!(upload instanceof WholeForm) || !member.isRefusedBy(model)) return null;
-  const part = upload.parts.find(({ name }) => name === member.name);
-  if (part === undefined || part.filename !== null) return null;
-  const value = part.data.toString('utf8');
-  if (!member.isKnown(value)) return null;
-  noteUnmet(call, member, value, lost);
-  return member.name;
 }
 
 function nativePath(call: Call, endpoint: Endpoint, target: Target): string {

@@ -10,12 +10,10 @@ import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/j
 import { lastWordOf, needleOf } from '../../wire/json-skip.js';
 import { firstEventEnd, lastEvents, parseEvent } from '../../wire/sse.js';
 import { alwaysEffects } from '../effects.js';
-import { type Endpoint, plainEndpoint, type RefusedMember } from '../endpoint.js';
+import { type Endpoint, plainEndpoint } from '../endpoint.js';
 import { brokenEvent, errorMessageOf, foreignEvent, upstreamError } from '../error-formats/upstream-error.js';
 import { imagesUsage } from './answer-decode.js';
-import { isRefused } from './encode-openai.js';
 import { MadeImages } from './made.js';
-import { formatOrNull } from './settings.js';
 
 /** An event may contain an image of megabytes. This many of its first bytes identify it. */
 const headBytes = 512;
@@ -112,14 +110,6 @@ function madeOf(end: Buffer): MadeMedia {
   return { size: lastWordOf(end, sizeKey), quality: lastWordOf(end, qualityKey), resolution: null };
 }
 
-/** Models that refuse it stream base64. A whole answer is converted to what it asks for. */
-const responseFormat: RefusedMember = {
-  name: 'response_format',
-  isRefusedBy: (model) => isRefused('response_format', model),
-  isKnown: (value) => value === null || value === '' || formatOrNull(value) !== null,
-  isMet: (value) => formatOrNull(value) !== 'url',
-};
-
 const images: Omit<Endpoint, 'upstreamPath'> = {
   ...plainEndpoint,
   protocol: 'images',
@@ -131,7 +121,6 @@ const images: Omit<Endpoint, 'upstreamPath'> = {
   countUnits: () => new MadeImages(),
   metering: { ...reportedMetering, unreported: 'image' },
   hasEffects: alwaysEffects,
-  refusedMember: responseFormat,
 };
 
 /** `POST /v1/images/generations` */

@@ -1,19 +1,14 @@
 import { type Test, test } from 'tap';
-import { readForm } from '../../../src/wire/multipart.js';
 import { costOf } from '../../support/cost.js';
 import { startGateway } from '../../support/gateway.js';
 import { ask, type Field, file, formOf, mediaConfig } from '../../support/media/gateway.js';
 import { inputBody, png } from '../../support/media/images.js';
 import { postJson } from '../../support/post-json.js';
-import { chunk, jsonAnswer, lastChunk, startRawUpstream } from '../../support/upstream.js';
+import { jsonAnswer, startRawUpstream } from '../../support/upstream.js';
 
 /*
  * What an upstream of the body's own form takes is for the upstream to say: only what is converted is checked.
  */
-
-const streamAnswer =
-  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n';
-const limits = { parts: 9, headerBytes: 999, fieldBytes: 999, fileBytes: 9999 };
 
 const generations = '/v1/images/generations';
 const edits = '/v1/images/edits';
@@ -183,67 +178,6 @@ test('nor with an image that only such an upstream knows, and what it says of an
   t.strictSame(JSON.parse(upstream.requests[0]?.body.toString() ?? ''), { ...rest, model: 'gpt-image-1' });
   const refused = await ask(gateway, 'POST', edits, { body: bodyOf('no-file') });
   t.match(refused, { status: 400, text: refusal });
-});
-
-test('nor in a stream, whose base64 is all that such a model sends', async (t) => {
-  const image = png.toString('base64');
-  const event = `data: ${JSON.stringify({ type: 'image_generation.completed', b64_json: image })}\n\n`;
-  const upstream = await startRawUpstream(t, () => streamAnswer + chunk(event) + lastChunk);
-  const gateway = await startGateway(t, {
-    config: mediaConfig(t, {
-      upstreams: { u: { baseUrl: upstream.url } },
-      models: {
-        m: { protocols: ['images'], targets: [{ upstream: 'u', model: 'gpt-image-1' }] },
-        other: { protocols: ['images'], targets: [{ upstream: 'u', model: 'other' }] },
-      },
-    }),
-  });
-  const sent = () => upstream.requests.at(-1)?.body.toString('latin1') ?? '';
-  const rest = { prompt: 'a fox', stream: true, size: '1024*1024', quality: null };
-  for (const [value, named] of [
-    ['b64_json', null],
-    [null, null],
-    ['url', 'response_format'],
-  ] as const) {
-    for (const path of [generations, edits]) {
-      const body = { model: 'm', response_format: value, ...rest };
-      const heard = await ask(gateway, 'POST', path, { body });
-      t.match(heard, { status: 200, text: event }, heard.text);
-      t.equal(heard.headers.get('x-gateway-left-out'), named);
-      t.equal(sent(), JSON.stringify({ model: 'gpt-image-1', ...rest }));
-    }
-    const format: Field = ['response_format', value ?? ''];
-    const model: Field = ['model', 'm'];
-    const others: Field[] = [
-      ['prompt', 'a fox'],
-      ['stream', 'true'],
-      ['image', file('a.png', 'image/png', png)],
-    ];
-    for (const form of [
-      [format, model, ...others],
-      [model, format, ...others],
-      [...others, model, format],
-    ]) {
-      const heard = await ask(gateway, 'POST', edits, { body: formOf(form) });
-      t.match(heard, { status: 200, text: event }, heard.text);
-      t.equal(heard.headers.get('x-gateway-left-out'), named);
-      t.notMatch(sent(), 'response_format');
-      const boundary = /^\s*--([^\r]*)/.exec(sent())?.[1] ?? '';
-      const parts = readForm(Buffer.from(sent(), 'latin1'), boundary, limits);
-      t.strictSame(
-        parts.map(({ name, data: text }) => [name, name === 'image' ? '' : text.toString()]),
-        form
-          .filter(([name]) => name !== 'response_format')
-          .map(([name, text]) => [name, name === 'image' ? '' : name === 'model' ? 'gpt-image-1' : text]),
-      );
-    }
-  }
-  const unknown = { model: 'm', response_format: 'png', ...rest };
-  await ask(gateway, 'POST', generations, { body: unknown });
-  t.equal(sent(), JSON.stringify({ ...unknown, model: 'gpt-image-1' }));
-  const body = { model: 'other', response_format: 'b64_json', ...rest };
-  await ask(gateway, 'POST', generations, { body });
-  t.equal(sent(), JSON.stringify(body));
 });
 
 test('a body with a prompt reaches an upstream of its form byte for byte, whatever is in it', async (t) => {
