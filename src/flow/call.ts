@@ -45,8 +45,6 @@ export interface RequestSender extends MemoryHolder, Guarded {
   readonly model: Model | null;
   error: GatewayError | null;
   readonly accounted: boolean;
-  /** See `Call`. */
-  sentAt: number;
   answeredAt: number;
 }
 

@@ -201,15 +201,13 @@ export function timingLine(call: Call): string {
   let line = '\r\nserver-timing: ';
   if (call.authenticatedAt > 0) line += steps.auth.text(call.authenticatedAt - call.startedAt);
   if (call.validatedAt > 0) line += steps.parse.text(call.validatedAt - call.bodyAt);
-  // A call without a body has nothing to validate.
-  const readyAt = call.validatedAt > 0 ? call.validatedAt : call.bodyAt;
   if (call.sentAt > 0) {
-    line += steps.queue.text(call.sentAt - readyAt);
+    line += steps.queue.text(call.sentAt - call.validatedAt);
     if (call.answeredAt > 0) line += steps.upstream.text(call.answeredAt - call.sentAt);
   }
   const waitedForBody = call.bodyAt - call.authenticatedAt;
   // From validation to the upstream's head, or to now if none arrived, the gateway waited for others.
-  const isHandedOver = call.validatedAt > 0 || call.sentAt > 0;
-  const handedOver = isHandedOver ? (call.answeredAt > 0 ? call.answeredAt : now) - readyAt : 0;
+  const handedOver =
+    call.validatedAt > 0 ? (call.answeredAt > 0 ? call.answeredAt : now) - call.validatedAt : 0;
   return line + steps.own.text(now - call.startedAt - waitedForBody - handedOver);
 }

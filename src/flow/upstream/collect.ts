@@ -83,9 +83,6 @@ export function collectAnswer(
   events: EventTaker | null = null,
 ): Promise<CollectedAnswer | UpstreamFailure> {
   const { upstream, body, method, deadlines, attempt, hasEffects } = request;
-  // Those of an earlier request of the call.
-  call.sentAt = 0;
-  call.answeredAt = 0;
   return new Promise((resolve) => {
     const collector = new Collector({ services, call, request, events }, resolve);
     const head = headFor(call, request);
@@ -172,8 +169,7 @@ class Collector implements UpstreamHandler {
     this.#head = head;
     const now = performance.now();
     this.#call.answeredAt = now;
-    this.#noteSent();
-    this.#sentMs = now - this.#call.sentAt;
+    this.#sentMs = now - (this.exchange?.sentAt ?? 0);
     if (head.status < 400) this.#request.attempt?.answered();
     const events = this.#events;
     if (events !== null && this.exchange !== null && head.status < 300 && isEventStream(head)) {
@@ -210,7 +206,6 @@ class Collector implements UpstreamHandler {
   }
 
   onFailure(failure: UpstreamFailure): void {
-    this.#noteSent();
     const head = this.#head;
     // The status arrived, though not the whole body.
     if (head !== null && head.status >= 400)
@@ -233,10 +228,6 @@ class Collector implements UpstreamHandler {
       headSeen: this.#head !== null,
       sentMs: this.#sentMs,
     });
-  }
-
-  #noteSent(): void {
-    this.#call.sentAt = this.exchange?.sentAt ?? 0;
   }
 
   #finish(result: CollectedAnswer | UpstreamFailure): void {
@@ -271,7 +262,6 @@ export function gatewaySender(services: Services, model: string): RequestSender 
     exchange: { id: requestIdOf(requestSeries, nextRequestNumber()), head: noVendorHeaders },
     error: null,
     accounted: false,
-    sentAt: 0,
     answeredAt: 0,
     heldBytes: 0,
     gathered: 0,
