@@ -201,6 +201,8 @@ interface Progress {
   /** Results of the turn that the next tool message is added to; null after any other message. */
   results: ToolResultPart[] | null;
   readonly functionCalls: FunctionCalls;
+  /** Calls without ids of the last message with `tool_calls`. A result without an id is that of the first unanswered one. */
+  unnamedCalls: CallQueue;
 }
 
 /**
@@ -216,6 +218,7 @@ function decodeMessages(messages: unknown): Pick<Progress, 'system' | 'systemCac
     toolNames: new Map(),
     results: null,
     functionCalls: new FunctionCalls(),
+    unnamedCalls: newQueue(),
   };
   objectsOf(messages).forEach((message, index) => {
     decodeMessage(message, `messages[${index}]`, index, progress);
@@ -258,8 +261,9 @@ function addInstructions(parts: readonly TextPart[], { system, systemCache, turn
 function addResult(message: JsonObject, at: string, progress: Progress): void {
   const content = decodeContent(message.content, `${at}.content`, userPart);
   const legacy = message.role === 'function';
-  const own = legacy ? '' : cutIdOf(message.tool_call_id);
-  const callId = own || (progress.functionCalls.take(message.name) ?? (legacy ? null : ''));
+  const callId = legacy
+    ? progress.functionCalls.take(message.name)
+    : cutIdOf(message.tool_call_id) || (progress.unnamedCalls.take()?.id ?? '');
   if (callId === null) throw wrongValue(at, "the result of a 'function_call' before it that has none yet");
   const name = textOrNull(legacy ? message.name : null) ?? progress.toolNames.get(callId) ?? '';
   const result = markedAsWhole(
@@ -286,12 +290,13 @@ function decodeAssistant(
   const parts: AssistantPart[] = decodeContent(content, `${at}.content`, assistantPart).filter(isNotEmpty);
   if (typeof message.refusal === 'string' && message.refusal !== '')
     parts.push({ kind: 'refusal', text: message.refusal });
-  objectsOf(message.tool_calls).forEach((call, number) => {
+  const calls = objectsOf(message.tool_calls);
+  if (calls.length > 0) progress.unnamedCalls = newQueue();
+  calls.forEach((call, number) => {
     parts.push(...carriedReasoning(call));
-    const spareId = `call_${index}_${number}`;
-    const part = decodeCall(call, `${at}.tool_calls[${number}]`, spareId);
+    const part = decodeCall(call, `${at}.tool_calls[${number}]`, `call_${index}_${number}`);
     // Some servers give calls no ids, which clients repeat.
-    if (part.id === spareId) progress.functionCalls.add(part);
+    if (!cutIdOf(call.id)) progress.unnamedCalls.add({ id: part.id, isAnswered: false });
     parts.push(part);
   });
   if (isObject(message.function_call)) {
@@ -420,10 +425,7 @@ function markedAtEnd<Part extends object>(parts: readonly Part[], message: JsonO
 
 const newQueue = (): CallQueue => new CallQueue();
 
-/**
- * Calls without ids, as those in the `function_call` form, that have no result so far. Results contain at most the name
- * of the function.
- */
+/** Calls in the `function_call` form without a result so far. Results contain only the name of the function. */
 class FunctionCalls {
   readonly #all = new CallQueue();
   readonly #byName = new Map<unknown, CallQueue>();

@@ -136,6 +136,23 @@ test('tool messages in a row are one user turn, and what the user says is anothe
   ]);
 });
 
+test('a result without an id is never that of an earlier message, nor one of a function_call', async (t) => {
+  const call = (name: string) => ({ id: '', type: 'function', function: { name, arguments: '{}' } });
+  const { turns } = decodeMessages(
+    { role: 'user', content: 'a' },
+    { role: 'assistant', content: null, tool_calls: [call('f')] },
+    { role: 'user', content: 'b' },
+    { role: 'assistant', content: null, tool_calls: [call('g')] },
+    { role: 'tool', tool_call_id: '', content: '1' },
+    { role: 'assistant', content: null, tool_calls: [call('f')] },
+    { role: 'user', content: 'c' },
+    { role: 'assistant', content: null, function_call: { name: 'f', arguments: '{}' } },
+    { role: 'function', name: 'f', content: '2' },
+  );
+  t.match(turns[4], { parts: [{ callId: 'call_3_0', name: 'g' }] });
+  t.match(turns[8], { parts: [{ callId: 'function_call_7', name: 'f' }] });
+});
+
 test('results without ids are those of the calls without ids, in their order', async (t) => {
   const calls = ['f', 'g', 'h'].map((name, index) => ({
     id: index === 1 ? 'own' : '',
