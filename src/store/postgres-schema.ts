@@ -48,30 +48,12 @@ export function isLasting(error: unknown): error is Error {
   return error instanceof UnusableStore || lastingErrors.test(errorCode(error));
 }
 
-/** Classes of errors of a server that may be gone at the next try: a lost connection, a deadlock, a stop, a standby. */
-const passingErrors = /^(?:08|25|40|57)/;
-/** Codes of a server, unlike those of the system, such as `EPIPE`. */
-const serverErrors = /^(?:\d|F0|HV|P0|XX)/;
-
-/** Whether a migration that has met an error may succeed at the next try. */
-function mayPass(error: unknown): boolean {
-  const code = errorCode(error);
-  return !serverErrors.test(code) || passingErrors.test(code);
-}
-
-/** Makes the error of a migration that fails until somebody changes the store, such as one without space on its disk. */
-function unmigrated(error: unknown): unknown {
-  if (isLasting(error)) return error;
-  const reason = error instanceof Error ? error.message : String(error);
-  return new UnusableStore(`its tables cannot be created or brought up to date: ${reason}`, { cause: error });
-}
-
 /**
  * Prepares a connection: sets the schema of the settings, and creates or updates its tables.
  * @param timeoutMs timeout of a statement. A transaction in which nothing happens ends after a minute. 0 for no bounds
  * @param onUpdate called before existing tables are updated
  * @throws ReadOnlyServer if the server accepts no changes
- * @throws UnusableStore if the tables were created by a later version of the gateway, or cannot be brought up to date
+ * @throws UnusableStore if the tables were created by a later version of the gateway
  * @throws Error if the server does not answer
  */
 export async function prepareConnection(
@@ -85,11 +67,7 @@ export async function prepareConnection(
   if (version === migrations.length) return;
   if (version > migrations.length) throw laterForm(version);
   if (version > 0) onUpdate();
-  try {
-    await migrate(client, schema);
-  } catch (error) {
-    throw mayPass(error) ? error : unmigrated(error);
-  }
+  await migrate(client, schema);
 }
 
 /**

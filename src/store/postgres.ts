@@ -51,7 +51,7 @@ export function createPostgresStore(
     changes,
     risks: () => readRisks(records),
     refusal(onBegin) {
-      if (onBegin !== null) onUpdate = once(onBegin);
+      onUpdate = once(onBegin);
       return refusalOf(records);
     },
     async sweep() {

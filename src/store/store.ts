@@ -223,10 +223,10 @@ export interface WholeStore extends Store, Ledger {
   /**
    * Waits until the store can be used. That may take long, since tables of an earlier version are first brought up to
    * date. Never rejects.
-   * @param onUpdate called when that begins. Null leaves it to the function of an earlier call
+   * @param onUpdate called when that begins
    * @returns why it cannot be used until somebody changes it or the config. Null if it can be, or cannot be reached
    */
-  refusal(onUpdate: (() => void) | null): Promise<string | null>;
+  refusal(onUpdate: () => void): Promise<string | null>;
 }
 
 /**

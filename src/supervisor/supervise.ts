@@ -52,42 +52,6 @@ export function logRisks(
   };
 }
 
-/**
- * Logs why a store cannot be used until somebody changes it or the config. The reason may change: a server that could not
- * be reached at the start may refuse the gateway when it is back. Each reason is logged once until the store can be used
- * again.
- */
-export class RefusalLog {
-  readonly #store: Pick<WholeStore, 'risks' | 'refusal'>;
-  readonly #log: Logger;
-  readonly #told = new Set<string>();
-
-  constructor(store: Pick<WholeStore, 'risks' | 'refusal'>, log: Logger) {
-    this.#store = store;
-    this.#log = log;
-  }
-
-  /** @returns the risks of the store, of which a store that cannot be used has none. Never rejects */
-  async risks(): Promise<readonly string[]> {
-    try {
-      const risks = await this.#store.risks();
-      this.#told.clear();
-      return risks;
-    } catch {
-      // An unreachable store is logged by the parts that need it.
-      const reason = await this.#store.refusal(null);
-      if (reason !== null) this.tell(reason);
-      return [];
-    }
-  }
-
-  tell(reason: string): void {
-    if (this.#told.has(reason)) return;
-    this.#told.add(reason);
-    this.#log.error({ reason }, 'the store cannot be used');
-  }
-}
-
 interface SuperviseOptions {
   readonly config: ResolvedConfig;
   /** Absolute path of the config's file. Null for the demo. */
@@ -139,7 +103,6 @@ class Supervisor {
   readonly #logger: Logger;
   readonly #simulator: SimulatorProcess;
   readonly #store: WholeStore;
-  readonly #refusals: RefusalLog;
   /** Rejects if this gateway may not replace the one that serves. */
   readonly #storeChecked: Promise<void>;
   readonly #leases: Leases;
@@ -181,7 +144,6 @@ class Supervisor {
     this.#logger = log.logger;
     this.#simulator = createSimulatorProcess(this.#logger);
     this.#store = withoutMaking(createStore(config.store), config.store);
-    this.#refusals = new RefusalLog(this.#store, this.#logger);
     // The first call of the store, so that it waits behind no other while tables are brought up to date.
     this.#storeChecked = this.#checkStore();
     this.#leases = createLeases({
@@ -213,7 +175,8 @@ class Supervisor {
   async #risks(): Promise<readonly string[]> {
     const { videos } = this.#reloader.running;
     const found = videos === null ? [] : folderRisks(videos.folder, 'videos.folder');
-    return [...found, ...(await this.#refusals.risks())];
+    // An unreachable store is logged by the parts that need it.
+    return [...found, ...(await this.#store.risks().catch(() => []))];
   }
 
   /**
@@ -227,7 +190,7 @@ class Supervisor {
     );
     if (reason === null) return;
     if (this.#isReplacing) throw new Error(`the store cannot be used: ${reason}`);
-    this.#refusals.tell(reason);
+    this.#logger.error({ reason }, 'the store cannot be used');
   }
 
   /** Whether another gateway serves until this one takes its place. Workers without a primary cannot do so for long. */

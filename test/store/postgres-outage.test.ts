@@ -200,29 +200,6 @@ test('tables of a later version are left alone', { skip }, async (t) => {
   t.match(String(error?.cause), /of form 1000/);
 });
 
-test('a migration that fails at a later try says why', { skip }, async (t) => {
-  const server = await postgresFor(t);
-  const fail = (code: string, reason: string) =>
-    server.query(`CREATE OR REPLACE FUNCTION public.fail() RETURNS event_trigger LANGUAGE plpgsql
-AS $$ BEGIN RAISE EXCEPTION '${reason}' USING ERRCODE = '${code}'; END $$`);
-  fail('57P03', 'the server stops');
-  server.query(
-    "CREATE EVENT TRIGGER fail ON ddl_command_start WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION fail()",
-  );
-  const store = open(t, server);
-  const refusal = () => store.refusal(null);
-  t.equal(await refusal(), null, 'may be gone at the next try');
-  server.query('ALTER EVENT TRIGGER fail DISABLE');
-  fail('53100', 'no space is left');
-  server.query('ALTER EVENT TRIGGER fail ENABLE');
-  await eventually(refusal, {
-    fits: (reason) => reason === 'its tables cannot be created or brought up to date: no space is left',
-  });
-  server.query('ALTER EVENT TRIGGER fail DISABLE');
-  await eventually(() => works(store));
-  t.equal(await refusal(), null);
-});
-
 test('tables are made once by all who come at once', { skip }, async (t) => {
   const server = await postgresFor(t);
   const stores = Array.from({ length: 8 }, () => open(t, server));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { test } from 'tap';
 import { createStore } from '../../src/store/create.js';
-import { logRisks, RefusalLog } from '../../src/supervisor/supervise.js';
+import { logRisks } from '../../src/supervisor/supervise.js';
 import { eventually } from '../support/eventually.js';
 import { startGateway, testConfig } from '../support/gateway.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
@@ -37,26 +37,6 @@ test('what becomes a risk later is told then, and once though its numbers change
   t.strictSame(
     lines.map((line) => line.risks),
     [['a standby is 2 s behind']],
-  );
-});
-
-test('why a store cannot be used is told when the reason changes, and again after it could be used', async (t) => {
-  const lines: { reason: string }[] = [];
-  const log = pino({ base: null }, { write: (text: string) => void lines.push(JSON.parse(text)) });
-  // Null: it cannot be reached, which others tell. True: it can be used.
-  const states = ['a', null, 'b', 'a', 'b', true, 'b'] as const;
-  let state: (typeof states)[number] = null;
-  const store = {
-    risks: () => (state === true ? Promise.resolve(['fsync is off']) : Promise.reject(new Error('refused'))),
-    refusal: async () => (state === true ? null : state),
-  };
-  const refusals = new RefusalLog(store, log);
-  refusals.tell('a');
-  for (state of states) t.strictSame(await refusals.risks(), state === true ? ['fsync is off'] : []);
-  t.match(lines[0], { level: 50, msg: 'the store cannot be used' });
-  t.strictSame(
-    lines.map(({ reason }) => reason),
-    ['a', 'b', 'b'],
   );
 });
 
