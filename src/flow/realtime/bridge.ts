@@ -185,7 +185,7 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
       this.#refuseEvent(otherUnpaid, event);
       return;
     }
-    this.#openUsage.ask(clientEventId(event));
+    this.#openUsage.ask();
     this.#send(event, isBinary);
   }
 
@@ -426,11 +426,8 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
   }
 
   override onSweep(now: number): void {
-    const { sockets, timeouts } = this.#call.running.snapshot;
-    const { sessionMs, idleMs } = sockets;
+    const { sessionMs, idleMs } = this.#call.running.snapshot.sockets;
     this.#refusals = 0;
-    this.#openUsage.forgetIgnored(now, timeouts.firstByteMs);
-    this.#funds?.release(this.#openUsage.inFlight);
     if (now - this.#call.startedAt > sessionMs) this.#refuse(expired, closeCode.goingAway, true);
     else this.#client?.check(now, idleMs);
   }

@@ -7,8 +7,8 @@ import {
 } from '../../conversation/estimate-usage.js';
 import { noParts, type Usage, withCharges } from '../../conversation/usage.js';
 import { QUOTE } from '../../wire/bytes.js';
-import { isObject, type JsonObject, listOf, numberOrNull, parseObject, textOf } from '../../wire/json.js';
-import { afterColon, endOfString, textStart } from '../../wire/json-skip.js';
+import { isObject, type JsonObject, listOf, numberOrNull, textOf } from '../../wire/json.js';
+import { afterColon, endOfString } from '../../wire/json-skip.js';
 import { rawTextWeight, textWeight } from '../../wire/text-weight.js';
 import { createUsageReader, secondsOfUsage, tokenNames } from '../openai-shared/usage.js';
 import { responseDone, type ServerEvent, transcribed, typeBytes, typeOfEvent } from './event-type.js';
@@ -70,9 +70,6 @@ const tokensPerSecond = 20;
 /** Types of the event for a new item: the older name, and the one since 2025. */
 const itemsBegun: readonly string[] = ['conversation.item.created', 'conversation.item.added'];
 
-/** The ids of this many requested responses are remembered. */
-const mostAsked = 64;
-
 /** A response, or a transcript, that has ended is reported again soon, if at all. This many are remembered. */
 const mostEnded = 64;
 /** Longer ids are not remembered. */
@@ -86,11 +83,6 @@ export class OpenUsage {
   #responses = 0;
   /** Responses that the client has requested and the upstream has neither begun nor refused. */
   #asked = 0;
-  /** Ids of the events that requested them, as far as they have some: the oldest first. */
-  readonly #askedBy = new Set<string>();
-  /** How many of them the upstream lets wait, and since when by the clock of `forgetIgnored`; 0 for none. */
-  #waiting = 0;
-  #waitsSince = 0;
   #isTranscribing = false;
   #bytesPerSecond = usualBytesPerSecond;
   /** What deltas have shown of the responses in flight: seconds of audio, and text by `textWeight`. */
@@ -130,27 +122,9 @@ export class OpenUsage {
     return withCharges(usage, { parts: { ...noParts, audioOutput } });
   }
 
-  /**
-   * Records a client's event that may request a response: the upstream may bill one that it has not begun yet.
-   * @param id that the client has given to the event; null for none
-   */
-  ask(id: string | null): void {
+  /** Records a client's event that may request a response: the upstream may bill one that it has not begun yet. */
+  ask(): void {
     this.#asked++;
-    if (id !== null && this.#askedBy.size < mostAsked) this.#askedBy.add(id);
-  }
-
-  /**
-   * Forgets requested responses that the upstream ignores: it has begun or refused none for a while, although none was in
-   * flight.
-   * @param now milliseconds of any clock above 0
-   * @param longestMs how long it may let a request wait
-   */
-  forgetIgnored(now: number, longestMs: number): void {
-    if (this.#asked === 0 || this.hasResponse) this.#waitsSince = 0;
-    else if (this.#waitsSince === 0) {
-      this.#waitsSince = now;
-      this.#waiting = this.#asked;
-    } else if (now - this.#waitsSince > longestMs) this.#answerAsked(this.#waiting);
   }
 
   /**
@@ -218,7 +192,7 @@ export class OpenUsage {
 
   /** Records what any other server event shows of a response. */
   noteDelta(event: Buffer): void {
-    if (this.#asked > 0 && typeOfEvent(event) === refused) this.#refuseAsked(event);
+    if (this.#asked > 0 && typeOfEvent(event) === refused) this.#answerAsked();
     if (this.#responses === 0) return;
     const type = typeBytes(event);
     if (!type.includes(anyDelta) || !type.includes(ofResponse)) return;
@@ -242,20 +216,8 @@ export class OpenUsage {
       if (transcript.endsWith(` ${id}`)) this.#transcribed.delete(transcript);
   }
 
-  /** An error may name the client's event that it is about. One that names none may be about a requested response. */
-  #refuseAsked(event: Buffer): void {
-    const id = refusedId(event);
-    if (id === '' || this.#askedBy.delete(id)) this.#answerAsked();
-  }
-
-  #answerAsked(count = 1): void {
-    this.#waitsSince = 0;
-    this.#asked = Math.max(0, this.#asked - count);
-    // An answer does not name the event that requested it: it is taken to be the oldest one.
-    for (const id of this.#askedBy) {
-      if (this.#askedBy.size <= this.#asked) break;
-      this.#askedBy.delete(id);
-    }
+  #answerAsked(): void {
+    this.#asked = Math.max(0, this.#asked - 1);
   }
 
   /** What was shown is now reported. What remains belongs to the other responses. */
@@ -302,13 +264,6 @@ function objectOf(event: ServerEvent): JsonObject | null {
 /** Returns the response in an event. Null if the event is too long or has none. */
 function responseOf(event: ServerEvent): JsonObject | null {
   return memberOf(objectOf(event), 'response');
-}
-
-/** @returns the id of the client's event that an error is about; an empty string if it names none */
-function refusedId(event: Buffer): string {
-  const told =
-    event.length > longestOfResponse ? null : parseObject(event.toString('utf8', textStart(event)));
-  return textOf(memberOf(told, 'error')?.event_id);
 }
 
 /** @returns an empty string if there is none */

@@ -88,66 +88,14 @@ test('a response that is told to have ended twice is known, and one that begins 
 
 test('a response that was asked for and is told only to have ended is no longer under way', (t) => {
   const open = new OpenUsage();
-  open.ask(null);
-  open.ask(null);
+  open.ask();
+  open.ask();
   const done = eventOf({ type: 'response.done', response: { id: 'resp_1' } });
   const counts = [done, done, done].map((event) => {
     open.note(event, outputOf(3), false);
     return open.inFlight;
   });
   t.strictSame(counts, [1, 0, 0]);
-  t.end();
-});
-
-test('an error refuses the response that it names, none if it names something else, and one if it names nothing', (t) => {
-  const open = new OpenUsage();
-  const refuse = (error: object) => {
-    open.noteDelta(bytes({ type: 'error', event_id: 'event_1', error }));
-    return open.inFlight;
-  };
-  for (const id of ['a', 'b', 'c', null]) open.ask(id);
-  t.equal(refuse({ event_id: 'x', message: 'no such item' }), 4);
-  t.equal(refuse({ event_id: 'b' }), 3);
-  t.equal(refuse({ event_id: 'b' }), 3, 'it has been refused already');
-  t.equal(refuse({ event_id: null }), 2);
-  t.equal(refuse({ message: 'no' }), 1);
-  open.note(eventOf({ type: 'response.created', response: {} }), null, false);
-  t.equal(refuse({ event_id: 'a' }), 1, 'it has begun');
-  t.equal(refuse({}), 1, 'none is asked for');
-  t.end();
-});
-
-test('of more requested responses than are remembered by their ids, an error refuses those that it names', (t) => {
-  const open = new OpenUsage();
-  for (let i = 0; i < 1000; i++) open.ask(`${i}`);
-  open.noteDelta(bytes({ type: 'error', error: { event_id: '63' } }));
-  open.noteDelta(bytes({ type: 'error', error: { event_id: '64' } }));
-  t.equal(open.inFlight, 999);
-  t.end();
-});
-
-test('requests that the upstream ignores are forgotten once nothing has been under way for long enough', (t) => {
-  const open = new OpenUsage();
-  const after = (now: number) => {
-    open.forgetIgnored(now, 100);
-    return open.inFlight;
-  };
-  open.ask(null);
-  open.ask('a');
-  t.equal(after(1000), 2);
-  open.ask('b');
-  t.equal(after(1100), 3);
-  t.equal(after(1101), 1, 'a later one has waited for less');
-  t.equal(after(1102), 1);
-  open.note(eventOf({ type: 'response.created', response: {} }), null, false);
-  open.ask('c');
-  t.equal(after(9000), 2, 'it may wait for the one before');
-  open.note(eventOf({ type: 'response.done', response: {} }), outputOf(1), false);
-  t.equal(after(9001), 1);
-  t.equal(after(9101), 1);
-  t.ok(open.isOpen);
-  t.equal(after(9102), 0);
-  t.notOk(open.isOpen);
   t.end();
 });
 
