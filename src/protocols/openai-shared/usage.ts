@@ -149,10 +149,9 @@ function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind, sear
     reasoning: Math.max(0, reasoning),
   };
   const { [ofCitations]: citations = -1 } = numbers;
-  // Added below. The total has them, too, if they fit into what it has beside input and output, unless that is reasoning.
-  const beside = total - parts.input - parts.output;
-  const isCited =
-    citations > 0 && (beside === citations || (beside > citations && beside !== parts.reasoning));
+  // Added below, also if the total has them.
+  const beside = total - parts.input - parts.output - citations;
+  const isCited = citations > 0 && (beside === 0 || beside === parts.reasoning);
   const usage = withTotal(parts, isCited ? total - citations : total, heard > 0);
   // Most answers are texts without further details.
   return outputKind === 'text' && searches === 0 && heard <= 0 && !hasCharges(numbers)
