@@ -71,7 +71,7 @@ export const price = closedObject({
     Type.Array(step),
   ),
   tiers: optional(
-    'Prices by the service tier that the upstream reports (`flex`, `priority`, `fast`, `batch`, `scale`): a factor on token prices, `{"flex": 0.5}`, or separate prices, which may have `steps`, `{"priority": {"input": 2.5, "output": 20}}`.',
+    'Prices by the service tier that the upstream reports (`flex`, `priority`, `fast`, `batch`, `scale`): a factor on all prices, `{"flex": 0.5}`, or separate prices, which may have `steps`, `{"priority": {"input": 2.5, "output": 20}}`.',
     tiers,
   ),
   geos: optional(

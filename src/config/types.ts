@@ -181,7 +181,7 @@ export interface Price extends SteppedRates {
   readonly images: readonly ImagePrice[];
   /** Prices of videos by resolution, instead of `perSecond`. */
   readonly seconds: NonNullable<PriceSettings['seconds']>;
-  /** By service tier: a factor on token prices, or separate rates. Tiers not listed use the base rates. */
+  /** By service tier: a factor on all rates, or separate rates. Tiers not listed use the base rates. */
   readonly tiers: Readonly<Partial<Record<ServiceTier, number | SteppedRates>>>;
   /** Factors on token prices by the region that the upstream reports. */
   readonly geos: Readonly<Record<string, number>>;

@@ -243,15 +243,15 @@ function tariffOf(price: Price, usage: Usage | null, factor: number): Tariff {
 function makeTariff(price: Price, { tier, geo, factor }: Pick<Tariff, 'tier' | 'geo' | 'factor'>): Tariff {
   const ofTier = price.tiers[tier] ?? 1;
   const { rates, steps }: SteppedRates = typeof ofTier === 'number' ? price : ofTier;
-  // Vendors price searches alike in all tiers and places.
-  const ofTokens = [typeof ofTier === 'number' ? ofTier : 1, price.geos[geo] ?? 1];
+  const factors = typeof ofTier === 'number' ? [factor, ofTier] : [factor];
+  const ofTokens = price.geos[geo] ?? 1;
   const rateOf = (usd: number, decimals: number, more: readonly number[] = []): Rate => {
-    const exact = scaled([usd, factor, ...more], decimals);
+    const exact = scaled([usd, ...factors, ...more], decimals);
     return { exact, plain: Number(exact) };
   };
   const all = (from: PriceRates): Rates =>
     rateNames.map((name, index) =>
-      rateOf(from[name], decimalsOf[name], index < ofCharacters ? ofTokens : []),
+      rateOf(from[name], decimalsOf[name], index < ofCharacters ? [ofTokens] : []),
     );
   return {
     tier,

@@ -120,8 +120,7 @@ export const responsesRecord = {
   reasoningTokens: 5,
   searches: 2,
 };
-export const responsesTokens = 1000 * (60 + 40 * 3 + 45 * 2 + 5 * 31);
-export const responsesNanos = responsesTokens + 2 * search;
+export const responsesNanos = 1000 * (60 + 40 * 3 + 45 * 2 + 5 * 31) + 2 * search;
 
 const messagesUsage = {
   input_tokens: 60,
@@ -139,7 +138,7 @@ export const messagesRecord = {
   cacheWrittenHourTokens: 20,
   searches: 3,
 };
-export const messagesTokens = 1000 * (60 + 40 * 3 + 10 * 5 + 20 * 7 + 50 * 2);
+const messagesTokens = 1000 * (60 + 40 * 3 + 10 * 5 + 20 * 7 + 50 * 2);
 export const messagesNanos = messagesTokens + 3 * search;
 export const messagesAnswer = (more: object) => ({
   id: 'msg_1',

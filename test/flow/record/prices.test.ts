@@ -27,7 +27,6 @@ import {
   messagesNanos,
   messagesRecord,
   messagesStream,
-  messagesTokens,
   plantedTier,
   plantedUsage,
   price,
@@ -35,7 +34,6 @@ import {
   responseStream,
   responsesNanos,
   responsesRecord,
-  responsesTokens,
   search,
 } from './priced-answers.js';
 
@@ -165,7 +163,7 @@ const cases: readonly Case[] = [
     ...askResponses,
     answer: response('flex'),
     record: { ...responsesRecord, tier: 'flex' },
-    nanos: responsesTokens / 2 + 2 * search,
+    nanos: responsesNanos / 2,
   },
   {
     name: 'responses with searches of several tools, whose items do not show them all',
@@ -207,7 +205,7 @@ const cases: readonly Case[] = [
     ...askResponses,
     answer: { ...response('flex'), metadata: { long: 'x'.repeat(600_000) } },
     record: { ...responsesRecord, tier: 'flex' },
-    nanos: responsesTokens / 2 + 2 * search,
+    nanos: responsesNanos / 2,
   },
   {
     name: 'responses, streamed, whose last event is longer than what is kept of it',
@@ -215,7 +213,7 @@ const cases: readonly Case[] = [
     ...streamed(askResponses),
     answer: responseStream('priority'),
     record: { ...responsesRecord, tier: 'priority' },
-    nanos: responsesTokens * 2 + 2 * search,
+    nanos: responsesNanos * 2,
   },
   {
     name: "responses that repeat a tier of their client's",
@@ -223,7 +221,7 @@ const cases: readonly Case[] = [
     ...askResponses,
     answer: response('priority', plantedTier),
     record: { ...responsesRecord, tier: 'priority' },
-    nanos: responsesTokens * 2 + 2 * search,
+    nanos: responsesNanos * 2,
   },
   {
     name: "responses that repeat a usage of their client's",
@@ -231,7 +229,7 @@ const cases: readonly Case[] = [
     ...askResponses,
     answer: response('priority', plantedUsage),
     record: { ...responsesRecord, tier: 'priority' },
-    nanos: responsesTokens * 2 + 2 * search,
+    nanos: responsesNanos * 2,
   },
   {
     name: "responses, streamed, that repeat a tier of their client's",
@@ -239,7 +237,7 @@ const cases: readonly Case[] = [
     ...streamed(askResponses),
     answer: responseStream('priority', plantedTier),
     record: { ...responsesRecord, tier: 'priority' },
-    nanos: responsesTokens * 2 + 2 * search,
+    nanos: responsesNanos * 2,
   },
   {
     name: "responses, streamed, that repeat a usage of their client's",
@@ -247,7 +245,7 @@ const cases: readonly Case[] = [
     ...streamed(askResponses),
     answer: responseStream('priority', plantedUsage),
     record: { ...responsesRecord, tier: 'priority' },
-    nanos: responsesTokens * 2 + 2 * search,
+    nanos: responsesNanos * 2,
   },
   {
     name: 'responses, streamed, that repeat more behind their usage than is kept',
@@ -255,7 +253,7 @@ const cases: readonly Case[] = [
     ...streamed(askResponses),
     answer: responseStream('priority', { a: 'x'.repeat(8000) }),
     record: { ...responsesRecord, tier: 'priority' },
-    nanos: responsesTokens * 2 + 2 * search,
+    nanos: responsesNanos * 2,
   },
   {
     name: 'responses for a client of chat',
@@ -263,7 +261,7 @@ const cases: readonly Case[] = [
     ...askChat,
     answer: response('flex'),
     record: { ...responsesRecord, protocol: 'chat', tier: 'flex' },
-    nanos: responsesTokens / 2 + 2 * search,
+    nanos: responsesNanos / 2,
   },
   {
     name: 'responses for a client of chat, streamed',
@@ -271,7 +269,7 @@ const cases: readonly Case[] = [
     ...streamed(askChat),
     answer: responseStream('priority'),
     record: { ...responsesRecord, protocol: 'chat', tier: 'priority' },
-    nanos: responsesTokens * 2 + 2 * search,
+    nanos: responsesNanos * 2,
   },
   {
     name: 'messages',
@@ -287,7 +285,7 @@ const cases: readonly Case[] = [
     ...streamed(askMessages),
     answer: messagesStream({ service_tier: 'priority', speed: 'fast' }),
     record: { ...messagesRecord, tier: 'fast' },
-    nanos: messagesTokens * 6 + 3 * search,
+    nanos: messagesNanos * 6,
   },
   {
     name: 'messages for a client of generateContent',
@@ -295,7 +293,7 @@ const cases: readonly Case[] = [
     ...askGoogle,
     answer: messagesAnswer({ service_tier: 'priority' }),
     record: { ...messagesRecord, protocol: 'generateContent', tier: 'priority' },
-    nanos: messagesTokens * 2 + 3 * search,
+    nanos: messagesNanos * 2,
   },
   {
     name: 'messages for a client of chat, streamed',
@@ -303,7 +301,7 @@ const cases: readonly Case[] = [
     ...streamed(askChat),
     answer: messagesStream({ service_tier: 'priority' }),
     record: { ...messagesRecord, protocol: 'chat', tier: 'priority' },
-    nanos: messagesTokens * 2 + 3 * search,
+    nanos: messagesNanos * 2,
   },
   {
     name: 'messages that no step is exceeded by, but for what a compaction has read',
@@ -337,7 +335,7 @@ const cases: readonly Case[] = [
     ...askGoogleStream,
     answer: googleStream({ serviceTier: 'flex' }),
     record: { ...googleRecord, searches: 2, tier: 'flex' },
-    nanos: googleTokens / 2 + 2 * search,
+    nanos: (googleTokens + 2 * search) / 2,
   },
   {
     name: 'generateContent for a client of responses',
@@ -345,7 +343,7 @@ const cases: readonly Case[] = [
     ...askResponses,
     answer: googleAnswer({ trafficType: 'ON_DEMAND_PRIORITY' }),
     record: { ...googleRecord, protocol: 'responses', searches: 2, tier: 'priority' },
-    nanos: googleTokens * 2 + 2 * search,
+    nanos: (googleTokens + 2 * search) * 2,
   },
   {
     name: 'generateContent for a client of messages, streamed',

@@ -31,8 +31,6 @@ type Counted = Exclude<keyof Units, 'tier' | 'variant'>;
 /** Nano-dollars for a unit of each. */
 type Rates = Readonly<Partial<Record<Counted, number>>>;
 
-const besideTokens: ReadonlySet<Counted> = new Set(['searches', 'units', 'seconds', 'characters']);
-
 export const noUnits: Units = {
   fresh: 0,
   cached: 0,
@@ -58,7 +56,7 @@ export interface Tariff {
   /** Rates of calls with more input than this. */
   readonly above?: readonly [tokens: number, rates: Rates];
   readonly priority?: Rates;
-  /** Factors on the rates of tokens. */
+  /** Factors on all rates. */
   readonly factors?: Readonly<Partial<Record<ServiceTier, number>>>;
   readonly variants?: Readonly<Record<string, Rates>>;
   readonly price: object;
@@ -130,9 +128,8 @@ export function nanoUsdOf(tariff: Tariff, units: Units, factor = 1): number {
     ...(units.tier === 'priority' ? tariff.priority : {}),
     ...tariff.variants?.[units.variant],
   };
-  const ofTier = units.tier === 'standard' ? 1 : (tariff.factors?.[units.tier] ?? 1);
   let sum = 0;
-  for (const name of Object.keys(rates) as Counted[])
-    sum += units[name] * (rates[name] ?? 0) * (besideTokens.has(name) ? 1 : ofTier);
-  return Math.round(sum * factor);
+  for (const name of Object.keys(rates) as Counted[]) sum += units[name] * (rates[name] ?? 0);
+  const ofTier = units.tier === 'standard' ? 1 : (tariff.factors?.[units.tier] ?? 1);
+  return Math.round(sum * ofTier * factor);
 }
