@@ -15,7 +15,7 @@ import { GatewayError } from '../../errors.js';
 import { bodyOutputLimit, type OutputLimit } from '../../protocols/endpoint.js';
 import { textEndpoints } from '../../protocols/text.js';
 import type { OutputSpans } from '../../schema/accept.js';
-import { isOfTokensOnly } from '../../usage/cost.js';
+import { hasTokenRate, isOfTokensOnly } from '../../usage/cost.js';
 import { CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../wire/bytes.js';
 import { codePoints } from '../../wire/code-points.js';
 import { wholeNumber } from '../../wire/json-numbers.js';
@@ -170,7 +170,9 @@ export function presumeUnits(call: ResolvedCall): void {
   const [counted = null, repeated = null] = membersOf(body, [list.name, list.repeated]);
   const count = elementsAt(body, counted);
   call.units = Math.max(1, Math.ceil(count / list.perUnit));
-  const tokens = repeated === null ? 0 : tokensOf(repeated.end - repeated.start);
+  const { rates = null } = call.model.price ?? {};
+  if (repeated === null || rates === null || !hasTokenRate(rates) || count === 0) return;
+  const tokens = tokensOf(repeated.end - repeated.start);
   call.repeatedTokens = Math.min(mostRepeated, (count - 1) * tokens);
 }
 

@@ -74,7 +74,7 @@ const cases: readonly Case[] = [
     model: 'each',
     path: '/v1/rerank',
     more: { query: 'a', documents: Array(201).fill('b') },
-    record: { units: 3, costNanoUsd: 120_000_000, paidNanoUsd: 90_000_000 },
+    record: { inputTokens: 212, units: 3, costNanoUsd: 120_000_000, paidNanoUsd: 90_000_000 },
   },
   {
     // Two tokens of the query with each document.
