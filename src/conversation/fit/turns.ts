@@ -86,13 +86,16 @@ export function fitPrefill(
 ): Fitted | null {
   const isTaken = prefill === 'always' || (prefill === 'option' && thinking !== 'adaptive');
   if (isTaken) return null;
-  const last = request.turns.findLast((turn) => isLast(turn, firstTurn === 'user'));
+  const last = request.turns.findLast((turn) => isWritten(turn, firstTurn === 'user'));
   if (last?.role !== 'assistant') return null;
   return { request: { ...request, turns: [...request.turns, goOn] }, restorer: null };
 }
 
-/** @param mustSay turns of the user without content, and blank instructions, are not written */
-function isLast(turn: Turn, mustSay: boolean): boolean {
+/**
+ * Whether a turn reaches the upstream with content.
+ * @param mustSay turns of the user without content, and blank instructions, are not written
+ */
+function isWritten(turn: Turn, mustSay: boolean): boolean {
   if (turn.role === 'assistant') return turn.parts.some(isBegun);
   if (!mustSay) return true;
   return turn.role === 'system' ? !isBlank(turn.text) : turn.parts.some(saysSomething);
