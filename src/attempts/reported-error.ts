@@ -8,6 +8,10 @@ const decimal = /^\d{1,12}(?:\.\d+)?$/;
 /** A Protocol Buffers duration in JSON. */
 const retryDelay = /^(\d{1,9}(?:\.\d{1,9})?)s$/;
 
+/*
+ * Inside a stream there is no status, and agents tell by an error's words whether to ask again. pi and opencode know
+ * `connection lost` and `stream timed out`.
+ */
 const messages: Record<UpstreamFailureReason, readonly [ErrorKind, string]> = {
   connect_failed: ['upstream_error', 'The upstream cannot be reached.'],
   connect_timeout: ['upstream_timeout', 'The upstream did not accept a connection in time.'],
@@ -18,13 +22,16 @@ const messages: Record<UpstreamFailureReason, readonly [ErrorKind, string]> = {
     'overloaded',
     "There is no memory for the upstream's answer: wait for other calls of your key to end, then try again.",
   ],
-  reset: ['upstream_error', 'The upstream closed the connection before its answer was complete.'],
+  reset: ['upstream_error', 'Connection lost: the upstream closed it before its answer was complete.'],
   first_byte_timeout: ['upstream_timeout', 'The upstream did not begin to answer in time.'],
-  idle_timeout: ['upstream_timeout', 'The upstream stopped sending in the middle of its answer.'],
+  idle_timeout: [
+    'upstream_timeout',
+    'Stream timed out: the upstream stopped sending in the middle of its answer.',
+  ],
   total_timeout: ['upstream_timeout', 'The upstream did not finish its answer in time.'],
   malformed_answer: ['upstream_error', 'The upstream returned an answer that is not valid HTTP.'],
   answer_too_large: ['upstream_error', "The upstream's answer is too large."],
-  truncated: ['upstream_error', 'The upstream ended its answer before it was complete.'],
+  truncated: ['upstream_error', 'Connection lost: the upstream ended its answer before it was complete.'],
   closed: ['overloaded', 'The gateway is shutting down: try again.'],
 };
 

@@ -51,9 +51,13 @@ export function judgingContent(
 
 /** Makes the error for a stream that ended without its protocol's own end. */
 export function endedEarly(): GatewayError {
-  return new GatewayError('upstream_error', "The upstream's stream ended before it was complete.", {
-    cause: "ended without its protocol's end",
-  });
+  return new GatewayError(
+    'upstream_error',
+    "Connection lost: the upstream's stream ended before it was complete.",
+    {
+      cause: "ended without its protocol's end",
+    },
+  );
 }
 
 /** What was recorded of a stream while it passed. */

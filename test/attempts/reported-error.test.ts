@@ -1,5 +1,7 @@
 import { test } from 'tap';
-import { parseErrorBody, retryAfterMsOf } from '../../src/attempts/reported-error.js';
+import { failureError, parseErrorBody, retryAfterMsOf } from '../../src/attempts/reported-error.js';
+import { endedEarly } from '../../src/conversation/stream-rules.js';
+import type { UpstreamFailureReason } from '../../src/errors.js';
 import { parseHead } from '../../src/upstream/answer.js';
 
 test('when an upstream wants to be asked again is read from either header, the more exact one first', async (t) => {
@@ -34,4 +36,13 @@ test('when an upstream wants to be asked again is read from either header, the m
     t.equal(told(`retry-after-ms: ${odd}`), null, odd);
     t.equal(told(`retry-after-ms: ${odd}`, 'retry-after: 2'), 2000, odd);
   }
+});
+
+test('the words of a stream that ends early are those by which agents tell that they may ask again', async (t) => {
+  const messageOf = (reason: UpstreamFailureReason): string =>
+    failureError({ reason, detail: '', bytesSent: true, headSeen: true, sentMs: 0 }).message;
+  const lost = /connection.?lost/i;
+  for (const reason of ['reset', 'truncated'] as const) t.match(messageOf(reason), lost, reason);
+  t.match(endedEarly().message, lost);
+  t.match(messageOf('idle_timeout'), /\bstream timed out\b/i);
 });

@@ -160,8 +160,8 @@ function opencode(model: string): Agent {
       prompt,
       ...(image === null ? [] : ['--file', image]),
     ],
-    // It asks again after errors whose words it knows, which the error event of messages does not have.
-    afterCut: provider === 'anthropic' ? 'tells of it' : 'asks again',
+    // It knows an error after which it may ask again by its words.
+    afterCut: 'asks again',
     afterLimit: 'asks again',
     environment: () => ({ OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1' }),
     files: (url) => ({
