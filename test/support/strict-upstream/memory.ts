@@ -4,6 +4,8 @@ import type { JsonObject } from '../../../src/wire/json.js';
 export interface Memory {
   /** Text of signed reasoning by its signature. */
   readonly signed: Map<string, string>;
+  /** What preceded signed thinking, by its signature. */
+  readonly prefixes: Map<string, string>;
   /** Text of unsigned reasoning by the ids of the calls that came with it. */
   readonly reasons: Map<string, string>;
   /** Items of responses by their ids. */
@@ -24,6 +26,7 @@ export interface Memory {
 export function newMemory(): Memory {
   return {
     signed: new Map(),
+    prefixes: new Map(),
     reasons: new Map(),
     items: new Map(),
     told: new Map(),

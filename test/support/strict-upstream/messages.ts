@@ -24,6 +24,11 @@ const members =
   'output_config metadata service_tier cache_control container inference_geo';
 /** Each needs a beta header, which only clients of this vendor send. */
 const betaMembers = 'context_management mcp_servers output_format speed thread diagnostics fallbacks';
+/**
+ * Models that always think, call no tool by force, and read thinking only behind the prompt that led to it
+ * (https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5).
+ */
+const preserves = /^claude-(?:opus-5-5|sonnet-5-5|fable-5-1|mythos-5-1)/;
 const blocks: Readonly<Record<string, string>> = {
   text: 'type text citations cache_control',
   image: 'type source cache_control',
@@ -48,7 +53,7 @@ const roles: Readonly<Record<string, string>> = {
  */
 export function readMessages(body: JsonObject, memory: Memory, betas: string): Asked {
   onlyMembers(body, betas === '' ? members : `${members} ${betaMembers}`, '');
-  const thinking = checkSettings(body, betas.includes('interleaved-thinking'));
+  const thinking = checkSettings(body, betas);
   const system = typeof body.system === 'string' ? [] : objectsOf(body.system ?? [], 'system');
   for (const [index, block] of system.entries()) {
     rule(block.type === 'text', `system.${index}: not a text`);
@@ -60,6 +65,7 @@ export function readMessages(body: JsonObject, memory: Memory, betas: string): A
   rule(marks <= 4, `A maximum of 4 blocks with cache_control may be provided. Found ${marks}.`);
   const choice = objectOf(body.tool_choice ?? {}, 'tool_choice');
   const turns = readTurns(objectsOf(body.messages, 'messages'), memory, thinking === 'enabled', betas);
+  if (preserves.test(String(body.model))) checkPrefixes(body, memory);
   return {
     wire: 'messages',
     model: textOf(body.model, 'model'),
@@ -75,20 +81,32 @@ export function readMessages(body: JsonObject, memory: Memory, betas: string): A
 }
 
 /** @returns the type of the requested thinking */
-function checkSettings(body: JsonObject, isInterleaved: boolean): unknown {
+function checkSettings(body: JsonObject, betas: string): unknown {
   const most = body.max_tokens;
   rule(typeof most === 'number' && Number.isInteger(most) && most >= 1, 'max_tokens: none');
   const thinking = objectOf(body.thinking ?? { type: 'disabled' }, 'thinking');
   oneOf(thinking.type, 'enabled adaptive disabled between_tools', 'thinking.type');
+  const binding = betas.includes('thinking-binding-controls') ? ' block_binding' : '';
   onlyMembers(
     thinking,
-    { enabled: 'type budget_tokens display', adaptive: 'type display' }[String(thinking.type)] ?? 'type',
+    { enabled: `type budget_tokens display${binding}`, adaptive: `type display${binding}` }[
+      String(thinking.type)
+    ] ?? 'type',
     'thinking.',
   );
+  if (preserves.test(String(body.model))) {
+    rule(
+      thinking.type !== 'enabled' && at(body, 'thinking', 'type') !== 'disabled',
+      'thinking.type: not supported',
+    );
+    const choice = at(body, 'tool_choice', 'type');
+    rule(choice !== 'any' && choice !== 'tool', 'tool_choice: type "tool" and "any" are not supported');
+  }
   if (thinking.type === 'enabled') {
     const budget = thinking.budget_tokens;
     // With interleaved thinking it may exceed the limit of one answer
     // (https://platform.claude.com/docs/en/build-with-claude/extended-thinking).
+    const isInterleaved = betas.includes('interleaved-thinking');
     const isBelow = typeof budget === 'number' && (isInterleaved || budget < most);
     rule(isBelow && budget >= 1024, 'thinking.budget_tokens');
   }
@@ -179,7 +197,8 @@ function readTurns(
       typeof message.content === 'string'
         ? [{ type: 'text', text: message.content }]
         : objectsOf(message.content, `${path}content`);
-    rule(content.length > 0, `${path}content: empty`);
+    // A message of the system may set the effort alone.
+    rule(content.length > 0 || message.output_config !== undefined, `${path}content: empty`);
     for (const [at, block] of content.entries())
       readBlock(block, role, `${path}content.${at}.`, memory, turn);
     const results = content.filter(({ type }) => type === 'tool_result');
@@ -202,6 +221,34 @@ function readTurns(
   rule(open.length === 0, `messages: tool_use without tool_result: ${open}`);
   checkLast(messages, mustThink);
   return turns;
+}
+
+/** What precedes a message, apart from the marks of caches. */
+function prefixOf(body: JsonObject, end: number): string {
+  const { system, tools, messages } = body;
+  const before = { system, tools, messages: objectsOf(messages, 'messages').slice(0, end) };
+  return JSON.stringify(before, (name, value: unknown) => (name === 'cache_control' ? undefined : value));
+}
+
+function checkPrefixes(body: JsonObject, memory: Memory): void {
+  const drops = at(body, 'thinking', 'block_binding', 'prefix_mismatch_behavior') === 'drop_block';
+  for (const [index, { content }] of objectsOf(body.messages, 'messages').entries()) {
+    const thought = Array.isArray(content)
+      ? content.filter(isObject).find(({ type }) => type === 'thinking')
+      : undefined;
+    const bound = memory.prefixes.get(String(thought?.signature));
+    rule(
+      drops || bound === undefined || bound === prefixOf(body, index),
+      `messages.${index}: The block is bound to a different conversation`,
+    );
+  }
+}
+
+/** Binds the thinking of an answer to what its request consists of. */
+export function bindThinking(body: JsonObject, { content }: JsonObject, memory: Memory): void {
+  for (const block of Array.isArray(content) ? content.filter(isObject) : [])
+    if (block.type === 'thinking' && Array.isArray(body.messages))
+      memory.prefixes.set(String(block.signature), prefixOf(body, body.messages.length));
 }
 
 /** Checks that an unfinished turn begins with its thinking, and that a prefill does not end in white space. */

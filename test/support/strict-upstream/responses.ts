@@ -35,6 +35,7 @@ const items: Readonly<Record<string, string>> = {
   reasoning: 'type id summary content encrypted_content status',
   additional_tools: 'type id role tools',
   compaction: 'type id encrypted_content',
+  configuration_update: 'type id reasoning text',
 };
 /** Prefixes of the ids of items that this vendor made. */
 const prefixes: Readonly<Record<string, string>> = {
@@ -166,6 +167,7 @@ function readItems(list: readonly JsonObject[], memory: Memory, isStored: boolea
     }
     if (type === 'message') readMessage(item, path, turnOf);
     else if (type === 'compaction') checkSealed(item.encrypted_content, path, memory);
+    else if (type === 'configuration_update') checkUpdate(item, path);
     else if (type === 'reasoning') {
       turnOf('model');
       checkReasoning(item, path, memory, isStored);
@@ -223,6 +225,13 @@ function readMessage(item: JsonObject, path: string, turnOf: (role: AskedTurn['r
       turn.images++;
     }
   }
+}
+
+function checkUpdate({ reasoning, text }: JsonObject, path: string): void {
+  const given = objectOf(reasoning ?? {}, `${path}reasoning`);
+  onlyMembers(given, 'effort', `${path}reasoning.`);
+  oneOf(given.effort, 'none minimal low medium high xhigh max', `${path}reasoning.effort`);
+  onlyMembers(objectOf(text ?? {}, `${path}text`), 'format', `${path}text.`);
 }
 
 function checkSealed(sealed: unknown, path: string, memory: Memory): void {

@@ -2,8 +2,8 @@ import { test } from 'tap';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { readChat } from './chat.js';
 import { readGenerateContent } from './generate-content.js';
-import { type Memory, newMemory } from './memory.js';
-import { readMessages } from './messages.js';
+import { type Memory, newMemory, sign } from './memory.js';
+import { bindThinking, readMessages } from './messages.js';
 import { readResponses } from './responses.js';
 
 const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
@@ -121,6 +121,11 @@ const messages: Refused = {
     output_config: { format: { type: 'json_schema', schema: bounded } },
   },
   'max_tokens: none': { messages: [user] },
+  'are not supported': {
+    model: 'claude-opus-5-5',
+    ...messagesTools(1, shut, false),
+    tool_choice: { type: 'any' },
+  },
   "'anyOf' at the root": messagesTools(1, choice, false),
   'more than 20 strict tools': messagesTools(21, shut, true),
   ...strictly('anthropic', (wrong) => messagesTools(1, wrong, true)),
@@ -245,3 +250,17 @@ for (const [wire, [refused, read]] of Object.entries(readers))
       }
     }
   });
+
+test('thinking is refused behind what was not before it, unless it may be dropped', async (t) => {
+  const memory = newMemory();
+  const begun = { model: 'claude-opus-5-5', max_tokens: 5, system: 'Be brief.', messages: [user] };
+  const thought = { type: 'thinking', thinking: 'So', signature: sign(memory, 'So') };
+  bindThinking(begun, { content: [thought] }, memory);
+  const next = { ...begun, messages: [user, { role: 'assistant', content: [thought] }, user] };
+  t.ok(readMessages(next, memory, ''));
+  const changed = { ...next, system: 'Be long.' };
+  t.throws(() => readMessages(changed, memory, ''), { message: /bound to a different conversation/ });
+  const thinking = { type: 'adaptive', block_binding: { prefix_mismatch_behavior: 'drop_block' } };
+  t.ok(readMessages({ ...changed, thinking }, memory, 'thinking-binding-controls-2026-08-01'));
+  t.throws(() => readMessages({ ...changed, thinking }, memory, ''), { message: /block_binding: unknown/ });
+});

@@ -42,6 +42,7 @@ const shells: Readonly<Record<string, object | string>> = {
   exec_command: { cmd: command },
   Bash: { command, description: 'Print a word' },
   bash: { command, description: 'Print a word' },
+  run_terminal_command: { command, description: 'Print a word' },
   run_shell_command: { command, description: 'Print a word' },
   shell: { commands: [command] },
   apply_patch: { type: 'create_file', path: 'lighthouse', diff: '+42' },

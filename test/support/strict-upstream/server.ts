@@ -9,7 +9,7 @@ import { compactionOf } from './compact.js';
 import { readGenerateContent, writeGenerateContent } from './generate-content.js';
 import { answerById, continued, keep } from './kept.js';
 import { type Memory, newMemory } from './memory.js';
-import { readMessages, writeMessages } from './messages.js';
+import { bindThinking, readMessages, writeMessages } from './messages.js';
 import type { Reply, Written } from './reply.js';
 import { readResponses, writeResponses } from './responses.js';
 import { replyTo } from './script.js';
@@ -74,7 +74,7 @@ function readAsked(request: IncomingMessage, body: JsonObject, memory: Memory): 
   if (path === '/v1/responses') return readResponses(body, memory);
   if (/^\/v1\/messages(?:\?beta=true)?$/.test(path)) {
     rule(request.headers['anthropic-version'] !== undefined, 'anthropic-version: header is required');
-    return readMessages(body, memory, String(request.headers['anthropic-beta'] ?? ''));
+    return readMessages(body, memory, betasOf(request));
   }
   const [, model, method] =
     /^\/v1beta\/models\/([^:]+):(generateContent|streamGenerateContent\?alt=sse)$/.exec(path) ?? [];
@@ -84,7 +84,7 @@ function readAsked(request: IncomingMessage, body: JsonObject, memory: Memory): 
 
 function serve(request: IncomingMessage, response: ServerResponse, sent: JsonObject, memory: Memory): void {
   const path = request.url ?? '';
-  const aside = countOf(path, sent, memory) ?? compactionOf(path, sent, memory);
+  const aside = countOf(request, sent, memory) ?? compactionOf(path, sent, memory);
   if (aside !== null) {
     answer(response, aside);
     return;
@@ -98,6 +98,7 @@ function serve(request: IncomingMessage, response: ServerResponse, sent: JsonObj
   }
   const { body: whole, events } = writers[asked.wire](reply, asked, memory);
   keep(body, whole, memory);
+  if (asked.wire === 'messages') bindThinking(body, whole as JsonObject, memory);
   if (!asked.stream) {
     const text = JSON.stringify(whole);
     response.writeHead(200, {
@@ -119,11 +120,16 @@ function serve(request: IncomingMessage, response: ServerResponse, sent: JsonObj
   response.write(events.slice(0, until).join(''), () => response.destroy());
 }
 
+function betasOf({ headers }: IncomingMessage): string {
+  return String(headers['anthropic-beta'] ?? '');
+}
+
 /**
  * @returns the answer to a request that counts tokens, which follows the rules of the counted request; null for any
  * other request
  */
-function countOf(path: string, sent: JsonObject, memory: Memory): object | null {
+function countOf(request: IncomingMessage, sent: JsonObject, memory: Memory): object | null {
+  const path = request.url ?? '';
   if (/^\/v1beta\/models\/[^:]+:countTokens$/.test(path)) {
     readGenerateContent(isObject(sent.generateContentRequest) ? sent.generateContentRequest : sent, memory);
     return { totalTokens: 30 };
@@ -134,7 +140,7 @@ function countOf(path: string, sent: JsonObject, memory: Memory): object | null 
   }
   if (!/^\/v1\/messages\/count_tokens(?:\?beta=true)?$/.test(path)) return null;
   rule(sent.max_tokens === undefined, 'max_tokens: Extra inputs are not permitted');
-  readMessages({ ...continued(sent, memory), max_tokens: 65_536 }, memory, 'token-counting');
+  readMessages({ ...continued(sent, memory), max_tokens: 65_536 }, memory, betasOf(request));
   return { input_tokens: 30 };
 }
 
