@@ -235,6 +235,8 @@ function modelView(model: ResolvedModel): object {
           'threads',
           'unsignedThinking',
           'systemMessages',
+          'preservedThinking',
+          'forcedCalls',
           'encryptedReasoning',
           'search',
         ),

@@ -46,6 +46,19 @@ const claudeAdaptive: Preset = {
   ],
 };
 
+/** Sonnet 5 and the clouds of other vendors refuse messages of the system. */
+const claudeMidSystem: Preset = {
+  ...claudeAdaptive,
+  models: "Claude Opus 4.8 and 5, Haiku 5.5, Fable 5 and Mythos 5, by Anthropic's own API",
+  translation: { ...claudeAdaptive.translation, systemMessages: true },
+  sources: [
+    ...claudeAdaptive.sources,
+    'https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages',
+    'https://github.com/langchain-ai/langchainjs/releases/tag/@langchain%2Fanthropic@1.5.13',
+    'https://github.com/pydantic/pydantic-ai/pull/6765',
+  ],
+};
+
 /**
  * Presets by name. Those for messages upstreams of other vendors than Anthropic state that these neither search the web
  * nor keep threads. A rule that a vendor's page does not state is as an issue of a public repository reports it.
@@ -65,17 +78,18 @@ export const presets: Readonly<Record<string, Preset>> = {
     sources: [...openaiReasoning.sources, 'https://developers.openai.com/api/docs/guides/prompt-caching'],
   },
   'claude-adaptive': claudeAdaptive,
-  // Sonnet 5 and the clouds of other vendors refuse messages of the system.
-  'claude-4.8': {
-    ...claudeAdaptive,
-    models:
-      "Claude Opus from 4.8, Sonnet and Haiku from 5.5, Fable and Mythos from 5 on, by Anthropic's own API",
-    translation: { ...claudeAdaptive.translation, systemMessages: true },
+  'claude-4.8': claudeMidSystem,
+  // They refuse a choice that forces a call, and reasoning behind what has changed (the beta lets them drop it).
+  'claude-5.5': {
+    ...claudeMidSystem,
+    models: "Claude Opus and Sonnet from 5.5, Fable and Mythos from 5.1 on, by Anthropic's own API",
+    rules: { ...claudeMidSystem.rules, betas: { add: ['thinking-binding-controls-2026-08-01'] } },
+    translation: { ...claudeMidSystem.translation, preservedThinking: true, forcedCalls: false },
     sources: [
-      ...claudeAdaptive.sources,
-      'https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages',
-      'https://github.com/langchain-ai/langchainjs/releases/tag/@langchain%2Fanthropic@1.5.13',
-      'https://github.com/pydantic/pydantic-ai/pull/6765',
+      ...claudeMidSystem.sources,
+      'https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5',
+      'https://platform.claude.com/docs/en/models/sonnet-5-5/whats-new-sonnet-5-5',
+      'https://platform.claude.com/docs/en/build-with-claude/preserved-thinking',
     ],
   },
   // These models refuse a call in the history without a signature, such as one of another model. It gets the vendor's

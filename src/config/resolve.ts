@@ -210,6 +210,8 @@ export const defaults = {
     threads: true,
     unsignedThinking: false,
     systemMessages: false,
+    preservedThinking: false,
+    forcedCalls: true,
     encryptedReasoning: false,
     search: null,
     hostedTools: 'drop',

@@ -396,6 +396,14 @@ const translation = closedObject({
     '`true` for messages upstreams whose model takes messages of the system within the conversation; elsewhere these are texts of the user.',
     Type.Boolean(),
   ),
+  preservedThinking: optional(
+    '`true` for messages upstreams whose model refuses thinking behind a prompt that has changed, and can be asked to drop it instead (by the beta that the preset `claude-5.5` adds).',
+    Type.Boolean(),
+  ),
+  forcedCalls: optional(
+    '`false` for messages upstreams whose model refuses a `tool_choice` that forces a call: it is `auto` there.',
+    Type.Boolean(),
+  ),
   encryptedReasoning: optional(
     '`true` for models of responses upstreams that reason unasked: their encrypted reasoning is requested with every call that has tools, so that it returns to them. Else it is requested with an effort; models that do not reason refuse it.',
     Type.Boolean(),

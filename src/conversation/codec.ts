@@ -144,6 +144,10 @@ export interface TargetOptions {
   readonly unsignedThinking: boolean;
   /** The model takes messages of the system within the conversation (messages). */
   readonly systemMessages: boolean;
+  /** The model is asked to drop thinking behind a prompt that has changed, which it else refuses (messages). */
+  readonly preservedThinking: boolean;
+  /** The model accepts a choice that forces a call (messages). */
+  readonly forcedCalls: boolean;
   /** The model reasons unasked, and can be asked for its reasoning in encrypted form (responses). */
   readonly encryptedReasoning: boolean;
   /** Whether the target is told to search the web if a client wants that. Null: its protocol decides. */

@@ -232,6 +232,8 @@ function fullConfig(secrets: Secrets) {
             promptCaching: false,
             unsignedThinking: true,
             systemMessages: true,
+            preservedThinking: true,
+            forcedCalls: false,
             encryptedReasoning: true,
             cacheBreakpoints: true,
             threads: false,

@@ -49,6 +49,8 @@ export const plainTarget: TargetOptions = {
   threads: true,
   unsignedThinking: false,
   systemMessages: false,
+  preservedThinking: false,
+  forcedCalls: true,
   encryptedReasoning: false,
   upstream: '',
   search: null,

@@ -45,7 +45,7 @@ const leastThinkingTopP = 0.95;
  */
 export function encodeRequest(request: ConversationRequest, target: TargetOptions, leftOut: LeftOut): string {
   refuseUnsupported(request, target, 'messages', ['candidates', 'logprobs', 'logitBias']);
-  const { tools, toolChoice, forced } = encodeTools(request);
+  const { tools, toolChoice, forced } = encodeTools(request, target, leftOut);
   const messages = encodeMessages(request, target);
   const mayThink = target.thinking === 'adaptive' ? !messages.isBegun : messages.mayThink;
   const { thinking, effort, maxTokens } = encodeThinking(request, target, mayThink && !forced);
@@ -174,8 +174,12 @@ function encodeAdaptive(
   const known = knownEffort(word ?? 'high');
   const budget = known === null || known === 'none' ? budgets.high : budgets[known];
   const thinks = possible && reasoning !== null && effort !== 'none';
+  const display = thinks ? (show ? 'summarized' : 'omitted') : undefined;
+  const binding = target.preservedThinking ? { prefix_mismatch_behavior: 'drop_block' } : undefined;
+  // With preserved thinking a model adapts unasked, so that this alone changes nothing.
+  const isSent = thinks || (possible && target.preservedThinking);
   return {
-    thinking: thinks ? { type: 'adaptive', display: show ? 'summarized' : 'omitted' } : undefined,
+    thinking: isSent ? { type: 'adaptive', display, block_binding: binding } : undefined,
     effort: word,
     maxTokens: fit(budget, maxTokens, target.maxTokens).limit,
   };
@@ -454,7 +458,11 @@ interface EncodedTools {
 }
 
 /** Writes `tools` and `tool_choice`. A choice among some of the tools leaves out all others. */
-function encodeTools(request: ConversationRequest): EncodedTools {
+function encodeTools(
+  request: ConversationRequest,
+  { forcedCalls }: TargetOptions,
+  leftOut: LeftOut,
+): EncodedTools {
   // The upstream refuses a choice without tools.
   const { search } = request;
   if (request.tools.length === 0 && search === undefined)
@@ -463,8 +471,13 @@ function encodeTools(request: ConversationRequest): EncodedTools {
   const chosen = choice?.mode === 'allowed' ? new Set(choice.names) : null;
   const tools = chosen === null ? request.tools : request.tools.filter(({ name }) => chosen.has(name));
   // In the older form of calls, an answer has one.
-  const toolChoice = encodeToolChoice(choice, request.functionForm === true ? false : request.parallelCalls);
-  const forced = toolChoice?.type === 'any' || toolChoice?.type === 'tool';
+  let toolChoice = encodeToolChoice(choice, request.functionForm === true ? false : request.parallelCalls);
+  let forced = toolChoice?.type === 'any' || toolChoice?.type === 'tool';
+  if (forced && !forcedCalls) {
+    leaveOut(request, 'toolChoice', leftOut);
+    toolChoice = { ...toolChoice, type: 'auto', name: undefined };
+    forced = false;
+  }
   // The last tool may have the mark up to which the prompt is cached.
   const searches = search === undefined ? [] : [encodeSearch(search)];
   return { tools: [...searches, ...tools.map(encodeTool)], toolChoice, forced };

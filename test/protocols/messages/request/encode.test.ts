@@ -198,6 +198,42 @@ test('a model that adapts gets the effort itself', async (t) => {
   t.notOk(encode({}, adaptive).thinking);
 });
 
+test('thinking behind a changed prompt is to be dropped where the model preserves it', async (t) => {
+  const preserved = { thinking: 'adaptive', preservedThinking: true } as const;
+  const block_binding = { prefix_mismatch_behavior: 'drop_block' };
+  t.strictSame(encode(reasoning('high'), preserved).thinking, {
+    type: 'adaptive',
+    display: 'summarized',
+    block_binding,
+  });
+  for (const unasked of [{}, reasoning('none')])
+    t.strictSame(encode(unasked, preserved).thinking, { type: 'adaptive', block_binding });
+  t.notOk(encode({ tools: [f], toolChoice: { mode: 'required' } }, preserved).thinking, 'a forced call');
+  t.strictSame(encode(reasoning('high'), { thinking: 'adaptive' }).thinking, {
+    type: 'adaptive',
+    display: 'summarized',
+  });
+});
+
+test('a choice that forces a call is auto where the model refuses it', async (t) => {
+  const unforced = { thinking: 'adaptive', forcedCalls: false } as const;
+  for (const toolChoice of [
+    { mode: 'required' },
+    { mode: 'named', name: 'f' },
+    { mode: 'allowed', names: ['f'], required: true },
+  ] as const) {
+    const asked = { ...reasoning('high'), tools: [f], toolChoice };
+    const body = encode({ ...asked, parallelCalls: false }, unforced);
+    t.strictSame(body.tool_choice, { type: 'auto', disable_parallel_tool_use: true }, toolChoice.mode);
+    t.match(body.thinking, { type: 'adaptive' });
+    const leftOut = new LeftOut();
+    messagesCodec.encodeRequest({ ...plain, ...asked }, { ...target, ...unforced }, leftOut);
+    t.strictSame(leftOut.names, ['tool_choice']);
+  }
+  const free = { tools: [f], toolChoice: { mode: 'auto' } } as const;
+  t.strictSame(encode(free, unforced).tool_choice, { type: 'auto' });
+});
+
 test('a model that adapts has room for its thinking where the client sets no limit', async (t) => {
   const limit = (changes: Partial<ConversationRequest>, maxTokens = 4096) =>
     encode(changes, { thinking: 'adaptive', maxTokens }).max_tokens;
