@@ -115,7 +115,8 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     'usage',
     'wire',
   ],
-  main: ['config', 'errors', 'keys', 'store', 'supervisor'],
+  command: ['config', 'errors', 'keys', 'store', 'supervisor'],
+  main: ['command'],
   manual: [
     'config',
     'protocols/credentials',

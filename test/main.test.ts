@@ -39,6 +39,22 @@ test('help and version are printed', (t) => {
   t.end();
 });
 
+test('too low a limit of open files is told in one line that says how to raise it', (t) => {
+  const file = join(t.testdir({ 'gateway.json': JSON.stringify(config) }), 'gateway.json');
+  for (const limit of [20, 40, 64, 128, 511]) {
+    for (const command of ['start --port 0', 'check']) {
+      const line = `ulimit -n ${limit}; exec "${process.execPath}" "${main}" ${command} --config "${file}"`;
+      const { status, stdout, stderr } = spawnSync('sh', ['-c', line], { encoding: 'utf8', timeout: 20_000 });
+      t.match(
+        stderr,
+        new RegExp(`^the limit of open files is ${limit}, .* needs 512.*: raise it \\(ulimit -n .*\\)\\n$`),
+      );
+      t.strictSame([status, stdout], [1, '']);
+    }
+  }
+  t.end();
+});
+
 test('a command whose reader has seen enough ends without a word', (t) => {
   const file = t.testdir({ 'gateway.json': JSON.stringify(config) });
   const line = `"${process.execPath}" "${main}" check --config "${join(file, 'gateway.json')}" | true`;
