@@ -166,6 +166,16 @@ const words: Readonly<Record<string, string>> = {
   InvalidCharacter: 'a string may not hold a control character',
 };
 
+const noObject = 'expected "{": this is a file of JSON';
+/** Of a file with nothing of JSON before the mistake. */
+const atStart: Readonly<Record<string, string>> = { InvalidSymbol: noObject, ValueExpected: noObject };
+
+/** By the library's error names and the character at which it was found. */
+const afterComma: Readonly<Record<string, string>> = {
+  'PropertyNameExpected }': 'no comma may stand before this "}"',
+  'ValueExpected ]': 'no comma may stand before this "]"',
+};
+
 /** A position in the text. Both numbers start at 0. */
 interface Position {
   readonly line: number;
@@ -192,7 +202,9 @@ export function parseJson(source: string): {
     onLiteralValue: (value) => reading.add(value),
     onError: (error, offset, _length, line, column) => {
       const ending = offset >= text.length ? ', but the file ends here' : '';
-      const mistake = words[printParseErrorCode(error)] ?? 'this is no JSON';
+      const name = printParseErrorCode(error);
+      const special = reading.isAtStart ? atStart[name] : afterComma[`${name} ${text[offset]}`];
+      const mistake = special ?? words[name] ?? 'this is no JSON';
       reading.fail(mistake + ending, { line, column });
     },
   });
@@ -207,6 +219,11 @@ class Reading {
   /** The open containers, innermost last, with their names so far. */
   readonly #open: { readonly value: unknown[] | Record<string, unknown>; readonly names: Set<string> }[] = [];
   #name = '';
+
+  /** Nothing has been read yet. */
+  get isAtStart(): boolean {
+    return this.#value === undefined && this.#open.length === 0;
+  }
 
   /** @returns false if the value is nested too deeply to be read */
   open(value: unknown[] | Record<string, unknown>, position: Position): boolean {

@@ -4,8 +4,13 @@ import { cases, fc } from '../support/seed.js';
 
 test('a syntax error names its line and column, and no text of the file', (t) => {
   const cases: [string, string][] = [
-    ['', 'line 1, column 1: expected a value, but the file ends here'],
-    ['{\n  "a": 1,\n}', 'line 3, column 1: expected a property name in double quotes'],
+    ['', 'line 1, column 1: expected "{": this is a file of JSON, but the file ends here'],
+    ['# The gateway\nlisten:\n  port: 80', 'line 1, column 1: expected "{": this is a file of JSON'],
+    ['/* no end', 'line 1, column 1: this comment does not end'],
+    ['{\n  "a": 1, // one\n}', 'line 3, column 1: no comma may stand before this "}"'],
+    ['{"a": [1,\n]}', 'line 2, column 1: no comma may stand before this "]"'],
+    ['{"a": }', 'line 1, column 7: expected a value'],
+    ['{a: 1}', 'line 1, column 2: this word is no value'],
     ['{\n  "a": sk-secret\n}', 'line 2, column 8: this word is no value'],
     ['{"a": 1\n "b": 2}', 'line 2, column 2: expected ","'],
     ['[1 2]', 'line 1, column 4: expected ","'],
