@@ -3,6 +3,7 @@ import { chownSync, readFileSync, realpathSync, renameSync, rmSync, statSync, wr
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { demoConfig, demoKeys, isLoopback } from './config/demo.js';
+import { codeText } from './config/files.js';
 import { hostForm } from './config/host.js';
 import { loadConfigApart } from './config/load-apart.js';
 import { notesOf } from './config/notes.js';
@@ -228,8 +229,8 @@ async function prices(
   const path = options.into ?? configPath(options);
   if (path === null) throw new UsageError('prices import needs --config FILE, or --into FILE');
   const { importPrices, writePrices } = await import('./config/import-prices.js');
-  const config = readFileSync(path, 'utf8');
-  const found = importPrices(config, readFileSync(list, 'utf8'), options.replace ?? false);
+  const config = readText(path);
+  const found = importPrices(config, readText(list), options.replace ?? false);
   const models = Object.entries(found.prices).map(([name, price]) => [name, { price }]);
   if (options.into === undefined) {
     process.stdout.write(`${JSON.stringify({ models: Object.fromEntries(models) }, null, 2)}\n`);
@@ -240,6 +241,14 @@ async function prices(
     process.stdout.write(`${path} has prices from the list for ${count(models, 'model')}\n`);
   for (const note of found.notes) process.stderr.write(`note: ${note}\n`);
   return 0;
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new Error(`${path} cannot be read (${codeText(error)})`);
+  }
 }
 
 /** Replaces a file atomically: readers see the old text or the new one. Symbolic links, mode and owner are kept. */
@@ -336,7 +345,12 @@ try {
     process.stderr.write(`${error.message}\nTry: model-gateway --help\n`);
     process.exitCode = 2;
   } else if (error instanceof ConfigError) {
-    process.stderr.write(`${error.problems.map(formatProblem).join('\n')}\n`);
+    const { values } = readArguments();
+    const file = values.into ?? configPath(values);
+    for (const problem of error.problems) {
+      const line = formatProblem(problem);
+      process.stderr.write(line.startsWith(`${file} `) ? `${line}\n` : `${file}: ${line}\n`);
+    }
     process.exitCode = 1;
   } else {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);

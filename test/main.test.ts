@@ -145,19 +145,21 @@ test('check explains every error with its path, and sums up a valid file', (t) =
   });
   t.match(run(['check', '--config', file('unshared.json')]), {
     code: 1,
-    err: /^secret: is required where hosts share a store/,
+    err: /unshared\.json: secret: is required where hosts share a store/,
   });
-  const bad = 'workers: must be an integer\nkeys[0].groups[0]: no group is named "none"\n';
+  const bad = ['workers: must be an integer', 'keys[0].groups[0]: no group is named "none"']
+    .map((line) => `${file('bad.json')}: ${line}\n`)
+    .join('');
   t.strictSame(run(['check', '--config', file('bad.json')]), { code: 1, out: '', err: bad });
   t.strictSame(run(['start', '--config', file('bad.json')]), { code: 1, out: '', err: bad });
   t.match(run(['check', '--config', file('broken.json')]), {
     code: 1,
-    err: /^line 2, column 3: expected ","/,
+    err: `${file('broken.json')}: line 2, column 3: expected ","\n`,
   });
-  t.match(run(['check', '--config', file('gone.json')]), {
-    code: 1,
-    err: /gone\.json cannot be read \(ENOENT\)/,
-  });
+  const gone = { code: 1, out: '', err: `${file('gone.json')} cannot be read (ENOENT)\n` };
+  t.strictSame(run(['check', '--config', file('gone.json')]), gone);
+  t.strictSame(run(['prices', 'import', file('gone.json'), '--config', file('good.json')]), gone);
+  t.strictSame(run(['prices', 'import', file('good.json'), '--config', file('gone.json')]), gone);
   t.end();
 });
 
@@ -240,7 +242,7 @@ test('prices are found in a list, and printed or written into the config, where 
   });
   t.match(run(['prices', 'import', file('text.json'), '--config', file('config.json')]), {
     code: 1,
-    err: /the list of prices is not a JSON object/,
+    err: /^the list of prices is not a JSON object\n$/,
   });
   t.end();
 });

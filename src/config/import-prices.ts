@@ -282,14 +282,13 @@ const listCost = 50_000_000;
  * @param config text of the file
  * @param list text of the list
  * @param replaces whether to include models that have a price
- * @throws ConfigError if the config or the list is not JSON
+ * @throws ConfigError if the config is not JSON, Error if the list is not
  */
 export function importPrices(config: string, list: string, replaces: boolean): ImportedPrices {
   const { value, problems } = parseJson(config);
   if (value === undefined) throw new ConfigError(problems);
   const entries = parseJsonText(list, listCost);
-  if (!isObject(entries))
-    throw new ConfigError([{ path: '', message: 'the list of prices is not a JSON object' }]);
+  if (!isObject(entries)) throw new Error('the list of prices is not a JSON object');
   const upstreams = propertyOf(value, 'upstreams');
   const prices: [string, PriceSettings][] = [];
   const notes: string[] = [];

@@ -158,7 +158,7 @@ class Supervisor {
       config,
       read: () => options.reload(),
       apply: (next) => this.#apply(next),
-      log: this.#logger,
+      log: this.#logger.child({ file: options.configPath }),
     });
     this.#keys = createManagedKeys({
       store: this.#store,

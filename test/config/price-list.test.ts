@@ -256,7 +256,8 @@ test('prices are written beside what stands there', async (t) => {
 
 test('a config or list that is no JSON is refused', async (t) => {
   t.throws(() => importPrices('{', list, false), ConfigError);
-  for (const text of ['', '[]', '{']) t.throws(() => importPrices('{}', text, false), ConfigError, text);
+  const notJson = { message: 'the list of prices is not a JSON object' };
+  for (const text of ['', '[]', '{']) t.throws(() => importPrices('{}', text, false), notJson, text);
 });
 
 test('a model whose entry names no price that can be taken is not free', async (t) => {

@@ -127,7 +127,7 @@ test('a gateway with two workers, a config and a limit for heads', async (t) => 
       const refused = await gateway.untilLogged(
         (entry) => entry.msg === 'reload refused: the running config stays in effect',
       );
-      t.strictSame(refused.reasons, ['nonsense: unknown property']);
+      t.strictSame([refused.file, refused.reasons], [path, ['nonsense: unknown property']]);
       t.strictSame(await modelNames(gateway), ['sim-text']);
 
       const admin = { port: 0, token: 'a-token-of-the-operators' };
