@@ -90,7 +90,8 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
   #isEstimated = false;
   /** Outcome of a session whose client's side has ended while the upstream is read on for its usage; null before that. */
   #leftAs: CallOutcome | null = null;
-  /** Whether the upstream was paused for a while because the client did not read. */
+  /** Whether the upstream is paused because the client does not read, and whether it ever was. */
+  #isPaused = false;
   #hasStalled = false;
   #over = false;
 
@@ -185,7 +186,7 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
       this.#refuseEvent(otherUnpaid, event);
       return;
     }
-    this.#openUsage.ask();
+    this.#openUsage.ask(clientEventId(event));
     this.#send(event, isBinary);
   }
 
@@ -218,7 +219,7 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
     if (++this.#refusals > maxRefusals) {
       this.#call.error = tooMany;
       this.#client?.refuse(tooMany.message);
-    } else this.#tell(error, clientEventId(event));
+    } else this.#tell(error, clientEventId(event) ?? null);
   }
 
   /** @param refused id of the client's event that is refused; null for none */
@@ -254,11 +255,13 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
 
   onBlocked(): void {
     this.#hasStalled = true;
+    this.#isPaused = true;
     if (!this.#over) this.#upstream.pause();
   }
 
   /** Called when the client has taken all waiting bytes. */
   onDrained(): void {
+    this.#isPaused = false;
     if (!this.#over) this.#upstream.resume();
   }
 
@@ -287,6 +290,7 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
     this.#call.leftAt = performance.now();
     this.#services.detached.add(this);
     this.#call.limits?.freeSlots();
+    this.#isPaused = false;
     this.#upstream.resume();
     if (this.#openUsage.mayMakeResponse) this.#upstream.send(cancelResponse, false);
     return true;
@@ -426,8 +430,11 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
   }
 
   override onSweep(now: number): void {
-    const { sessionMs, idleMs } = this.#call.running.snapshot.sockets;
+    const { sockets, timeouts } = this.#call.running.snapshot;
+    const { sessionMs, idleMs } = sockets;
     this.#refusals = 0;
+    this.#openUsage.forgetIgnored(now, timeouts.firstByteMs, !this.#isPaused);
+    this.#funds?.release(this.#openUsage.inFlight);
     if (now - this.#call.startedAt > sessionMs) this.#refuse(expired, closeCode.goingAway, true);
     else this.#client?.check(now, idleMs);
   }

@@ -34,15 +34,27 @@ export const transcribed = 'conversation.item.input_audio_transcription.complete
 /** The client's speech has become an item. */
 export const committed = 'input_audio_buffer.committed';
 
+/** The server ends a turn of the client by itself, and begins a response if the session says so. */
+export const speechStopped = 'input_audio_buffer.speech_stopped';
+export const timeoutTriggered = 'input_audio_buffer.timeout_triggered';
+
+/** Events of the server with the session as it is from then on, of the protocol since 2025 and of its beta. */
+export const sessionEvents: readonly string[] = [
+  ...['session.created', 'session.updated'],
+  ...['transcription_session.created', 'transcription_session.updated'],
+];
+
 const typeKey = Buffer.from('"type"');
 /** Offset of the second word of `response.done`. */
 const secondWord = 'response.'.length;
 const seconds = [...'dc'].map((letter) => letter.charCodeAt(0));
 
-/** What the types of other events begin with on which the price of a transcript depends; see `Transcribers`. */
+/** What the types of other events begin with that `Transcribers` and `AskedResponses` read. */
 const ofSession = Buffer.from('session.');
 const ofTranscription = Buffer.from('transcription_session.');
 const ofCommitted = Buffer.from(committed);
+const ofSpeechEnd = Buffer.from(speechStopped);
+const ofTimeout = Buffer.from(timeoutTriggered);
 
 /**
  * Returns whether a type that begins at an offset may be one of those above, or one that `OpenUsage` looks for. False for
@@ -52,7 +64,10 @@ function mayBeOfUsage(event: Buffer, at: number): boolean {
   const first = event[at];
   if (first === LOWER_S) return standsAt(event, at, ofSession);
   if (first === LOWER_T) return standsAt(event, at, ofTranscription);
-  if (first === LOWER_I) return standsAt(event, at, ofCommitted);
+  if (first === LOWER_I)
+    return (
+      standsAt(event, at, ofCommitted) || standsAt(event, at, ofSpeechEnd) || standsAt(event, at, ofTimeout)
+    );
   return first === LOWER_C || (first === LOWER_R && seconds.includes(event[at + secondWord] as number));
 }
 

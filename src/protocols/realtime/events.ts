@@ -2,15 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { OwnSecrets } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { CLOSE_BRACE, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../wire/bytes.js';
-import {
-  costError,
-  costsMore,
-  isObject,
-  memberError,
-  parseJson,
-  textOrNull,
-  usualCost,
-} from '../../wire/json.js';
+import { costError, costsMore, isObject, memberError, parseJson, usualCost } from '../../wire/json.js';
 import { skipSpace, textStart } from '../../wire/json-skip.js';
 import { MemberGuard } from '../../wire/member-guard.js';
 import { looksLikeText } from '../../wire/plain-text.js';
@@ -220,12 +212,16 @@ export function errorEvent(error: GatewayError, id: string, refused: string | nu
 const longestId = 512;
 const longestRefused = 64 * 1024;
 
-/** Returns the id that a client has given to an event; null for none, and for an event that is no JSON or is long. */
-export function clientEventId(event: Buffer): string | null {
-  if (event.length > longestRefused) return null;
+/**
+ * Returns the id that a client has given to an event; null for none, and undefined for one that is unknown: that of an
+ * event that is no JSON or is long, or an id that is no text or is long.
+ */
+export function clientEventId(event: Buffer): string | null | undefined {
+  if (event.length > longestRefused) return undefined;
   const parsed = parseJson(event.toString('utf8'), usualCost);
-  const id = isObject(parsed) ? textOrNull(parsed.event_id) : null;
-  return id === null || id.length > longestId ? null : id;
+  if (!isObject(parsed)) return undefined;
+  const id = parsed.event_id ?? null;
+  return id === null || (typeof id === 'string' && id.length <= longestId) ? id : undefined;
 }
 
 /** Every event of the protocol with an error contains one of these: the word itself, or its escaped form. */

@@ -1,16 +1,10 @@
 import { isObject, textOrNull } from '../../wire/json.js';
-import { committed, type ServerEvent, transcribed } from './event-type.js';
+import { committed, type ServerEvent, sessionEvents, transcribed } from './event-type.js';
 
 /** Most transcripts of a session that are expected at the same time. */
 const mostItems = 256;
 /** Longer names and ids are not remembered. */
 const longestName = 256;
-
-/** Events of the server with the session as it is from then on, of the protocol since 2025 and of its beta. */
-const sessionEvents: readonly string[] = [
-  ...['session.created', 'session.updated'],
-  ...['transcription_session.created', 'transcription_session.updated'],
-];
 
 /**
  * Which models transcribe the input of a session, as its upstream confirms them

@@ -11,6 +11,7 @@ import { isObject, type JsonObject, listOf, numberOrNull, textOf } from '../../w
 import { afterColon, endOfString } from '../../wire/json-skip.js';
 import { rawTextWeight, textWeight } from '../../wire/text-weight.js';
 import { createUsageReader, secondsOfUsage, tokenNames } from '../openai-shared/usage.js';
+import { AskedResponses } from './asked-responses.js';
 import { responseDone, type ServerEvent, transcribed, typeBytes, typeOfEvent } from './event-type.js';
 
 const reader = createUsageReader(tokenNames);
@@ -81,8 +82,9 @@ const longestId = 256;
  */
 export class OpenUsage {
   #responses = 0;
-  /** Responses that the client has requested and the upstream has neither begun nor refused. */
-  #asked = 0;
+  readonly #asked = new AskedResponses();
+  /** Time of the last `forgetIgnored`; 0 before the first. */
+  #passedAt = 0;
   #isTranscribing = false;
   #bytesPerSecond = usualBytesPerSecond;
   /** What deltas have shown of the responses in flight: seconds of audio, and text by `textWeight`. */
@@ -100,7 +102,7 @@ export class OpenUsage {
 
   /** Responses that were requested or have begun, and have not ended. */
   get inFlight(): number {
-    return this.#responses + this.#asked;
+    return this.#responses + this.#asked.count;
   }
 
   /** Whether responses are in flight or requested, so that the upstream can be told to end them. */
@@ -122,9 +124,25 @@ export class OpenUsage {
     return withCharges(usage, { parts: { ...noParts, audioOutput } });
   }
 
-  /** Records a client's event that may request a response: the upstream may bill one that it has not begun yet. */
-  ask(): void {
-    this.#asked++;
+  /**
+   * Records a client's event that requests a response: the upstream may bill one that it has not begun yet.
+   * @param id that the client has given to the event; null for none, undefined for one that is unknown
+   */
+  ask(id: string | null | undefined): void {
+    this.#asked.add(id);
+  }
+
+  /**
+   * Forgets requested responses that the upstream has neither begun nor refused in time, although none was in progress.
+   * Called from time to time.
+   * @param now milliseconds of any clock
+   * @param longestMs how long it may let a request wait
+   * @param isRead whether the upstream is being read
+   */
+  forgetIgnored(now: number, longestMs: number, isRead: boolean): void {
+    const isQuiet = this.#passedAt > 0 && isRead && !this.hasResponse;
+    this.#asked.pass(isQuiet ? now - this.#passedAt : 0, longestMs);
+    this.#passedAt = now;
   }
 
   /**
@@ -185,6 +203,7 @@ export class OpenUsage {
         return isUnreported ? writtenUsage(event) : null;
       default:
         if (itemsBegun.includes(event.type)) this.#beginItem(event);
+        else this.#asked.note(event, this.hasResponse);
         this.noteDelta(event.bytes);
     }
     return null;
@@ -192,7 +211,7 @@ export class OpenUsage {
 
   /** Records what any other server event shows of a response. */
   noteDelta(event: Buffer): void {
-    if (this.#asked > 0 && typeOfEvent(event) === refused) this.#answerAsked();
+    if (this.#asked.count > 0 && typeOfEvent(event) === refused) this.#asked.refuse(event);
     if (this.#responses === 0) return;
     const type = typeBytes(event);
     if (!type.includes(anyDelta) || !type.includes(ofResponse)) return;
@@ -202,7 +221,7 @@ export class OpenUsage {
 
   #begin(response: JsonObject | null): void {
     this.#responses++;
-    this.#answerAsked();
+    this.#asked.begin();
     this.#bytesPerSecond = audioBytesPerSecond(response);
     const id = responseId(response);
     this.#ended.delete(id);
@@ -216,15 +235,11 @@ export class OpenUsage {
       if (transcript.endsWith(` ${id}`)) this.#transcribed.delete(transcript);
   }
 
-  #answerAsked(): void {
-    this.#asked = Math.max(0, this.#asked - 1);
-  }
-
   /** What was shown is now reported. What remains belongs to the other responses. */
   #endResponse(reported: Usage | null): Usage | null {
     if (this.#responses > 0) this.#responses--;
     // Some servers report only the end of a response.
-    else this.#answerAsked();
+    else this.#asked.begin();
     const unreported = reported === null && this.#responses === 0 ? this.shown : null;
     const audio = reported?.parts?.audioOutput ?? 0;
     const text = (reported?.output ?? 0) - audio;

@@ -30,10 +30,11 @@ const cost = 400_000_000;
 
 const usual = { price: { output: 10_000, perSecond: 0.1 } };
 
-function start(t: Test, url: string, usd: number, model: object = usual) {
+function start(t: Test, url: string, usd: number, model: object = usual, more: object = {}) {
   return startGateway(t, {
     upstreams: [url],
     config: {
+      ...more,
       models: {
         m: {
           protocols: ['realtime'],
@@ -159,6 +160,72 @@ test('responses that are asked for one by one of an upstream that tells only the
     await client.until(i + 1);
   }
   t.strictSame(client.received, Array(asked).fill(small));
+});
+
+/** An upstream that answers nothing, a session of it whose budget pays for two responses at once, and what was heard of it. */
+async function startSilent(t: Test, more: object = {}) {
+  const heard: string[] = [];
+  const upstream = await startRealtimeUpstream(t, ({ socket }) =>
+    socket.on('message', (data: Buffer) => heard.push(JSON.parse(data.toString()).event_id)),
+  );
+  const gateway = await start(t, upstream.url, 0.9, { price: { output: 10_000 }, outputTokens: 40 }, more);
+  const client = await openClient(t, gateway.port);
+  const { socket } = await upstream.arrival(0);
+  const ask = (id: string) => client.socket.send(JSON.stringify({ type: 'response.create', event_id: id }));
+  return { heard, client, socket, ask };
+}
+
+test('a response is reserved for until the upstream refuses it, and not until it reports an error of something else', async (t) => {
+  const { heard, client, socket, ask } = await startSilent(t);
+  const error = (id: string) => JSON.stringify({ type: 'error', error: { message: 'no', event_id: id } });
+  ask('a');
+  ask('b');
+  await eventually(() => heard.includes('b'));
+  socket.send(created);
+  socket.send(error('another'));
+  await client.until(2);
+  ask('c');
+  await client.until(3);
+  t.match(JSON.parse(String(client.received[2])), { error: { event_id: 'c', code: 'insufficient_quota' } });
+  socket.send(error('b'));
+  await client.until(4);
+  ask('d');
+  await eventually(() => heard.includes('d'));
+  t.strictSame(heard, ['a', 'b', 'd']);
+});
+
+test('a response that is asked for stays reserved for when the upstream has begun and ended another by itself', async (t) => {
+  const { heard, client, socket, ask } = await startSilent(t);
+  ask('a');
+  ask('b');
+  await eventually(() => heard.includes('b'));
+  socket.send(JSON.stringify({ type: 'input_audio_buffer.speech_stopped', audio_end_ms: 5, item_id: 'i' }));
+  socket.send(created);
+  socket.send(failed);
+  await client.until(3);
+  ask('c');
+  await client.until(4);
+  t.match(JSON.parse(String(client.received[3])), { error: { event_id: 'c', code: 'insufficient_quota' } });
+  t.strictSame(heard, ['a', 'b']);
+});
+
+test('a response that the upstream ignores is not reserved for until the session ends', async (t) => {
+  const { heard, client, ask } = await startSilent(t, { timeouts: { firstByteMs: 1000 } });
+  ask('a');
+  ask('b');
+  ask('c');
+  await client.until(1);
+  t.match(JSON.parse(String(client.received[0])), { error: { event_id: 'c', code: 'insufficient_quota' } });
+  let asked = 0;
+  await eventually(
+    () => {
+      ask(`d${asked++}`);
+      return heard.length > 2;
+    },
+    { everyMs: 50, what: 'a response after those that are ignored' },
+  );
+  t.strictSame(heard.slice(0, 2), ['a', 'b']);
+  t.match(heard[2], /^d/);
 });
 
 test('an event without a type needs no reservation, and a type in escapes one as any other', async (t) => {

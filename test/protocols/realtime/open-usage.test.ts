@@ -88,14 +88,34 @@ test('a response that is told to have ended twice is known, and one that begins 
 
 test('a response that was asked for and is told only to have ended is no longer under way', (t) => {
   const open = new OpenUsage();
-  open.ask();
-  open.ask();
+  open.ask(null);
+  open.ask(null);
   const done = eventOf({ type: 'response.done', response: { id: 'resp_1' } });
   const counts = [done, done, done].map((event) => {
     open.note(event, outputOf(3), false);
     return open.inFlight;
   });
   t.strictSame(counts, [1, 0, 0]);
+  t.end();
+});
+
+test('a request waits only while the upstream is read and makes no response', (t) => {
+  const open = new OpenUsage();
+  const after = (now: number, isRead = true) => {
+    open.forgetIgnored(now, 100, isRead);
+    return open.inFlight;
+  };
+  open.ask(null);
+  open.ask(null);
+  t.equal(after(5000), 2);
+  t.equal(after(6000, false), 2);
+  open.note(eventOf({ type: 'response.created', response: {} }), null, false);
+  t.equal(after(7000), 2);
+  open.note(eventOf({ type: 'response.done', response: {} }), outputOf(1), false);
+  t.equal(after(7100), 1);
+  t.ok(open.isOpen);
+  t.equal(after(7101), 0);
+  t.notOk(open.isOpen);
   t.end();
 });
 

@@ -1,0 +1,122 @@
+import { isObject, type JsonObject, objectOf, parseObject, textOrNull } from '../../wire/json.js';
+import { textStart } from '../../wire/json-skip.js';
+import { type ServerEvent, sessionEvents, speechStopped, timeoutTriggered } from './event-type.js';
+
+/** This many requests are remembered one by one. Of any beyond, only the number is. */
+const mostRemembered = 64;
+/** Longer ids are not remembered. */
+const longestId = 64;
+/** Errors are shorter. */
+const longestError = 64 * 1024;
+
+interface AskedResponse {
+  /** Id of the client's event; null if it has none, undefined if its id is unknown. */
+  readonly id: string | null | undefined;
+  /** `#quietMs` at the time of the request. */
+  readonly since: number;
+}
+
+/**
+ * Responses that a client has requested and the upstream has neither begun nor refused. What begins a response does not
+ * name the request for it, so the oldest one is taken to be answered. An error may name the event that it is about
+ * (https://platform.openai.com/docs/api-reference/realtime-server-events/error), if the client has given an id to it.
+ */
+export class AskedResponses {
+  /** The oldest first. */
+  readonly #asked: AskedResponse[] = [];
+  /** Requests later than those, and `#quietMs` at the time of the last one. */
+  #others = 0;
+  #othersSince = 0;
+  /** Milliseconds of the session in which no response was in progress. */
+  #quietMs = 0;
+  /** Whether turns that the server ends begin a response, also while another one is in progress. */
+  #isAutomatic = true;
+  #interrupts = true;
+  /** Whether the next response is one that the server begins by itself. */
+  #isNextOwn = false;
+
+  get count(): number {
+    return this.#asked.length + this.#others;
+  }
+
+  /** @param id that the client has given to its event; null for none, undefined for one that is unknown */
+  add(id: string | null | undefined): void {
+    if (this.#asked.length === mostRemembered) {
+      this.#others++;
+      this.#othersSince = this.#quietMs;
+    } else
+      this.#asked.push({ id: id != null && id.length > longestId ? undefined : id, since: this.#quietMs });
+  }
+
+  /**
+   * Records a server event about a session or its input. Called in the order of the events.
+   * @param isResponding whether a response is in progress
+   */
+  note(event: ServerEvent, isResponding: boolean): void {
+    if (event.type === speechStopped || event.type === timeoutTriggered)
+      this.#isNextOwn = this.#isAutomatic && (this.#interrupts || !isResponding);
+    else if (sessionEvents.includes(event.type)) {
+      const detection = turnDetectionIn(objectOf(event.object?.session));
+      // Some servers repeat only what has changed.
+      if (detection === undefined) return;
+      const { create_response, interrupt_response } = objectOf(detection);
+      this.#isAutomatic = create_response !== false;
+      this.#interrupts = interrupt_response !== false;
+    }
+  }
+
+  /** Records that the upstream has begun a response. */
+  begin(): void {
+    if (!this.#isNextOwn) this.#remove(0);
+    this.#isNextOwn = false;
+  }
+
+  /**
+   * Records an error of the upstream. One that names the event of a request refuses that. One that names another event may
+   * still be about a request whose id is unknown; if there is none, it is about something else. One that names no event is
+   * taken to be about a request.
+   */
+  refuse(error: Buffer): void {
+    const id = refusedId(error);
+    const named = this.#indexOf(id);
+    if (named !== -1) this.#remove(named);
+    else if (id === null) this.#remove(0);
+    else if (this.#indexOf(undefined) !== -1) this.#remove(this.#indexOf(undefined));
+    else if (this.#others > 0) this.#others--;
+  }
+
+  #indexOf(id: string | null | undefined): number {
+    return this.#asked.findIndex((asked) => asked.id === id);
+  }
+
+  /**
+   * Forgets requests that the upstream ignores. It may let a request wait for the responses before it, so only time in which
+   * none is in progress counts.
+   * @param quietMs such milliseconds since the last call
+   * @param longestMs how many of them a request may wait
+   */
+  pass(quietMs: number, longestMs: number): void {
+    this.#quietMs += quietMs;
+    while (this.#quietMs - (this.#asked[0]?.since ?? this.#quietMs) > longestMs) this.#remove(0);
+  }
+
+  #remove(index: number): void {
+    this.#asked.splice(index, 1);
+    if (this.#others === 0) return;
+    this.#others--;
+    this.#asked.push({ id: undefined, since: this.#othersSince });
+  }
+}
+
+/** @returns undefined if the session does not say how the turns of its client end */
+function turnDetectionIn({ audio, turn_detection: older }: JsonObject): unknown {
+  const { turn_detection: newer } = objectOf(objectOf(audio).input);
+  return newer === undefined ? older : newer;
+}
+
+/** @returns the id of the client's event that an error is about; null if it names none */
+function refusedId(event: Buffer): string | null {
+  if (event.length > longestError) return null;
+  const error = parseObject(event.toString('utf8', textStart(event)))?.error;
+  return isObject(error) ? textOrNull(error.event_id) : null;
+}
