@@ -1,3 +1,5 @@
+import { OggStreams } from './ogg-streams.js';
+
 /*
  * Reads the duration of a recording from its container: WAV (RIFF), FLAC (RFC 9639), MP3 (ISO/IEC 11172-3 with ID3v2
  * and the Info or Xing frame), Ogg (RFC 3533) with Opus or Vorbis, MP4 (ISO/IEC 14496-12), and Matroska or WebM (RFC
@@ -8,8 +10,8 @@
 const placeBytes = 64;
 /** Maximum number of places read in one file, whose boxes may be a few bytes each. */
 const mostPlaces = 4096;
-/** Maximum length of an Ogg page. */
-const pageBytes = 65_307;
+/** Bytes in which the last page of an Ogg file of very many pages begins: these last a second in a usual encoding. */
+const tailBytes = 16_000;
 /**
  * Bytes per second of a usual encoding: for recordings without a duration, and for a duration shorter than this gives.
  */
@@ -24,8 +26,8 @@ type Step = (bytes: Buffer, at: number) => number;
 /**
  * Reads a recording as its bytes pass, and keeps little of it. The duration in the container is accepted between two
  * bounds. The lower is the duration of the same bytes in a usual encoding, so that no header makes the recording
- * cheaper; the upper is their duration in the most compact encoding. For a WAV file of plain samples, the duration
- * follows from its length and the byte rate in its head, which players use as well.
+ * cheaper; the upper is their duration in the most compact encoding. For a WAV file of plain samples, µ-law and A-law among
+ * them, the duration follows from its length and the byte rate in its head, which players use as well.
  */
 export class Recording {
   #length = 0;
@@ -39,13 +41,20 @@ export class Recording {
   /** WAV: offset of the samples, and their bytes per second. */
   #samplesAt = -1;
   #byteRate = 0;
-  /** Ogg: the last bytes, their number, and the units of positions per second. */
+  /** Ogg: its reader, and the offset of the next byte for it. */
+  #ogg: OggStreams | null = null;
+  #oggAt = 0;
+  /** The last bytes of an Ogg file with more pages than are read, and their number. */
   #tail: Buffer | null = null;
   #tailBytes = 0;
-  #positionRate = 0;
-  /** MP3 without a frame count: offset of the frames, and bytes per second by the first frame. */
+  /**
+   * MP3 without a frame count, and WAV of an encoding such as ADPCM or GSM: offset of the frames, and bytes per second by
+   * the first frame or the head.
+   */
   #framesAt = 0;
   #frameRate = 0;
+  /** The length that the chunks of a WAV file state for them. */
+  #frameBytes = Number.POSITIVE_INFINITY;
   /** Matroska: unit of the duration, in nanoseconds. */
   #unitNanos = 1e6;
 
@@ -58,7 +67,7 @@ export class Recording {
       if (this.#filled < placeBytes) break;
       this.#read();
     }
-    if (this.#tail !== null) this.#keepLast(this.#tail, bytes.subarray(-pageBytes));
+    if (this.#ogg !== null) this.#readOgg(this.#ogg, bytes);
     this.#length += bytes.length;
   }
 
@@ -74,8 +83,10 @@ export class Recording {
     }
     if (this.#byteRate > 0 && this.#samplesAt !== -1)
       return Math.max(0, this.#length - this.#samplesAt) / this.#byteRate;
-    if (this.#tail !== null) this.#readLastPage(this.#tail.subarray(0, this.#tailBytes));
-    if (this.#frameRate > 0) this.#told = (this.#length - this.#framesAt) / this.#frameRate;
+    if (this.#tail !== null) this.#ogg?.readLast(this.#tail.subarray(0, this.#tailBytes));
+    if (this.#ogg !== null) this.#told = this.#ogg.seconds();
+    if (this.#frameRate > 0)
+      this.#told = Math.min(this.#length - this.#framesAt, this.#frameBytes) / this.#frameRate;
     const told = Number.isFinite(this.#told) ? Math.min(this.#told, this.#length / leastRate) : 0;
     return Math.max(sentBytes / usualRate, told);
   }
@@ -104,8 +115,11 @@ export class Recording {
     } else if (word === 'RIFF' && bytes.toString('latin1', 8, 12) === 'WAVE') {
       this.#step = (chunk, chunkAt) => this.#readChunk(chunk, chunkAt);
       return at + 12;
-    } else if (word === 'OggS') this.#readFirstPage(bytes);
-    else if (bytes.toString('latin1', 4, 8) === 'ftyp') {
+    } else if (word === 'OggS') {
+      this.#ogg = new OggStreams();
+      this.#ogg.add(bytes);
+      this.#oggAt = at + placeBytes;
+    } else if (bytes.toString('latin1', 4, 8) === 'ftyp') {
       this.#step = (box, boxAt) => this.#readBox(box, boxAt);
       return at + bytes.readUInt32BE(0);
     } else if (bytes.readUInt32BE(0) === elements.head) {
@@ -119,40 +133,40 @@ export class Recording {
     const name = bytes.toString('latin1', 0, 4);
     const size = bytes.readUInt32LE(4);
     if (name === 'data') {
-      this.#samplesAt = at + 8;
-      return -1;
+      const isFirst = this.#samplesAt === -1;
+      if (isFirst) this.#samplesAt = at + 8;
+      if (this.#frameRate === 0) return -1;
+      if (isFirst) {
+        this.#framesAt = at + 8;
+        this.#frameBytes = 0;
+      }
+      this.#frameBytes += isUnknownSize(size) ? Number.POSITIVE_INFINITY : size;
     }
-    if (name === 'fmt ') {
+    if (name === 'fmt ' && this.#samplesAt === -1) {
       // With two format chunks, it is unclear which one counts.
-      const isSecond = this.#byteRate !== 0;
-      this.#byteRate = isSecond ? -1 : byteRateOf(bytes);
-      if (this.#byteRate <= 0) return -1;
+      const isSecond = this.#byteRate > 0 || this.#frameRate > 0;
+      this.#byteRate = isSecond ? 0 : byteRateOf(bytes);
+      this.#frameRate = isSecond || this.#byteRate > 0 ? 0 : encodedRateOf(bytes);
+      if (this.#byteRate === 0 && this.#frameRate === 0) return -1;
     }
     return at + 8 + size + (size & 1);
   }
 
-  #readFirstPage(bytes: Buffer): void {
-    const packet = 27 + bytes.readUInt8(26);
-    if (packet + 16 > placeBytes) return;
-    if (bytes.toString('latin1', packet, packet + 8) === 'OpusHead') this.#positionRate = 48_000;
-    else if (bytes.toString('latin1', packet, packet + 7) === '\x01vorbis')
-      this.#positionRate = bytes.readUInt32LE(packet + 12);
-    if (this.#positionRate > 0) this.#tail = Buffer.allocUnsafe(2 * pageBytes);
+  #readOgg(ogg: OggStreams, bytes: Buffer): void {
+    if (!ogg.isOver) ogg.add(bytes.subarray(Math.max(0, this.#oggAt - this.#length)));
+    if (!ogg.isOver) return;
+    this.#tail ??= Buffer.allocUnsafe(2 * tailBytes);
+    this.#keepLast(this.#tail, bytes.subarray(-tailBytes));
   }
 
-  /** @param bytes at most one page, for which there is room after the previous page */
+  /** @param bytes no more than there is room for after the last ones */
   #keepLast(tail: Buffer, bytes: Buffer): void {
-    if (this.#tailBytes + bytes.length > tail.length) {
-      tail.copyWithin(0, this.#tailBytes - pageBytes, this.#tailBytes);
-      this.#tailBytes = pageBytes;
+    if (bytes.length === tailBytes) this.#tailBytes = 0;
+    else if (this.#tailBytes + bytes.length > tail.length) {
+      tail.copyWithin(0, this.#tailBytes - tailBytes, this.#tailBytes);
+      this.#tailBytes = tailBytes;
     }
     this.#tailBytes += bytes.copy(tail, this.#tailBytes);
-  }
-
-  #readLastPage(tail: Buffer): void {
-    const at = tail.lastIndexOf('OggS');
-    if (at !== -1 && at + 14 <= tail.length)
-      this.#told = Number(tail.readBigInt64LE(at + 6)) / this.#positionRate;
   }
 
   #readBox(bytes: Buffer, at: number): number {
@@ -222,19 +236,37 @@ const samplingRates = [44_100, 48_000, 32_000];
 
 /** Formats of integer and float samples, and the format that gives the real one in a later field. */
 const plainFormats = [1, 3];
+/** A-law and µ-law, with a byte for each sample. */
+const byteFormats = [6, 7];
 const extensibleFormat = 0xfffe;
+
+/** Sizes of a chunk that was written before its end was known. */
+function isUnknownSize(size: number): boolean {
+  return size === 0 || size === 0xffff_ffff;
+}
+
+function formatOf(bytes: Buffer): number {
+  const stated = bytes.readUInt16LE(8);
+  return stated === extensibleFormat ? bytes.readUInt16LE(32) : stated;
+}
 
 /**
  * Returns the bytes per second by a WAV format chunk; 0 if the samples are not plain or the chunk contradicts itself.
  */
 function byteRateOf(bytes: Buffer): number {
-  const stated = bytes.readUInt16LE(8);
-  const format = stated === extensibleFormat ? bytes.readUInt16LE(32) : stated;
+  const format = formatOf(bytes);
   const channels = bytes.readUInt16LE(10);
   const rate = bytes.readUInt32LE(12);
   const bits = bytes.readUInt16LE(22);
-  const isSane =
-    plainFormats.includes(format) && rate <= 192_000 && channels <= 8 && bits <= 64 && bits % 8 === 0;
+  const isPlain = byteFormats.includes(format)
+    ? bits === 8
+    : plainFormats.includes(format) && bits <= 64 && bits % 8 === 0;
   const byteRate = (rate * channels * bits) / 8;
+  const isSane = isPlain && rate <= 192_000 && channels <= 8;
   return isSane && byteRate === bytes.readUInt32LE(16) ? byteRate : 0;
+}
+
+/** Returns the average bytes per second that the chunk states for samples that are not plain; 0 for plain ones. */
+function encodedRateOf(bytes: Buffer): number {
+  return plainFormats.includes(formatOf(bytes)) ? 0 : bytes.readUInt32LE(16);
 }

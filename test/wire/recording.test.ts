@@ -27,11 +27,12 @@ const movieHeader = (units: number, rate: number) =>
 const fileType = box('ftyp', ascii('M4A '), Buffer.alloc(4));
 const sound = (bytes: number) => Buffer.alloc(bytes, 7);
 
-const page = (position: number, content: Buffer) =>
+const page = (position: number, content: Buffer, serial = 0) =>
   Buffer.concat([
     ascii('OggS\0\0'),
     little(8, position),
-    Buffer.alloc(12),
+    little(4, serial),
+    Buffer.alloc(8),
     Buffer.from([1, content.length]),
     content,
   ]);
@@ -120,11 +121,84 @@ const files: readonly (readonly [string, Buffer, number])[] = [
     100,
   ],
   ['Vorbis in Ogg', Buffer.concat([page(0, vorbisHead(8000)), sound(90_000), page(160_000, sound(9))]), 20],
+  [
+    'Ogg of three streams in a chain',
+    Buffer.concat([
+      ...[page(0, opusHead, 1), sound(30_000), page(20 * 48_000, sound(9), 1)],
+      ...[page(0, vorbisHead(8000), 2), page(0, sound(9), 2), sound(30_000), page(10 * 8000, sound(9), 2)],
+      ...[page(0, opusHead, 1), sound(30_000), page(5 * 48_000, sound(9), 1)],
+    ]),
+    35,
+  ],
+  [
+    'Ogg with two sounds and a picture side by side, of which the second sound is the longest',
+    Buffer.concat([
+      ...[page(0, ascii('fishead\0'), 9), page(0, opusHead, 1), page(0, vorbisHead(8000), 2)],
+      ...[page(15 * 48_000, sound(9), 1), sound(60_000), page(20 * 8000, sound(9), 2)],
+      ...[page(2 ** 40, sound(9), 9), page(16 * 48_000, sound(9), 1)],
+    ]),
+    20,
+  ],
+  [
+    'Ogg with a whole page inside another one, and what looks like one of a later version',
+    Buffer.concat([
+      ...[page(0, opusHead), page(48_000, page(2 ** 40, sound(9))), sound(60_000)],
+      ...[page(2 ** 40, sound(9)).fill(1, 4, 5), page(30 * 48_000, sound(9))],
+    ]),
+    30,
+  ],
+  [
+    'Ogg of more pages than are read, and of another stream after those',
+    Buffer.concat([
+      ...[page(0, opusHead), ...Array.from({ length: 17_000 }, (_, i) => page(i * 2000, Buffer.alloc(0)))],
+      ...[page(0, opusHead, 1), sound(30_000), page(40 * 48_000, sound(9), 1)],
+    ]),
+    // The pages up to the 16,384th, and the last one.
+    (16_382 * 2000) / 48_000 + 40,
+  ],
+  [
+    'Ogg whose last packet is cut',
+    Buffer.concat([
+      ...[page(0, opusHead), sound(60_000), page(40 * 48_000, sound(9))],
+      ...[page(0, sound(9)).fill(0xff, 6, 14), sound(90)],
+    ]),
+    40,
+  ],
   ['WebM', matroska([element(0x2ad7b1, big(3, 1_000_000)), element(0x4489, float(50_000))]), 50],
   ['FLAC', flac(25 * 16_000, 16_000), 25],
   ['MP3 that counts its frames', Buffer.concat([tag(2000), counted(1000)]), 24],
   ['MP3 that does not', speech, speech.length / 4000],
   ['WAV of much', wave(stereo, data(384_000)), 2],
+  ['WAV in µ-law', wave(samples({ tag: 7, rate: 8000, channels: 1, bits: 8 }), data(80_000)), 10],
+  ['WAV in A-law', wave(samples({ tag: 6, rate: 48_000, channels: 2, bits: 8 }), data(960_000)), 10],
+  [
+    'WAV in ADPCM',
+    wave(samples({ tag: 17, rate: 8000, channels: 1, bits: 4, byteRate: 4055 }), data(81_100)),
+    20,
+  ],
+  [
+    'WAV in GSM, with its number of samples before',
+    wave(
+      samples({ tag: 49, rate: 8000, channels: 1, bits: 0, byteRate: 1625 }),
+      ...[ascii('fact'), little(4, 4), little(4, 160_000)],
+      data(32_500),
+    ),
+    20,
+  ],
+  [
+    'WAV in GSM in two chunks, with text between and after them',
+    wave(
+      samples({ tag: 49, rate: 8000, channels: 1, bits: 0, byteRate: 1625 }),
+      ...[data(16_250), ascii('LIST'), little(4, 9000), sound(9000)],
+      ...[data(16_250), ascii('LIST'), little(4, 9000), sound(9000)],
+    ),
+    20,
+  ],
+  [
+    'WAV in GSM whose end was not known when it was begun',
+    wave(samples({ tag: 49, rate: 8000, channels: 1, bits: 0, byteRate: 1625 }), data(32_500, 0xffffffff)),
+    20,
+  ],
   [
     'WAV of little, with a chunk of text before',
     wave(
@@ -164,12 +238,14 @@ test('what says too little or too much is held to the bounds that its size sets'
   t.end();
 });
 
-test('a WAV file that contradicts itself, or has no plain samples, is one of unknown kind', (t) => {
+test('a WAV file that contradicts itself, or claims an encoding of more bytes than usual, is one of unknown kind', (t) => {
   const usual = (file: Buffer) => t.equal(secondsOf(file), file.length / 16_000);
   usual(wave(samples({ rate: 48_000, channels: 2, bits: 16, byteRate: 900_000 }), data(64_000)));
   usual(wave(samples({ tag: 85, rate: 48_000, channels: 2, bits: 16 }), data(64_000)));
   usual(wave(samples({ rate: 4_000_000, channels: 2, bits: 16 }), data(64_000)));
   usual(wave(samples({ rate: 8000, channels: 1, bits: 8 }), stereo, data(64_000)));
+  usual(wave(samples({ tag: 49, rate: 8000, channels: 1, bits: 0, byteRate: 1625 }), stereo, data(64_000)));
+  usual(wave(samples({ tag: 7, rate: 8000, channels: 1, bits: 64 }), data(64_000)));
   usual(wave(stereo, sound(64_000)));
   t.end();
 });
