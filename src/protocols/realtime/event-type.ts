@@ -131,14 +131,15 @@ function typeAt(event: Buffer, isFirst: boolean): number {
 
 /**
  * Returns whether a client's event requests a response.
- * @param isBinary bytes without a type are then audio
+ * @param isBinary bytes that do not begin like an object are then audio
  */
 export function asksForResponse(event: Buffer, isBinary: boolean): boolean {
   const type = typeOfEvent(event);
-  // Escapes are read by the parser alone.
-  if (type.includes('\\') || (type === '' && !isBinary))
-    return parseObject(event.toString('utf8', textStart(event)))?.type === responseCreate;
-  return type === responseCreate;
+  if (type !== '' && !type.includes('\\')) return type === responseCreate;
+  // Escapes, which the name may have as well, are read by the parser alone.
+  const start = textStart(event);
+  if (type === '' && isBinary && event[start] !== OPEN_BRACE) return false;
+  return parseObject(event.toString('utf8', start))?.type === responseCreate;
 }
 
 /** Returns the bytes of a server event that contain its type. Types are searched for including their quotes. */

@@ -246,6 +246,27 @@ test('an event without a type needs no reservation, and a type in escapes one as
     t.match(JSON.parse(String(event)), { error: { code: 'insufficient_quota' } });
 });
 
+test('a response that is asked for in bytes is reserved for however its type is written', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const heard: string[] = [];
+  // It pays for two.
+  const gateway = await start(t, upstream.url, 0.9, { price: { output: 10_000 }, outputTokens: 40 });
+  const client = await openClient(t, gateway.port);
+  const { socket } = await upstream.arrival(0);
+  socket.on('message', (data: Buffer) => heard.push(data.toString()));
+  const asked = [
+    '{"\\u0074ype":"response.create"}',
+    ' {"type":"response.\\u0063reate"}',
+    '{"\\u0074ype":"response.create","event_id":"third"}',
+  ];
+  for (const event of asked) client.socket.send(Buffer.from(event));
+  await client.until(1);
+  t.strictSame(heard, asked.slice(0, 2));
+  t.match(JSON.parse(String(client.received[0])), {
+    error: { code: 'insufficient_quota', event_id: 'third' },
+  });
+});
+
 test('messages that have waited for a reservation count in the memory of their session no longer than they wait', async (t) => {
   const upstream = await startRealtimeUpstream(t);
   const gateway = await start(t, upstream.url, 1.3, { price: { output: 10_000 }, outputTokens: 40 });
