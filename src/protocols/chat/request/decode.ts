@@ -26,6 +26,7 @@ import {
   invalidValue,
   isObject,
   type JsonObject,
+  missingValue,
   nameOfType,
   numberOrNull,
   objectOf,
@@ -201,8 +202,9 @@ interface Progress {
   /** Results of the turn that the next tool message is added to; null after any other message. */
   results: ToolResultPart[] | null;
   readonly functionCalls: FunctionCalls;
-  /** Calls without ids of the last message with `tool_calls`. A result without an id is that of the first unanswered one. */
-  unnamedCalls: CallQueue;
+  /** Calls of the last message with `tool_calls` that results without ids can be of. */
+  unnamedCalls: FunctionCalls;
+  readonly messages: readonly JsonObject[];
 }
 
 /**
@@ -218,9 +220,10 @@ function decodeMessages(messages: unknown): Pick<Progress, 'system' | 'systemCac
     toolNames: new Map(),
     results: null,
     functionCalls: new FunctionCalls(),
-    unnamedCalls: newQueue(),
+    unnamedCalls: new FunctionCalls(),
+    messages: objectsOf(messages),
   };
-  objectsOf(messages).forEach((message, index) => {
+  progress.messages.forEach((message, index) => {
     decodeMessage(message, `messages[${index}]`, index, progress);
   });
   return progress;
@@ -263,8 +266,13 @@ function addResult(message: JsonObject, at: string, progress: Progress): void {
   const legacy = message.role === 'function';
   const callId = legacy
     ? progress.functionCalls.take(message.name)
-    : cutIdOf(message.tool_call_id) || (progress.unnamedCalls.take()?.id ?? '');
-  if (callId === null) throw wrongValue(at, "the result of a 'function_call' before it that has none yet");
+    : cutIdOf(message.tool_call_id) ||
+      (progress.unnamedCalls.take(message.name) ?? textOrNull(message.tool_call_id));
+  if (callId === null) {
+    throw legacy
+      ? wrongValue(at, "the result of a 'function_call' before it that has none yet")
+      : missingValue(`${at}.tool_call_id`, 'the id of the call that this is the result of');
+  }
   const name = textOrNull(legacy ? message.name : null) ?? progress.toolNames.get(callId) ?? '';
   const result = markedAsWhole(
     { kind: 'toolResult', callId, name, content, isError: false, at },
@@ -291,14 +299,13 @@ function decodeAssistant(
   if (typeof message.refusal === 'string' && message.refusal !== '')
     parts.push({ kind: 'refusal', text: message.refusal });
   const calls = objectsOf(message.tool_calls);
-  if (calls.length > 0) progress.unnamedCalls = newQueue();
-  calls.forEach((call, number) => {
-    parts.push(...carriedReasoning(call));
+  const decoded = calls.map((call, number) => {
     const part = decodeCall(call, `${at}.tool_calls[${number}]`, `call_${index}_${number}`);
-    // Some servers give calls no ids, which clients repeat.
-    if (!cutIdOf(call.id)) progress.unnamedCalls.add({ id: part.id, isAnswered: false });
-    parts.push(part);
+    parts.push(...carriedReasoning(call), part);
+    return part;
   });
+  if (calls.length > 0)
+    progress.unnamedCalls = unnamedCalls(calls, decoded, resultsBehind(progress.messages, index));
   if (isObject(message.function_call)) {
     // This form has no ids: those of the call and its result are made from the position of the call.
     const call = functionCall(message.function_call, `function_call_${index}`, `${at}.function_call`);
@@ -307,6 +314,32 @@ function decodeAssistant(
   }
   for (const part of parts) if (part.kind === 'toolCall') progress.toolNames.set(part.id, part.name);
   return withReasoning(message, parts);
+}
+
+function resultsBehind(messages: readonly JsonObject[], index: number): readonly JsonObject[] {
+  let end = index + 1;
+  while (messages[end]?.role === 'tool') end++;
+  return messages.slice(index + 1, end);
+}
+
+/**
+ * Returns the calls of a message that results without ids can be of. Some servers give calls no ids, which clients repeat; and
+ * Ollama and vLLM take results without an id, at most with the function's name. These are of the calls that no result names if
+ * they are as many. Otherwise some are missing, and only those of calls that have no ids themselves are clear.
+ * @param decoded the calls, in the same order
+ */
+function unnamedCalls(
+  calls: readonly JsonObject[],
+  decoded: readonly ToolCallPart[],
+  results: readonly JsonObject[],
+): FunctionCalls {
+  const named = new Set(results.map((result) => cutIdOf(result.tool_call_id) || null));
+  const open = decoded.filter(({ id }) => !named.has(id));
+  const isClear = results.filter((result) => !cutIdOf(result.tool_call_id)).length === open.length;
+  const found = new FunctionCalls();
+  for (const part of isClear ? open : decoded.filter((_, number) => !cutIdOf(calls[number]?.id)))
+    found.add(part);
+  return found;
 }
 
 /** Removes the thoughts that Mistral's clients send back among the texts: no other vendor takes them. */
@@ -425,7 +458,7 @@ function markedAtEnd<Part extends object>(parts: readonly Part[], message: JsonO
 
 const newQueue = (): CallQueue => new CallQueue();
 
-/** Calls in the `function_call` form without a result so far. Results contain only the name of the function. */
+/** Calls without a result so far whose results contain at most the name of the function. */
 class FunctionCalls {
   readonly #all = new CallQueue();
   readonly #byName = new Map<unknown, CallQueue>();

@@ -56,7 +56,8 @@ const message = Type.Union([
     tool_calls: nullable(Type.Array(toolCall)),
     function_call: nullable(Type.Object({ name: Type.String(), arguments: text })),
   }),
-  Type.Object({ role: Type.Literal('tool'), content, tool_call_id: Type.String() }),
+  // Without an id where it is clear which call's result it is.
+  Type.Object({ role: Type.Literal('tool'), content, tool_call_id: text }),
   Type.Object({ role: Type.Literal('function'), content, name: Type.String() }),
   Type.Object({
     role: Type.Unsafe<string>({

@@ -135,7 +135,12 @@ test('a refusal names the place and the fault', (t) => {
       'messages[2].content',
     ],
     [body({ messages: [{ role: 'user' }] }), 'missing_parameter', 'messages[0].content'],
-    [body({ messages: [{ role: 'tool', content: 'x' }] }), 'missing_parameter', 'messages[0].tool_call_id'],
+    [body({ messages: [{ role: 'tool' }] }), 'missing_parameter', 'messages[0].content'],
+    [
+      body({ messages: [{ role: 'tool', content: 'x', tool_call_id: 5 }] }),
+      'invalid_request',
+      'messages[0].tool_call_id',
+    ],
     [
       body({ messages: [{ role: 'assistant', tool_calls: [{ function: { name: 'f', arguments: {} } }] }] }),
       'invalid_request',

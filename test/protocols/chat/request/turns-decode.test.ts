@@ -153,6 +153,52 @@ test('a result without an id is never that of an earlier message, nor one of a f
   t.match(turns[8], { parts: [{ callId: 'function_call_7', name: 'f' }] });
 });
 
+test('results without ids are those of calls with ids where both are as many, and are refused elsewhere', async (t) => {
+  const call = (id: string, name: string) => ({ id, type: 'function', function: { name, arguments: '{}' } });
+  const calls = { role: 'assistant', content: null, tool_calls: [call('a', 'f'), call('b', 'g')] };
+  const result = (content: string, more: JsonObject = {}) => ({ role: 'tool', content, ...more });
+  const user = { role: 'user', content: 'a' };
+  const cases: [JsonObject[], string[]][] = [
+    [
+      [result('1'), result('2')],
+      ['a', 'b'],
+    ],
+    [
+      [result('1', { tool_call_id: '' }), result('2', { tool_call_id: null })],
+      ['a', 'b'],
+    ],
+    [
+      [result('1', { name: 'g' }), result('2', { name: 'f' })],
+      ['b', 'a'],
+    ],
+    [
+      [result('1'), result('2', { tool_call_id: 'a' })],
+      ['b', 'a'],
+    ],
+    [
+      [result('1', { tool_call_id: 'b' }), result('2')],
+      ['b', 'a'],
+    ],
+    [[result('1', { tool_call_id: '' })], ['']],
+  ];
+  for (const [results, ids] of cases) {
+    const { turns } = decodeMessages(user, calls, ...results);
+    t.match(turns[2], { parts: ids.map((callId) => ({ callId })) }, JSON.stringify(results));
+  }
+  const unclear: [JsonObject[], number][] = [
+    [[result('1')], 2],
+    [[result('1'), result('2'), result('3')], 2],
+    [[result('1', { tool_call_id: 'a' }), result('2'), result('3')], 3],
+    [[result('1'), user, result('2')], 2],
+  ];
+  for (const [results, at] of unclear)
+    t.strictSame(
+      refusal(() => decodeMessages(user, calls, ...results)),
+      { kind: 'missing_parameter', param: `messages[${at}].tool_call_id` },
+      JSON.stringify(results),
+    );
+});
+
 test('results without ids are those of the calls without ids, in their order', async (t) => {
   const calls = ['f', 'g', 'h'].map((name, index) => ({
     id: index === 1 ? 'own' : '',
