@@ -137,6 +137,7 @@ function requestOf(wanted: WantedImages, style: ImageStyle): ImageRequest {
     stream: false,
     extras: {},
     parameters: {},
+    unread: [],
   };
 }
 

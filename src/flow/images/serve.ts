@@ -114,8 +114,10 @@ function requestedOf(
     passes: ({ images }) => passesTo(images, outline),
     request,
     ownBody,
-    leftOut: ({ images, model }) =>
-      images === 'dashscope' ? unsupportedByDashscope(request()) : unsupportedByOpenai(request(), model),
+    leftOut: ({ images, model }) => [
+      ...request().unread,
+      ...(images === 'dashscope' ? unsupportedByDashscope(request()) : unsupportedByOpenai(request(), model)),
+    ],
     write: (answer) => writeAnswer(answer, outline.responseFormat, Date.now()),
   };
 }

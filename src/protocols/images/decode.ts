@@ -11,6 +11,7 @@ import {
   textOf,
   wrongValue,
 } from '../../wire/json.js';
+import { shapeOf, unreadMembers } from '../unsupported.js';
 import {
   type ImageOperation,
   type ImageRequest,
@@ -52,6 +53,7 @@ function decodeInputForm(operation: ImageOperation, body: JsonObject): ImageRequ
     images: requireImages(operation, images, 'input.messages'),
     mask: null,
     otherFiles: [],
+    unread: unreadMembers({ input: body.input }, readInput),
   };
 }
 
@@ -96,6 +98,7 @@ export function promptRequest(
     images: requireImages(operation, images, imagesAt),
     mask,
     otherFiles,
+    unread: [],
   };
 }
 
@@ -156,26 +159,39 @@ function requireImages(
 
 /** Content of the messages of an `input`. */
 interface DecodedInput {
-  /** The texts, one per line. */
+  /** The user's texts, one per line. */
   readonly prompt: string;
   /** In the order of the messages. */
   readonly images: readonly ImageSource[];
 }
 
+const userMessage = shapeOf('role', { content: shapeOf('type', 'text', 'image') });
+const otherMessage = shapeOf('role', { content: shapeOf('type', 'image') });
+/** What `decodeInput` reads. */
+const readInput = shapeOf({
+  input: shapeOf({ messages: ({ role }) => (isUser(role) ? userMessage : otherMessage) }),
+});
+
+/** A message without a role is the user's. */
+function isUser(role: unknown): boolean {
+  return (role ?? 'user') === 'user';
+}
+
 /**
- * Reads `input`: the texts and images of all its messages, which are the user's.
+ * Reads `input`: the texts of the user's messages, and the images of all messages, with which a conversation goes on.
  * @throws {GatewayError} with status 400, naming the path, for any other content
  */
 function decodeInput(operation: ImageOperation, input: unknown): DecodedInput {
   const texts: string[] = [];
   const images: ImageSource[] = [];
   for (const [index, message] of listOf(isObject(input) ? input.messages : null).entries()) {
-    for (const [place, item] of listOf(isObject(message) ? message.content : null).entries()) {
+    const { role, content } = objectOf(message);
+    for (const [place, item] of listOf(content).entries()) {
       const at = `input.messages[${index}].content[${place}]`;
       const { text, image } = objectOf(item);
       if (typeof text !== 'string' && typeof image !== 'string')
         throw wrongValue(at, "an object with 'text' or 'image'");
-      if (typeof text === 'string' && text !== '') texts.push(text);
+      if (typeof text === 'string' && text !== '' && isUser(role)) texts.push(text);
       if (typeof image !== 'string') continue;
       if (operation === 'generate') throw imageOnGeneration(`${at}.image`);
       images.push(readImageText(image, `${at}.image`));

@@ -50,6 +50,8 @@ export interface ImageRequest {
   readonly extras: JsonObject;
   /** Every other member of `parameters`, as the client wrote it. */
   readonly parameters: JsonObject;
+  /** Names of what is in `input` besides, which no request has that is written again. */
+  readonly unread: readonly string[];
 }
 
 /** One call to an upstream. */

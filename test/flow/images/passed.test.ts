@@ -369,6 +369,13 @@ test('what an upstream of another form is not told is named', async (t) => {
       'openai',
       'watermark, extra',
     ],
+    ...(['openai', 'dashscope'] as const).map((to) => {
+      const messages = [
+        { role: 'system', content: [{ text: 'Draw foxes.' }] },
+        { role: 'user', content: [{ text: 'a fox' }] },
+      ];
+      return [{ model: 'm', input: { messages, ref_img: 'x' } }, to, 'text, input.ref_img'] as const;
+    }),
     [{ ...base, quality: 'high' }, 'openai', null],
   ] as const;
   for (const [body, style, named] of cases) {

@@ -93,7 +93,32 @@ test('the prompt is the texts of all messages, with the role user or none', asyn
       ],
     },
   };
-  t.equal(decodeImageBody('generate', body).prompt, 'A cat\non a mat\nat noon');
+  t.match(decodeImageBody('generate', body), { prompt: 'A cat\non a mat\nat noon', unread: [] });
+});
+
+test('texts of other roles are no part of it, and are named as all else that is not read of the input', async (t) => {
+  const user = { role: 'user', content: [{ type: 'text', text: 'on a mat', enable: true }], name: 'u' };
+  const body = {
+    model: 'm',
+    input: {
+      messages: [
+        { role: 'system', content: [{ text: 'Draw cats.' }] },
+        { role: 'assistant', content: [{ image: imageUrl }, { text: '' }] },
+        user,
+      ],
+      ref_img: 'x',
+      session_id: null,
+    },
+  };
+  const { prompt, images, unread } = decodeImageBody('edit', body);
+  t.equal(prompt, 'on a mat');
+  t.match(images, [{ url: imageUrl }], 'an edit goes on with what the model has made');
+  t.strictSame(unread, ['text', 'enable', 'name', 'input.ref_img']);
+  const instructed = { model: 'm', input: { messages: body.input.messages.slice(0, 1) } };
+  t.throws(() => decodeImageBody('generate', instructed), {
+    name: 'GatewayError',
+    param: 'input.messages',
+  });
 });
 
 test('an edit has its images in their order, each with its path', async (t) => {

@@ -36,6 +36,7 @@ export const plain: ImageRequest = {
   stream: false,
   extras: {},
   parameters: {},
+  unread: [],
 };
 
 /** A body in pieces, as JSON. */
