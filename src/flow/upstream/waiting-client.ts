@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import type { ExchangeListener } from '../../http/exchange.js';
 import type { UpstreamFailure } from '../../upstream/types.js';
 import { leftOutLine, ownLines, pathLine, timingLine } from '../answer/lines.js';
@@ -34,6 +35,8 @@ export class WaitingClient implements ExchangeListener, Waiter {
     request: CollectedRequest,
     events: EventTaker | null = null,
   ): Promise<CollectedAnswer | UpstreamFailure> {
+    // A call without a body has nothing to validate. From its first request on, it waits for others.
+    if (this.#call.validatedAt === 0) this.#call.validatedAt = performance.now();
     const result = await collectAnswer(this.#services, this.#call, request, this, events);
     this.cancel = () => {};
     return result;

@@ -48,6 +48,25 @@ async function startPolled(t: Test, answers: readonly (string | null)[]) {
   return { gateway, id: await make(compat, gateway, 'm0', 'a fox'), polls: upstream.polls };
 }
 
+test('the time that a poll waits for its upstream is none of the gateway itself', async (t) => {
+  let heldMs = 0;
+  const upstream = await startRawUpstream(t, async (request) => {
+    const began = performance.now();
+    if (isPoll(request)) await after(300);
+    heldMs = performance.now() - began;
+    request.socket.write(compatTask('in_progress'));
+  });
+  const gateway = await startBefore(t, [upstream]);
+  const id = await make(compat, gateway, 'm0', 'a fox');
+  const began = performance.now();
+  const { heard } = await compat.show(gateway, id);
+  const wholeMs = performance.now() - began;
+  const steps = heard.headers.get('server-timing') ?? '';
+  t.match(steps, /^auth;dur=[\d.]+, parse;dur=[\d.]+, own;dur=/);
+  const [, own] = /own;dur=([\d.]+)/.exec(steps) ?? [];
+  t.ok(Number(own) <= wholeMs - heldMs, `${steps}, ${wholeMs} ms with ${heldMs} ms at the upstream`);
+});
+
 test('however many clients ask over two gateways, the upstream is asked once a second', async (t) => {
   const simulator = await simulate(t, { videoPace: { queuedMs: 3_600_000, runningMs: 1 } });
   const options = { ...simulated(simulator), storePath: temporaryFolder(t) };
