@@ -26,11 +26,13 @@ import type { Downloaded } from '../../upstream/download.js';
 import type { RemoteOptions } from '../../upstream/remote-url.js';
 import type { UpstreamFailure } from '../../upstream/types.js';
 import { hasTokenRate, isOfTokensOnly } from '../../usage/cost.js';
+import { writeForm } from '../../wire/form-data.js';
 import { wrongValue } from '../../wire/json.js';
 import { withMembers, withoutMembers } from '../../wire/json-skip.js';
 import { answerError, isNoImage } from '../answer/content.js';
 import { answerLines, streamLines } from '../answer/lines.js';
-import { deadlinesLeft, type ResolvedCall } from '../call.js';
+import { WholeForm } from '../body/whole-form.js';
+import { type Call, deadlinesLeft, type ResolvedCall } from '../call.js';
 import { keepMemory } from '../memory-budget.js';
 import { account } from '../record/account.js';
 import { mergeMedia, noteUndelivered } from '../record/consumption.js';
@@ -45,7 +47,7 @@ import {
 } from '../upstream/collect.js';
 import { fetchFiles, fileHosts, mediaHosts, type WantedFile } from '../upstream/fetch-files.js';
 import { clientLines } from '../upstream/head.js';
-import { prepareNative, prepareUpload, ruledBody, writtenKind } from '../upstream/prepare.js';
+import { type Prepared, prepareNative, prepareUpload, ruledBody, writtenKind } from '../upstream/prepare.js';
 import { WaitingClient } from '../upstream/waiting-client.js';
 
 /** Bytes of an answer: ten images of several megabytes in base64. */
@@ -219,10 +221,15 @@ export class Conversion implements AttemptAdapter {
         call.upload === null
           ? prepareNative(this.#services, call, { endpoint, target, apiKey: null })
           : prepareUpload(call, call.upload, endpoint, target);
-      const rest = dropsFormat(this.#requested.outline, target) ? withoutFormat(prepared.body) : null;
-      call.gatewayPath = rest === null ? prepared.gatewayPath : 'spliced';
-      call.leftOut = prepared.leftOut;
-      return { path: prepared.upstreamPath, contentType: prepared.contentType, body: rest ?? prepared.body };
+      const { gatewayPath, leftOut, upstreamPath, contentType, body } = withoutRefused(
+        prepared,
+        call,
+        this.#requested.outline,
+        target,
+      );
+      call.gatewayPath = gatewayPath;
+      call.leftOut = leftOut;
+      return { path: upstreamPath, contentType, body };
     }
     call.gatewayPath = 'translated';
     const request = this.#requested.request(target.images);
@@ -372,12 +379,33 @@ export class Conversion implements AttemptAdapter {
   }
 }
 
-/** Whether a target's model refuses the `response_format` of a call, which is then met by the answer alone. */
+/**
+ * Whether a target's model refuses the `response_format` of a call, which is then met by the answer alone: a whole one is
+ * converted, and a stream of such a model is base64. It refuses other formats of a stream itself.
+ */
 export function dropsFormat(
-  { responseFormat }: Pick<ImageOutline, 'responseFormat'>,
+  { responseFormat, stream }: RequestedImages['outline'],
   { model }: Target,
 ): boolean {
-  return responseFormat !== null && isRefused(formatName, model);
+  const isMet = stream ? responseFormat === 'b64_json' : responseFormat !== null;
+  return isMet && isRefused(formatName, model);
+}
+
+/** Takes the `response_format` out of what a target gets, if `dropsFormat` says so. */
+export function withoutRefused(
+  prepared: Prepared,
+  { upload }: Call,
+  outline: RequestedImages['outline'],
+  target: Target,
+): Prepared {
+  if (!dropsFormat(outline, target)) return prepared;
+  if (upload instanceof WholeForm) {
+    const rest = upload.parts.filter(({ name }) => name !== 'model' && name !== formatName);
+    const form = writeForm([{ name: 'model', data: target.model }, ...rest]);
+    return { ...prepared, ...form, gatewayPath: 'spliced' };
+  }
+  const body = withoutFormat(prepared.body);
+  return body === null ? prepared : { ...prepared, body, gatewayPath: 'spliced' };
 }
 
 const formatName = 'response_format';

@@ -25,7 +25,8 @@ import { admitResolved } from '../limits/admit.js';
 import { resolveModel, writePathModel } from '../resolve.js';
 import type { Services } from '../services.js';
 import { forward } from '../upstream/forward.js';
-import { convertImages, dropsFormat, memoized, type RequestedImages } from './convert.js';
+import type { Prepared } from '../upstream/prepare.js';
+import { convertImages, dropsFormat, memoized, type RequestedImages, withoutRefused } from './convert.js';
 import { writeSvgAuthor } from './svg-author.js';
 
 interface OutlinedImages extends RequestedImages {
@@ -59,8 +60,10 @@ export function serveImages(services: Services, call: AuthenticatedCall, route: 
   call.validatedAt = performance.now();
   const isPlain = form === 'prompt' && (stream || responseFormat === null);
   const passes = isPlain && plain.length > 0 && (stream || plain.length === targets.length);
+  const adapt = (prepared: Prepared, target: Target): Prepared =>
+    withoutRefused(prepared, resolved, requested.outline, target);
   admitResolved(services, resolved, () => {
-    if (passes) forward(services, resolved, plain);
+    if (passes) forward(services, resolved, plain, responseFormat === null ? null : adapt);
     else convertImages(services, resolved, targets, requested);
   });
 }

@@ -36,12 +36,21 @@ import { answerJson, WaitingClient } from './waiting-client.js';
 /** A translated body is in memory twice: as it arrived, and as it is written again. */
 const translatedCopies = 2;
 
+/** Changes what a target gets of a call that it takes without translation. */
+type Adapt = (prepared: Prepared, target: Target) => Prepared;
+
 /** Sends a validated call to its model's targets, or to some of them, one after the other until one answers. */
-export function forward(services: Services, call: ResolvedCall, targets = call.model.targets): void {
+export function forward(
+  services: Services,
+  call: ResolvedCall,
+  targets = call.model.targets,
+  adapt: Adapt | null = null,
+): void {
   const { endpoint } = call.route;
   if (endpoint === null) throw new Error('the route calls no model');
   const plan = routeCall(services, call, targets);
   const forwarding = new Forwarding(services, setTarget(call, plan.target), endpoint, plan);
+  forwarding.adapt = adapt;
   call.forwarding = forwarding;
   plan.start(forwarding);
 }
@@ -57,6 +66,8 @@ export class Forwarding implements AttemptAdapter, AttemptOwner, ForwardedCall {
   readonly plan: AttemptPlan;
   /** Listens to the client's side from the start. */
   readonly relay: Relay;
+  /** Null if the target gets what was prepared. */
+  adapt: Adapt | null = null;
   /** The current attempt, or the last one. */
   #attempt: RelayedAttempt | null = null;
   /** Two attempts, one of which may have been chosen. */
@@ -85,7 +96,8 @@ export class Forwarding implements AttemptAdapter, AttemptOwner, ForwardedCall {
     this.call.target = this.plan.target;
     try {
       const prepared = this.#prepare();
-      if (prepared !== null) this.#send(prepared);
+      if (prepared !== null)
+        this.#send(this.adapt === null ? prepared : this.adapt(prepared, this.plan.target));
     } catch (fault) {
       // Nothing was sent if its head could not be written.
       this.#attempt?.withdraw();

@@ -1,14 +1,19 @@
 import { type Test, test } from 'tap';
+import { readForm } from '../../../src/wire/multipart.js';
 import { costOf } from '../../support/cost.js';
 import { startGateway } from '../../support/gateway.js';
 import { ask, type Field, file, formOf, mediaConfig } from '../../support/media/gateway.js';
 import { inputBody, png } from '../../support/media/images.js';
 import { postJson } from '../../support/post-json.js';
-import { jsonAnswer, startRawUpstream } from '../../support/upstream.js';
+import { chunk, jsonAnswer, lastChunk, startRawUpstream } from '../../support/upstream.js';
 
 /*
  * What an upstream of the body's own form takes is for the upstream to say: only what is converted is checked.
  */
+
+const streamAnswer =
+  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n';
+const limits = { parts: 9, headerBytes: 999, fieldBytes: 999, fileBytes: 9999 };
 
 const generations = '/v1/images/generations';
 const edits = '/v1/images/edits';
@@ -178,6 +183,63 @@ test('nor with an image that only such an upstream knows, and what it says of an
   t.strictSame(JSON.parse(upstream.requests[0]?.body.toString() ?? ''), { ...rest, model: 'gpt-image-1' });
   const refused = await ask(gateway, 'POST', edits, { body: bodyOf('no-file') });
   t.match(refused, { status: 400, text: refusal });
+});
+
+test('nor in a stream that asks for base64, which is all that such a model sends; and only there', async (t) => {
+  const event = `data: ${JSON.stringify({ type: 'image_generation.completed', b64_json: 'eA==' })}\n\n`;
+  const upstream = await startRawUpstream(t, () => streamAnswer + chunk(event) + lastChunk);
+  const target = { upstream: 'u', model: 'gpt-image-1' };
+  const config = mediaConfig(t, {
+    upstreams: { u: { baseUrl: upstream.url } },
+    models: {
+      m: { protocols: ['images'], targets: [target] },
+      ruled: {
+        protocols: ['images'],
+        targets: [{ ...target, rules: { rename: { response_format: 'format' }, set: { user: 'u' } } }],
+      },
+      other: { protocols: ['images'], targets: [{ upstream: 'u', model: 'other' }] },
+    },
+  });
+  const gateway = await startGateway(t, { config });
+  const rest = { prompt: 'a fox', stream: true, size: '1024*1024', quality: null };
+  const cases = [
+    ['m', 'b64_json', 'gpt-image-1', {}],
+    ...(['url', null, '', 'png'] as const).map(
+      (value) => ['m', value, 'gpt-image-1', { response_format: value }] as const,
+    ),
+    ['ruled', 'b64_json', 'gpt-image-1', { format: 'b64_json', user: 'u' }],
+    ['other', 'b64_json', 'other', { response_format: 'b64_json' }],
+  ] as const;
+  const form: Field[] = [
+    ['prompt', 'a fox'],
+    ['stream', 'true'],
+    ['size', '1024*1024'],
+    ['image', file('a.png', 'image/png', png)],
+  ];
+  for (const [model, value, there, more] of cases) {
+    const note = `${model}, ${value}`;
+    for (const path of [generations, edits]) {
+      const body = { model, response_format: value, ...rest };
+      const heard = await ask(gateway, 'POST', path, { body });
+      t.match(heard, { status: 200, text: event }, heard.text);
+      t.equal(heard.headers.get('x-gateway-left-out'), null);
+      t.strictSame(
+        JSON.parse(upstream.requests.at(-1)?.body.toString() ?? ''),
+        { model: there, ...rest, ...more },
+        note,
+      );
+    }
+    if (model === 'ruled') continue;
+    const fields: Field[] = [['response_format', value ?? ''], ['model', model], ...form];
+    const heard = await ask(gateway, 'POST', edits, { body: formOf(fields) });
+    t.match(heard, { status: 200, text: event }, heard.text);
+    const { head = '', body = Buffer.alloc(0) } = upstream.requests.at(-1) ?? {};
+    const [, boundary = ''] = /boundary="?([^"\r]+)/.exec(head) ?? [];
+    const sent = readForm(body, boundary, limits).map(({ name, data }) => [name, data.toString('latin1')]);
+    const format = Object.hasOwn(more, 'response_format') ? [['response_format', value ?? '']] : [];
+    const kept = form.slice(0, -1);
+    t.strictSame(sent, [...format, ['model', there], ...kept, ['image', png.toString('latin1')]], note);
+  }
 });
 
 test('a body with a prompt reaches an upstream of its form byte for byte, whatever is in it', async (t) => {
