@@ -2,6 +2,7 @@ import { GatewayError } from '../../errors.js';
 import { type ImageBytes, type ImageSource, imageExtension } from '../../media/image.js';
 import { imageObject } from '../../media/image-text.js';
 import { writeForm } from '../../wire/form-data.js';
+import { isObject } from '../../wire/json.js';
 import type { ImageCall, ImageRequest } from './request.js';
 import { writeSize } from './settings.js';
 
@@ -119,10 +120,12 @@ function settingsOf(request: ImageRequest, model: string): Settings {
   return all.filter(([name, value]) => value !== null && value !== undefined && !isRefused(name, model));
 }
 
+/** Members of an object are fields of their own, such as `svg[model]`. */
 function fieldsOf(name: string, value: unknown): { readonly name: string; readonly data: string }[] {
   if (Array.isArray(value)) return value.flatMap((one) => fieldsOf(name, one));
-  if (value === null) return [];
-  return [{ name, data: typeof value === 'object' ? JSON.stringify(value) : String(value) }];
+  if (isObject(value))
+    return Object.entries(value).flatMap(([inner, one]) => fieldsOf(`${name}[${inner}]`, one));
+  return value === null ? [] : [{ name, data: String(value) }];
 }
 
 function fileOf(image: ImageSource, name: string, basename: string) {

@@ -95,6 +95,7 @@ test('a body with input gives what the API has words for, and a negative prompt 
 });
 
 test('an edit of one image is a form with that file', async (t) => {
+  const svg = { model: 's', reasoning: { effort: 'low', summary: null } };
   const call = encodeOpenai(
     {
       ...plain,
@@ -103,7 +104,7 @@ test('an edit of one image is a form with that file', async (t) => {
       images: [source(jpeg, 'image/jpeg')],
       count: 2,
       size: { width: 1, height: 2 },
-      extras: { quality: 'high', tags: ['a', null, 'b'], output_compression: 0, svg: { model: 's' } },
+      extras: { quality: 'high', tags: ['a', null, 'b'], output_compression: 0, svg },
     },
     'u',
   );
@@ -119,7 +120,8 @@ test('an edit of one image is a form with that file', async (t) => {
     ['tags', 'a'],
     ['tags', 'b'],
     ['output_compression', '0'],
-    ['svg', '{"model":"s"}'],
+    ['svg[model]', 's'],
+    ['svg[reasoning][effort]', 'low'],
   ]);
   const [name, file] = entries.at(-1) as [string, File];
   t.equal(name, 'image');
