@@ -95,14 +95,15 @@ function imagesOfChoice(choice: unknown): readonly AnswerImage[] {
 /** Returns the image of an element, or nothing if it has none. */
 function imageOf(element: unknown): readonly AnswerImage[] {
   if (!isObject(element)) return [];
-  const given = filledOrNull(element.url);
+  const { url: address, b64_json: bytes, revised_prompt: revised, ...members } = element;
+  const given = filledOrNull(address);
   const inUrl = given === null ? null : base64OfDataUrl(given);
-  const text = filledOrNull(element.b64_json);
+  const text = filledOrNull(bytes);
   // Some upstreams put a data URL in these members.
   const base64 = text === null ? inUrl : (base64OfDataUrl(text) ?? text);
   const url = inUrl !== null ? given : given !== null && isHttpUrl(given) ? given : null;
   if (url === null && !base64) return [];
-  return [{ url, base64: base64 || null, revisedPrompt: filledOrNull(element.revised_prompt) }];
+  return [{ url, base64: base64 || null, revisedPrompt: filledOrNull(revised), members }];
 }
 
 function requireImages(images: readonly AnswerImage[]): readonly AnswerImage[] {

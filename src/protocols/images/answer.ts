@@ -12,6 +12,8 @@ export interface AnswerImage {
   readonly base64: string | null;
   /** The prompt that was used in place of the client's. */
   readonly revisedPrompt: string | null;
+  /** Every other member of its element, as the upstream wrote it. */
+  readonly members: JsonObject;
 }
 
 /** An upstream's answer, independent of its style. */
@@ -63,6 +65,7 @@ export function writeAnswer(answer: ImageAnswer, format: ImageFormat | null, now
     ...withoutNulls(members),
     created: answer.created ?? Math.floor(now / 1000),
     data: answer.images.map((image) => ({
+      ...withoutNulls(image.members),
       ...placeOf(image, format ?? (image.url === null ? 'b64_json' : 'url'), answer.outputFormat),
       revised_prompt: image.revisedPrompt ?? undefined,
     })),

@@ -8,12 +8,15 @@ import { imageUrl, png, pngUrl } from './samples.js';
 
 const base64 = png.toString('base64');
 const bytes = (body: unknown) => Buffer.from(JSON.stringify(body));
-const image = { url: null, base64: null, revisedPrompt: null };
+const image = { url: null, base64: null, revisedPrompt: null, members: {} };
 
 test("an answer of OpenAI's API", async (t) => {
   const answer = {
     created: 1_700_000_000,
-    data: [{ b64_json: base64, revised_prompt: 'A tabby' }, { url: imageUrl }],
+    data: [
+      { b64_json: base64, revised_prompt: 'A tabby' },
+      { url: imageUrl, size: '1x2' },
+    ],
     background: 'opaque',
     output_format: 'png',
     quality: 'high',
@@ -28,8 +31,8 @@ test("an answer of OpenAI's API", async (t) => {
   t.same(readOpenaiAnswer(bytes(answer)), {
     created: 1_700_000_000,
     images: [
-      { url: null, base64, revisedPrompt: 'A tabby' },
-      { url: imageUrl, base64: null, revisedPrompt: null },
+      { url: null, base64, revisedPrompt: 'A tabby', members: {} },
+      { url: imageUrl, base64: null, revisedPrompt: null, members: { size: '1x2' } },
     ],
     usage: {
       input: 50,

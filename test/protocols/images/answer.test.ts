@@ -8,8 +8,8 @@ import {
 import { imageUrl, jpeg, png, pngUrl } from './samples.js';
 
 const base64 = png.toString('base64');
-const remote = { url: imageUrl, base64: null, revisedPrompt: null };
-const inline = { url: null, base64, revisedPrompt: null };
+const remote = { url: imageUrl, base64: null, revisedPrompt: null, members: {} };
+const inline = { url: null, base64, revisedPrompt: null, members: {} };
 const answer: ImageAnswer = {
   created: 1_700_000_000,
   images: [remote],
@@ -28,7 +28,7 @@ test('all that is known is written, and nothing else', async (t) => {
   t.strictSame(written(answer, 'url'), { created: 1_700_000_000, data: [{ url: imageUrl }] });
   const full: ImageAnswer = {
     created: null,
-    images: [{ ...inline, revisedPrompt: 'A tabby' }],
+    images: [{ ...inline, revisedPrompt: 'A tabby', members: { size: '1x2', index: 0, error: null } }],
     usage: { ...counted, input: 50, output: 60 },
     size: '1024x1024',
     outputFormat: 'png',
@@ -49,7 +49,7 @@ test('all that is known is written, and nothing else', async (t) => {
   };
   t.strictSame(written(full, 'b64_json'), {
     created: 1_800_000_000,
-    data: [{ b64_json: base64, revised_prompt: 'A tabby' }],
+    data: [{ b64_json: base64, revised_prompt: 'A tabby', size: '1x2', index: 0 }],
     background: 'opaque',
     output_format: 'png',
     quality: 'high',
