@@ -10,7 +10,13 @@ import { formFields, formFieldsType } from './schema.js';
 
 /** Names of the images in a form: one or several, with or without brackets after the name. */
 export const imageName = /^image(?:\[\d*\])?$/;
-const numbers: ReadonlySet<string> = new Set(['n', 'output_compression', 'partial_images']);
+const numbers: ReadonlySet<string> = new Set([
+  'n',
+  'output_compression',
+  'partial_images',
+  'frame_count',
+  'frame_duration_ms',
+]);
 const flags: ReadonlySet<string> = new Set(['stream', 'prompt_extend', 'watermark']);
 /** Fields that count even if they are empty. */
 const required: ReadonlySet<string> = new Set(['model', 'prompt']);

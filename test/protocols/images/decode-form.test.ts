@@ -28,6 +28,8 @@ test('one image, and settings before and behind it', async (t) => {
     field('quality', 'high'),
     field('output_compression', '80'),
     field('partial_images', '0'),
+    field('frame_count', '4'),
+    field('frame_duration_ms', '200'),
     field('stream', 'true'),
     field('watermark', 'False'),
     field('seed', '7'),
@@ -45,7 +47,15 @@ test('one image, and settings before and behind it', async (t) => {
     responseFormat: 'b64_json',
     stream: true,
     watermark: false,
-    extras: { quality: 'high', output_compression: 80, partial_images: 0, seed: '7', 'tags[]': ['a', 'b'] },
+    extras: {
+      quality: 'high',
+      output_compression: 80,
+      partial_images: 0,
+      frame_count: 4,
+      frame_duration_ms: 200,
+      seed: '7',
+      'tags[]': ['a', 'b'],
+    },
   });
 });
 
