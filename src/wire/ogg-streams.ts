@@ -13,6 +13,8 @@ const mostPages = 16_384;
 /** A search of `headBytes` for a page counts as so many pages. */
 const searchPages = 32;
 
+const none = Buffer.alloc(0);
+
 interface SoundStream {
   /** Units of its positions per second. */
   readonly rate: number;
@@ -36,7 +38,7 @@ export class OggStreams {
   #left = mostPages;
   /** Where the next page begins, from the end of what has passed; and the bytes from there on. */
   #next = 0;
-  #rest: Buffer = Buffer.alloc(0);
+  #rest: Buffer = none;
 
   /** Whether the file has more pages than are read: `readLast` then has to be called. */
   get isOver(): boolean {
@@ -56,8 +58,8 @@ export class OggStreams {
       from = bytes;
       at = this.#walk(bytes, at);
     } else at += kept;
-    this.#next = at - from.length;
-    this.#rest = Buffer.from(from.subarray(at));
+    this.#next = this.isOver ? 0 : at - from.length;
+    this.#rest = this.#next < 0 ? Buffer.from(from.subarray(at)) : none;
   }
 
   /** Returns the duration in seconds; 0 if it is unknown. Nothing may be added after this. */
