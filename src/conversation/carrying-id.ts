@@ -62,6 +62,11 @@ export function cutId(carrying: string): CutId {
   return { id: carrying.slice(0, at), tokens };
 }
 
+/** Tells whether an id came without the tokens that it carried, since its client had altered it. */
+export function hasLostTokens(carrying: string, { id, tokens }: CutId): boolean {
+  return tokens.length === 0 && id !== carrying;
+}
+
 /** Returns the tokens in the member beside a call, or that of the raw signature in it. Empty if it is neither. */
 export function tokensIn(carried: string): readonly string[] {
   const pieces = carried.split(carryingSeparator, mostTokens + 1);

@@ -36,6 +36,7 @@ const counted: ReadonlySet<string> = new Set([
   ...['user_id', 'parallel_tool_calls', 'disable_parallel_tool_use', 'strict', 'detail', 'truncation'],
   ...['max_tool_calls', 'include', 'phase', 'client_metadata', 'prediction', 'moderation'],
   ...['reasoning_content', 'signature', 'encrypted_content', 'thoughtSignature', 'web_search_options'],
+  ...['call_id', 'id'],
   ...['topP', 'topK', 'presencePenalty', 'frequencyPenalty', 'mediaResolution', 'safetySettings', 'labels'],
   ...['allowed_domains', 'blocked_domains', 'user_location', 'max_uses', 'search_context_size'],
   ...['external_web_access', 'excludeDomains', 'tool_choice', 'server_tool_use', 'web_search_tool_result'],

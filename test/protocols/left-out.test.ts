@@ -1,6 +1,8 @@
 import { test } from 'tap';
+import { carryInId } from '../../src/conversation/carrying-id.js';
 import { LeftOut } from '../../src/conversation/left-out.js';
 import { type TextProtocolName, textProtocols } from '../../src/conversation/request.js';
+import { tagSignature } from '../../src/conversation/signature.js';
 import { GatewayError } from '../../src/errors.js';
 import { chatRequestType } from '../../src/protocols/chat/request/schema.js';
 import { generateContentRequestType } from '../../src/protocols/generate-content/request/schema.js';
@@ -135,5 +137,27 @@ test('each member of the bodies that are translated has a sample', async (t) => 
       [],
       from,
     );
+  }
+});
+
+test('an id from which a client has cut the reasoning that it carried is named', async (t) => {
+  const token = tagSignature({ protocol: 'messages', model: 'm', value: 'U0lH', redacted: false });
+  const whole = carryInId('c1', [token]) ?? '';
+  const histories: Readonly<Record<string, (id: string) => JsonObject>> = {
+    chat: (id) => ({
+      messages: [{ role: 'assistant', tool_calls: [{ id, type: 'function', function: { name: 'f' } }] }],
+    }),
+    messages: (id) => ({
+      messages: [{ role: 'assistant', content: [{ type: 'tool_use', id, name: 'f', input: {} }] }],
+    }),
+    responses: (id) => ({ input: [{ type: 'function_call', call_id: id, name: 'f', arguments: '{}' }] }),
+  };
+  const names = { chat: 'tool_calls.id', messages: 'tool_use.id', responses: 'call_id' } as const;
+  for (const protocol of ['chat', 'messages', 'responses'] as const) {
+    const { codec } = textEndpoints[protocol].translation;
+    const leftOut = (id: string) =>
+      codec.decodeRequest({ ...bases[protocol], ...histories[protocol]?.(id) }, false, sealer).leftOut;
+    t.strictSame(leftOut(whole.slice(0, -8)), [names[protocol]], protocol);
+    for (const id of [whole, 'c1']) t.strictSame(leftOut(id), [], id);
   }
 });

@@ -1,4 +1,5 @@
 import { cacheMarkOf, marked, markedAsWhole } from '../../../conversation/cache-marks.js';
+import { withoutOwnTokens } from '../../../conversation/carrying-id.js';
 import { decodeMediaUrl, isHttpUrl } from '../../../conversation/media-source.js';
 import type {
   AssistantPart,
@@ -55,11 +56,11 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   const { tools, hostedTools } = decodeTools(body);
   const functionForm = objectsOf(body.tools).length === 0 && objectsOf(body.functions).length > 0;
   const [newer, older] = [decodeLimit(body, 'max_completion_tokens'), decodeLimit(body, 'max_tokens')];
-  const { system, systemCache, turns } = decodeMessages(body.messages);
+  const { system, systemCache, turns, leftOut } = decodeMessages(body.messages);
   return {
     from: 'chat',
     stream,
-    leftOut: unreadMembers(body, readMembers(body)),
+    leftOut: [...leftOut, ...unreadMembers(body, readMembers(body))],
     system,
     systemCache: systemCache.some((cache) => cache !== null) ? systemCache : undefined,
     turns,
@@ -197,6 +198,8 @@ interface Progress {
   readonly system: string[];
   readonly systemCache: (CacheMark | null)[];
   readonly turns: Turn[];
+  /** Receives the name of an id that has lost its signatures. */
+  readonly leftOut: Set<string>;
   /** Names of the tools by the ids of their calls: results contain only the id. */
   readonly toolNames: Map<string, string>;
   /** Results of the turn that the next tool message is added to; null after any other message. */
@@ -212,11 +215,12 @@ interface Progress {
  * dropped, since no other protocol can carry it.
  * @throws {GatewayError} of status 400 for roles, parts and calls that cannot be translated
  */
-function decodeMessages(messages: unknown): Pick<Progress, 'system' | 'systemCache' | 'turns'> {
+function decodeMessages(messages: unknown): Pick<Progress, 'system' | 'systemCache' | 'turns' | 'leftOut'> {
   const progress: Progress = {
     system: [],
     systemCache: [],
     turns: [],
+    leftOut: new Set(),
     toolNames: new Map(),
     results: null,
     functionCalls: new FunctionCalls(),
@@ -300,8 +304,11 @@ function decodeAssistant(
     parts.push({ kind: 'refusal', text: message.refusal });
   const calls = objectsOf(message.tool_calls);
   const decoded = calls.map((call, number) => {
+    const carried = carriedReasoning(call);
+    const id = textOf(call.id);
+    if (carried.length === 0 && withoutOwnTokens(id) !== id) progress.leftOut.add('tool_calls.id');
     const part = decodeCall(call, `${at}.tool_calls[${number}]`, `call_${index}_${number}`);
-    parts.push(...carriedReasoning(call), part);
+    parts.push(...carried, part);
     return part;
   });
   if (calls.length > 0)

@@ -1,5 +1,5 @@
 import { cacheMarkOf, lastMark, marked, markedAsWhole } from '../../../conversation/cache-marks.js';
-import { cutId } from '../../../conversation/carrying-id.js';
+import { cutId, hasLostTokens } from '../../../conversation/carrying-id.js';
 import { compactionRequest } from '../../../conversation/compaction.js';
 import { effortOfBudget, readEffort } from '../../../conversation/effort.js';
 import { isHttpUrl, registeredType } from '../../../conversation/media-source.js';
@@ -382,7 +382,9 @@ function decodeAssistant(blocks: readonly JsonObject[], at: string, history: His
         isApart = false;
         return;
       case 'tool_use': {
-        const { id, tokens } = cutId(textOf(block.id));
+        const cut = cutId(textOf(block.id));
+        const { id, tokens } = cut;
+        if (hasLostTokens(textOf(block.id), cut)) history.leftOut.add('tool_use.id');
         for (const signature of tokens) parts.push({ kind: 'reasoning', text: '', signature });
         const call = decodeCall(block, originalCallId(id), blockAt);
         history.toolNames.set(call.id, call.name);

@@ -1,5 +1,5 @@
 import { lastMark, marked, markedAsWhole } from '../../../conversation/cache-marks.js';
-import { type CutId, cutId } from '../../../conversation/carrying-id.js';
+import { type CutId, cutId, hasLostTokens } from '../../../conversation/carrying-id.js';
 import { compactionRequest } from '../../../conversation/compaction.js';
 import { decodeMediaUrl } from '../../../conversation/media-source.js';
 import type {
@@ -443,7 +443,9 @@ class InputReader {
   }
 
   #call(item: JsonObject, call: { input: string; custom: boolean; at: string }): void {
-    const { id, tokens } = requireCallId(item, call.at);
+    const cut = requireCallId(item, call.at);
+    const { id, tokens } = cut;
+    if (hasLostTokens(textOf(item.call_id), cut)) this.#context.leftOut.add('call_id');
     if (typeof item.name !== 'string') throw missingValue(`${call.at}.name`, 'a string');
     this.#addCall({ id, name: upstreamName(this.#context.list, item.namespace, item.name), ...call }, tokens);
   }
