@@ -75,7 +75,6 @@ export const errorTable = {
   range_not_satisfiable: client(416, 'range_not_satisfiable', 'The requested range is not satisfiable.'),
   rate_limit_exceeded: client(429, 'rate_limit_exceeded', 'Too many requests.'),
   budget_exceeded: client(429, 'insufficient_quota', 'The budget is exhausted.'),
-  client_closed: client(499, 'client_closed', 'The client closed the connection.'),
   internal_error: gateway(500, 'internal_error', 'The gateway encountered an internal error.'),
   not_implemented: gateway(501, 'not_implemented', 'This endpoint is not implemented.'),
   overloaded: gateway(503, 'overloaded', 'The gateway is overloaded: try again shortly.'),

@@ -154,7 +154,6 @@ const googleStatuses: ErrorWords<string> = {
     408: 'DEADLINE_EXCEEDED',
     409: 'ABORTED',
     429: 'RESOURCE_EXHAUSTED',
-    499: 'CANCELLED',
     501: 'UNIMPLEMENTED',
     503: 'UNAVAILABLE',
     504: 'DEADLINE_EXCEEDED',

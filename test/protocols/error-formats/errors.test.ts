@@ -213,15 +213,6 @@ const expected: Readonly<
     1302,
     50429,
   ],
-  client_closed: [
-    499,
-    'invalid_request_error',
-    'client_closed',
-    'invalid_request_error',
-    'CANCELLED',
-    1200,
-    50499,
-  ],
   internal_error: [500, 'server_error', 'internal_error', 'api_error', 'INTERNAL', 5000, 50500],
   not_implemented: [
     501,
