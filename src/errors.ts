@@ -234,6 +234,11 @@ export function unrepeatable(error: GatewayError): GatewayError {
   return new GatewayError(kind, message, { ...answered, unrepeatable: true, cause });
 }
 
+/** Returns a text that a client has chosen as it is shown in messages and logs: at most `most` characters, then a mark. */
+export function shortened(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most)}…` : text;
+}
+
 /** Where an unexpected exception was caught. The values are labels of a metric. */
 export type FaultPlace =
   /** A callback of a client's request: its head, body or response. */

@@ -1,5 +1,5 @@
 import type { Protocol, VendorWords } from './config/types.js';
-import { GatewayError } from './errors.js';
+import { GatewayError, shortened } from './errors.js';
 import {
   speech,
   speechRequest,
@@ -328,13 +328,15 @@ const doubledVersion = new RegExp(
  * @param path path without the query, which may contain a key
  */
 export function unknownUrl(method: string, path: string): GatewayError {
-  const shown = path.length > longestEcho ? `${path.slice(0, longestEcho)}…` : path;
   const version = doubledVersion.exec(path)?.[1];
   const hint =
     version === undefined
       ? ''
       : ` The base URL already ends in /${version}, so the path has a version twice: remove one of them.`;
-  return new GatewayError('unknown_url', `Unknown request URL: ${method} ${shown}.${hint}`);
+  return new GatewayError(
+    'unknown_url',
+    `Unknown request URL: ${method} ${shortened(path, longestEcho)}.${hint}`,
+  );
 }
 
 const modelOperation = /^\/(v1|v1beta|v1alpha)\/models\/.+:([A-Za-z][A-Za-z0-9]{0,63})$/;

@@ -1,4 +1,5 @@
 import type { Target } from '../config/types.js';
+import { shortened } from '../errors.js';
 import { rendezvousScore } from './affinity.js';
 import type { HealthTable, TargetHealth } from './health.js';
 
@@ -217,7 +218,7 @@ function wrong(what: string): ParsedTargetFilter {
 }
 
 function shown(name: string): string {
-  return JSON.stringify(name.length > shownCharacters ? `${name.slice(0, shownCharacters)}…` : name);
+  return JSON.stringify(shortened(name, shownCharacters));
 }
 
 /** Whether a request with this filter may go to a target. */

@@ -1,4 +1,5 @@
 import type { Upstream } from '../config/types.js';
+import { shortened } from '../errors.js';
 import { readings } from '../protocols/error-formats/vendor-account.js';
 
 /** Characters of an upstream's message that are searched, and that reach the log. */
@@ -41,7 +42,7 @@ export function masked(text: string, upstream: Upstream | null): string {
   // In two steps: one expression for both would search a run from each of its characters.
   shown = shown.replace(run, (found) => (starred.test(found) ? mask : found));
   shown = shown.replace(longRun, (found) => (/\d/.test(found) ? mask : found));
-  return shown.length <= longestShown ? shown : `${shown.slice(0, longestShown)}…`;
+  return shortened(shown, longestShown);
 }
 
 function allSecrets(upstream: Upstream | null): readonly string[] {

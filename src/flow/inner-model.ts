@@ -1,5 +1,5 @@
 import type { Key, Model, Price, Snapshot, Target, Upstream } from '../config/types.js';
-import { GatewayError } from '../errors.js';
+import { GatewayError, shortened } from '../errors.js';
 
 /*
  * A call may name another model for a part of its work: one that transcribes the input of a session, or writes an SVG. A key
@@ -85,10 +85,9 @@ export function pricedModel(name: string, { snapshot, key, upstream }: NamingCal
 }
 
 function notOpen(name: string, at: string, part: string): GatewayError {
-  const shown = name.length > 200 ? `${name.slice(0, 200)}…` : name;
   return new GatewayError(
     'model_not_found',
-    `The model '${shown}', which is to ${part}, is not open to your key: name one that GET /v1/models lists.`,
+    `The model '${shortened(name, 200)}', which is to ${part}, is not open to your key: name one that GET /v1/models lists.`,
     { param: at },
   );
 }

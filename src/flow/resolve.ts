@@ -3,7 +3,7 @@ import { affinityBytes, hashBytes, ownerHash } from '../attempts/affinity.js';
 import { AttemptPlan } from '../attempts/attempts.js';
 import { anyTarget, parseTargetFilter, type RouteRequest, type TargetFilter } from '../attempts/choose.js';
 import type { Protocol, Target } from '../config/types.js';
-import { GatewayError, retrySeconds } from '../errors.js';
+import { GatewayError, retrySeconds, shortened } from '../errors.js';
 import { findBillingLine } from '../protocols/messages/billing-line.js';
 import { bareName } from '../protocols/model-path.js';
 import { scanBody } from '../wire/json-scan.js';
@@ -37,7 +37,7 @@ export function findModel(call: AuthenticatedCall, protocol: Protocol, name: str
   }
   throw new GatewayError(
     'model_not_found',
-    `The model '${printable(name)}' does not exist, is not offered in this protocol, or is not open to your key. ` +
+    `The model '${shortened(name, 200)}' does not exist, is not offered in this protocol, or is not open to your key. ` +
       'GET /v1/models lists what is.',
     { param: 'model' },
   );
@@ -78,7 +78,7 @@ export function requirePathModel(call: Call): void {
     if (name === '' || bareName(name) === bareName(params.model ?? '')) continue;
     throw new GatewayError(
       'invalid_request_body',
-      `The path names the model '${printable(params.model ?? '')}' and '${at}' of the body '${printable(name)}', ` +
+      `The path names the model '${shortened(params.model ?? '', 200)}' and '${at}' of the body '${shortened(name, 200)}', ` +
         'and upstreams differ on which one counts: leave out that of the body.',
       { param: at },
     );
@@ -96,10 +96,6 @@ function nameOf(call: Call, protocol: Protocol): string {
   if (model !== undefined) return bareName(model);
   const named = call.checkedBody().model;
   return named === '' ? (call.running.snapshot.defaultModels[protocol] ?? '') : named;
-}
-
-function printable(name: string): string {
-  return name.length > 200 ? `${name.slice(0, 200)}…` : name;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Budget, RateLimits } from '../config/types.js';
+import { shortened } from '../errors.js';
 import { readDateTime } from '../wire/date-time.js';
 import { isObject } from '../wire/json.js';
 import { isPeriod, isPositive, isSum, keyIdPattern, type ManagedKey } from './managed-key.js';
@@ -115,7 +116,10 @@ class Problems {
     }
     for (const name of Object.keys(value)) {
       if (!known.includes(name))
-        this.add(path === '' ? shown(name) : `${path}.${shown(name)}`, 'is not known here');
+        this.add(
+          path === '' ? shortened(name, longestFieldShown) : `${path}.${shortened(name, longestFieldShown)}`,
+          'is not known here',
+        );
     }
     return value;
   }
@@ -123,10 +127,6 @@ class Problems {
   outcome<Value>(value: Value): Checked<Value> {
     return this.#problems.length === 0 ? { ok: true, value } : { ok: false, problems: this.#problems };
   }
-}
-
-function shown(name: string): string {
-  return name.length > longestFieldShown ? `${name.slice(0, longestFieldShown)}…` : name;
 }
 
 function checkSettings(given: Given, rules: KeyRules, found: Problems): KeyUpdate {
@@ -160,7 +160,8 @@ function checkGroups(value: unknown, found: Problems, rules: KeyRules): readonly
   value.forEach((name: unknown, index) => {
     const field = `groups[${index}]`;
     if (typeof name !== 'string') found.add(field, 'must be a text');
-    else if (!rules.groups.has(name)) found.add(field, `there is no group ${JSON.stringify(shown(name))}`);
+    else if (!rules.groups.has(name))
+      found.add(field, `there is no group ${JSON.stringify(shortened(name, longestFieldShown))}`);
   });
   return [...new Set(value as string[])];
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.js';
+import { GatewayError, shortened } from '../errors.js';
 import { memberError } from '../wire/json.js';
 import { asSchema, isType, keywords, type SchemaNode } from './node.js';
 
@@ -207,7 +207,7 @@ function writePath(path: Path): string {
   for (const step of path) {
     if (typeof step === 'number') text += `[${step}]`;
     else if (plainName.test(step) && step.length <= longestName) text += text === '' ? step : `.${step}`;
-    else text += `[${JSON.stringify(step.length <= longestName ? step : `${step.slice(0, longestName)}…`)}]`;
+    else text += `[${JSON.stringify(shortened(step, longestName))}]`;
   }
   return text;
 }

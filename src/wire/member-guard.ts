@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { GatewayError } from '../errors.js';
+import { GatewayError, shortened } from '../errors.js';
 import { CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './bytes.js';
 import { type Span, tooDeep } from './json-scan.js';
 import { afterColon, endOfString, endOfValue, mostDepth, skipSpace } from './json-skip.js';
@@ -434,8 +434,7 @@ export function ambiguousMembers(
 
 /** Escapes invisible characters, and cuts long names. */
 function printable(name: string): string {
-  const cut = name.length > shownName ? `${name.slice(0, shownName)}…` : name;
-  return Array.from(cut, (character) => {
+  return Array.from(shortened(name, shownName), (character) => {
     const code = character.charCodeAt(0);
     const isHidden = code < 0x20 || code === 0x7f || (code >= 0x80 && isUnseen(code));
     return isHidden ? `\\u${code.toString(16).padStart(4, '0')}` : character;

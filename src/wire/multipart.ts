@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.js';
+import { GatewayError, shortened } from '../errors.js';
 import { CR, LF, MINUS, SPACE, TAB } from './bytes.js';
 import { isToken, textBytes } from './head.js';
 import { isBoundary, type Parameter, readParameters } from './multipart-type.js';
@@ -359,8 +359,7 @@ export class MultipartDecoder {
 
   #partName(): string {
     const { name, filename } = this.#part as PartHead;
-    const shown = name.length > shownName ? `${name.slice(0, shownName)}…` : name;
-    return `${filename === null ? 'The field' : 'The file'} '${shown}' of the form`;
+    return `${filename === null ? 'The field' : 'The file'} '${shortened(name, shownName)}' of the form`;
   }
 
   #loneLineEnd(): GatewayError {

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { masked } from '../../attempts/secrets.js';
 import type { Usage } from '../../conversation/usage.js';
+import { shortened } from '../../errors.js';
 import { type CallRecord, none } from '../../metrics/call-record.js';
 import { asciiQuoted } from '../../wire/json.js';
 import type { RequestSender } from '../call.js';
@@ -84,7 +85,7 @@ function createLineFormat(): (call: CallRecord, at: number) => string {
     let line = `${begin}${threeDigits(ofSecond)}Z"${worker}${asciiQuoted(call.id)}`;
     if (client !== null) line += `,"client":${asciiQuoted(client)}`;
     const path = shownPath(call.path, longestPath);
-    line += `,"method":${asciiQuoted(cut(call.method, longestMethod))},"path":${asciiQuoted(path)}`;
+    line += `,"method":${asciiQuoted(shortened(call.method, longestMethod))},"path":${asciiQuoted(path)}`;
     if (keyId !== null) line += `,"key":${asciiQuoted(keyId)}`;
     if (protocol !== null) line += `,"protocol":"${protocol}"`;
     if (model !== null) line += `,"model":${asciiQuoted(model)}`;
@@ -144,11 +145,6 @@ const mayHaveKey = /[=%]/;
  * @param longest characters that are shown
  */
 export function shownPath(path: string, longest: number): string {
-  const shown = cut(path, longest);
+  const shown = shortened(path, longest);
   return mayHaveKey.test(shown) ? shown.replace(keyParameter, 'key=…') : shown;
-}
-
-/** Shortens a text, with a mark where the rest is missing. */
-export function cut(text: string, longest: number): string {
-  return text.length > longest ? `${text.slice(0, longest)}…` : text;
 }

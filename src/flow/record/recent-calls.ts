@@ -1,7 +1,8 @@
+import { shortened } from '../../errors.js';
 import { type CallRecord, none } from '../../metrics/call-record.js';
 import type { RecentRequestView } from '../../metrics/live-state.js';
 import type { UnixTime } from '../../metrics/unix-time.js';
-import { cut, shownPath } from './access-log.js';
+import { shownPath } from './access-log.js';
 
 /** How many calls are remembered. */
 const length = 100;
@@ -32,7 +33,7 @@ function recentRequestOf(call: CallRecord, at: number): RecentRequestView {
   return {
     id: call.id,
     at,
-    method: cut(call.method, longestMethod),
+    method: shortened(call.method, longestMethod),
     path: shownPath(call.path, longestPath),
     protocol: call.protocol,
     model: call.model,

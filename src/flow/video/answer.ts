@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import type { OwnSecrets, Upstream } from '../../config/types.js';
-import { GatewayError } from '../../errors.js';
+import { GatewayError, shortened } from '../../errors.js';
 import { isFromProxy } from '../../http/client-address.js';
 import { secretError } from '../../protocols/error-formats/vendor-account.js';
 import { isPrivateName, isPublicAddress } from '../../upstream/address.js';
@@ -34,10 +34,8 @@ function maySee({ key, running }: Call, { keyId, groups }: VideoTask): boolean {
 
 /** The 404 for a task that does not exist, or that this key may not see. */
 export function taskNotFound(id: string): GatewayError {
-  const shown = id.length > 100 ? `${id.slice(0, 100)}…` : id;
-  return new GatewayError('not_found', `There is no video task '${shown}' for this key.`, {
-    param: 'task_id',
-  });
+  const message = `There is no video task '${shortened(id, 100)}' for this key.`;
+  return new GatewayError('not_found', message, { param: 'task_id' });
 }
 
 /** The upstream that a task was submitted to, or null when it is no longer in the config. */
