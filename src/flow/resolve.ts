@@ -6,6 +6,7 @@ import type { Protocol, Target } from '../config/types.js';
 import { GatewayError, retrySeconds, shortened } from '../errors.js';
 import { findBillingLine } from '../protocols/messages/billing-line.js';
 import { bareName } from '../protocols/model-path.js';
+import { parseJson } from '../wire/json.js';
 import { scanBody } from '../wire/json-scan.js';
 import type { SteeringMember } from '../wire/routed-members.js';
 import { spliceBody } from '../wire/splice.js';
@@ -55,17 +56,8 @@ export function writePathModel(call: Call): void {
   const named = scan.model && body.toString('utf8', scan.model.start, scan.model.end);
   if (named === JSON.stringify(model)) return;
   // Invalid JSON in this place is left to the validation.
-  if (named !== null && !isJson(named)) return;
+  if (named !== null && parseJson(named) === undefined) return;
   call.body = Buffer.concat(spliceBody(body, scan, { model, includeUsage: false }));
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Refuses a body that names another model than its path, if the body is passed on unchanged: an upstream may use either. */

@@ -32,7 +32,7 @@ import { configuredPass } from '../upstream/head.js';
 import { markedKey } from '../upstream/key-mark.js';
 import { answerAsync, answerJson, type WaitingClient } from '../upstream/waiting-client.js';
 import type { FoundValues } from './find-queue.js';
-import { ownerOf, writeInBackground } from './records.js';
+import { writeInBackground } from './records.js';
 import { ShownStream } from './shown-stream.js';
 
 /** A conversation is in memory as record texts, as items, and as the text of a page of items. */
@@ -84,8 +84,7 @@ async function read(
     finding.add({
       keyId: call.key.id,
       find: () => {
-        if (!call.accounted)
-          return owned.find(ownerOf(call.key), ids, most).then((found) => found?.values ?? null);
+        if (!call.accounted) return owned.find(call.key.id, ids, most).then((found) => found?.values ?? null);
         resolve([]);
         return null;
       },
@@ -111,7 +110,7 @@ async function ownAnswer(
     case 'items':
       return await ownItems(services, call, turn);
     case 'delete':
-      await services.owned?.drop(ownerOf(call.key), turn.id);
+      await services.owned?.drop(call.key.id, turn.id);
       return deletedResponse(turn.id);
     case 'cancel':
       throw notCancellable();
@@ -219,7 +218,7 @@ async function passOn(
     if (action === 'show' || action === 'cancel') noteContainers(answer.body, false);
     if (action === 'delete') {
       await settleUnknown(services, call.key.id, id, before);
-      await services.owned?.drop(ownerOf(call.key), id);
+      await services.owned?.drop(call.key.id, id);
     } else if (action !== 'items') void settleShown(services, call.key.id, id, answer.body);
   }
   answerJson(services, call, status, text);

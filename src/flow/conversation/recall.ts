@@ -13,7 +13,7 @@ import type { Services } from '../services.js';
 import { WaitingClient } from '../upstream/waiting-client.js';
 import type { FoundValues } from './find-queue.js';
 import { hasSeveralAccounts, keepsTurns, usesUpstreamState } from './keep.js';
-import { noteStoreFault, ownerOf, unavailable } from './records.js';
+import { noteStoreFault, unavailable } from './records.js';
 
 /** Longer untranslated bodies are not searched for references to earlier turns, since references make bodies short. */
 const longestSearched = 64 * 1024;
@@ -88,7 +88,7 @@ class Recalling {
   /** Searches all keys' records: a key that learns another key's id could otherwise continue from it at an upstream. */
   async #findAmongAll(ids: readonly string[], mostBytes: number): Promise<FoundValues> {
     const { owned, wanted } = this.#parts;
-    const found = await owned.find(ownerOf(this.#call.key), ids, mostBytes);
+    const found = await owned.find(this.#call.key.id, ids, mostBytes);
     if (found === null) return null;
     this.#notTheirs = wanted.notTheirs(found.ofOthers);
     return found.values;
@@ -165,7 +165,7 @@ class Recalling {
     then: (found: readonly (string | null)[]) => void,
     without: (() => void) | null,
     find = (mostBytes: number): Promise<FoundValues> =>
-      this.#parts.owned.find(ownerOf(this.#call.key), ids, mostBytes).then((found) => found?.values ?? null),
+      this.#parts.owned.find(this.#call.key.id, ids, mostBytes).then((found) => found?.values ?? null),
   ): void {
     const services = this.#services;
     const call = this.#call;

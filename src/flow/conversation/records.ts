@@ -12,11 +12,6 @@ const maxNotes = 1024;
 /** Minimum interval between log lines about a failing store, which may fail every other call. */
 const toldEveryMs = 60_000;
 
-/** The owner of the records that a key's calls read and create. */
-export function ownerOf(key: Key): string {
-  return key.id;
-}
-
 /** Writes records of a key, within the time and number that the config permits. @returns whether they were kept */
 export function keepOwned(
   owned: OwnedRecords,
@@ -24,7 +19,7 @@ export function keepOwned(
   records: readonly KeptRecord[],
   { hours, keyBytes, bytes }: ConversationSettings,
 ): Promise<boolean> {
-  return owned.keep(ownerOf(key), records, hours * hourMs, { owner: keyBytes, all: bytes });
+  return owned.keep(key.id, records, hours * hourMs, { owner: keyBytes, all: bytes });
 }
 
 /** Extends the life of records that a key's turn needs to that of a record kept now. */
@@ -34,7 +29,7 @@ export function renewOwned(
   ids: readonly string[],
   { hours }: ConversationSettings,
 ): Promise<void> {
-  return owned.renew(ownerOf(key), ids, hours * hourMs);
+  return owned.renew(key.id, ids, hours * hourMs);
 }
 
 /** Writes records that no answer waits for; those that cannot be written soon are dropped. */

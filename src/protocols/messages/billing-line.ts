@@ -1,3 +1,6 @@
+import { BACKSLASH, QUOTE } from '../../wire/bytes.js';
+import type { Span } from '../../wire/json-scan.js';
+
 /**
  * Prefix of the first line of Claude Code's system prompt. The line is for its vendor's billing and ends with a number
  * that changes with every call (`cch=…`). For any other model it is noise, at the very place from which prompt caches
@@ -17,20 +20,14 @@ export function withoutBillingLine(system: readonly string[]): readonly string[]
   return kept === '' ? rest : [kept, ...rest];
 }
 
-/** A part of a body, as byte offsets. */
-interface ByteRange {
-  readonly start: number;
-  readonly end: number;
-}
-
 /**
  * Finds the line in a body that is not parsed. It extends to the end of its JSON string, or to the first escape in it.
  * @param within number of bytes in which the line has to begin
  */
-export function findBillingLine(body: Buffer, within: number): ByteRange | null {
+export function findBillingLine(body: Buffer, within: number): Span | null {
   const start = body.subarray(0, within).indexOf(billingMark, 0, 'latin1');
   if (start === -1) return null;
   let end = start + billingMark.length;
-  while (end < body.length && body[end] !== 0x22 && body[end] !== 0x5c) end++;
+  while (end < body.length && body[end] !== QUOTE && body[end] !== BACKSLASH) end++;
   return { start, end };
 }

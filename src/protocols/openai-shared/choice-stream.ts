@@ -19,6 +19,7 @@ import {
   OPEN_BRACKET,
 } from '../../wire/bytes.js';
 import { isObject, type JsonObject, listOf, objectOf, parseObject, textOrNull } from '../../wire/json.js';
+import type { Span } from '../../wire/json-scan.js';
 import {
   afterColon,
   endOfString,
@@ -156,11 +157,6 @@ function memberAt(run: Buffer, key: number): Buffer | null {
 
 function isEmptyList(run: Buffer, at: number): boolean {
   return run[at] === OPEN_BRACKET && run[at + 1] === CLOSE_BRACKET;
-}
-
-interface Span {
-  readonly start: number;
-  readonly end: number;
 }
 
 /**
