@@ -220,7 +220,7 @@ export class AttemptPlan {
   /** The conversation that the call continues is known only to the account of one API key. */
   get #isOfOneKey(): boolean {
     const { recalled } = this.call;
-    return recalled !== null && recalled.unfound !== null && (recalled.holder?.key ?? null) !== null;
+    return recalled?.unfound != null && recalled.holder?.key != null;
   }
 
   /** Whether the current target may be retried. The only target of a model always may. */

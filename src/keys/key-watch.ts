@@ -303,7 +303,7 @@ function merge(old: FoundKey | undefined, found: FoundKey | undefined): FoundKey
   if (old === undefined || found === undefined) return found;
   if (old.revision === found.revision) return old;
   const isSame = old.record !== null && old.record.createdAt === found.record?.createdAt;
-  const isBack = isSame && old.record?.revokedAt !== null && found.record?.revokedAt === null;
+  const isBack = isSame && old.record.revokedAt !== null && found.record.revokedAt === null;
   // The revision is updated all the same; otherwise the record would be read again at every look.
   return isBack ? { revision: found.revision, record: old.record } : found;
 }

@@ -6,7 +6,6 @@ export function bucketOf(now: number): number {
   return Math.floor(now / bucketMs);
 }
 
-/** Returns when a bucket ends. */
 function endOfBucket(bucket: number): number {
   return (bucket + 1) * bucketMs;
 }

@@ -75,7 +75,6 @@ interface Observed {
   readonly watchAll?: ((run: Buffer, isStream: boolean) => void) | null;
   /** Estimated input tokens of the request, for an upstream that reports none. */
   readonly inputEstimate: number;
-  /** Of the model. */
   readonly tokens: ModelTokens;
   /** Answers without a usage that are estimated as `Metering.unreported`: those that break off, or all. Default: none. */
   readonly estimated?: 'none' | 'broken' | 'all';

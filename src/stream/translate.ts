@@ -59,7 +59,6 @@ interface TranslationParts {
   readonly restorer: AnswerRestorer | null;
   /** Estimated input tokens of the request, for an upstream that reports none. */
   readonly inputEstimate: number;
-  /** Of the model. */
   readonly tokens: ModelTokens;
   /** What is stored of the answer; null for nothing. */
   readonly keep: Keep | null;

@@ -1,4 +1,3 @@
-/** Outcome of a round. */
 interface RoundOutcome<Child, Answer> {
   readonly number: number;
   /** In the order of arrival. */

@@ -247,7 +247,6 @@ export function endOfDigits(body: Buffer, from: number): number {
   return at === from ? -1 : at;
 }
 
-/** Whether a byte is a digit. */
 function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= ZERO && byte <= NINE;
 }

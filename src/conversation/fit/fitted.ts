@@ -26,7 +26,6 @@ export interface Fitted {
 export interface FitContext {
   /** Rules of the target's protocol. */
   readonly rules: RequestRules;
-  /** Options of the target. */
   readonly options: TargetOptions;
   /** Records what the request loses. */
   readonly leftOut: LeftOut;

@@ -35,7 +35,6 @@ export interface WatchedWork {
 
 /** A kind of things that upstreams make for longer than a call lasts, by id. */
 export interface Watched {
-  /** Whether there may be any. */
   mayBeAny(): boolean;
   /** @param from `next` of the previous page; null for the first */
   page(

@@ -102,7 +102,6 @@ function isEmpty(text: string): boolean {
   return data === null || data === '' || data.trim() === '[DONE]';
 }
 
-/** Returns the error in an event, or null. */
 function errorOf(event: string | null, data: string): GatewayError | null {
   const body = parseObject(data);
   if (body === null) return event === 'error' ? new GatewayError('upstream_error', data || null) : null;

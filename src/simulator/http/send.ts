@@ -110,7 +110,6 @@ async function take(opened: OpenReply, step: Step): Promise<void> {
     case 'reset':
       opened.ended = true;
       reset(response, socket);
-      return;
   }
 }
 

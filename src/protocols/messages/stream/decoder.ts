@@ -185,7 +185,6 @@ export class MessagesDecoder implements StreamDecoder {
         if (open === undefined || piece === '') return;
         open.hasDeltas = true;
         out.push({ kind: 'callArguments', choice: 0, call: open.call, text: piece });
-        return;
       }
     }
   }
