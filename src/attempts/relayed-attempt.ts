@@ -162,7 +162,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
 
   onFault(where: FaultPlace, fault: unknown): void {
     this.withdraw();
-    this.handler.onFault?.(where, fault);
+    this.handler.onFault(where, fault);
   }
 
   /** Judges an error answer by the part that has arrived. It is relayed unless the call continues without it. */

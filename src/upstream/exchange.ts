@@ -1,7 +1,7 @@
 /** One request in flight: the handle of its owner, and its state for the pool and the connection. */
 
 import { performance } from 'node:perf_hooks';
-import { type FaultPlace, surfaceFault, type UpstreamFailureReason } from '../errors.js';
+import { type FaultPlace, handFault, type UpstreamFailureReason } from '../errors.js';
 import type { ContentDecoder } from './decode.js';
 import type { Origin } from './origin.js';
 import { Timed, type TimerWheel } from './timers.js';
@@ -148,14 +148,7 @@ export class ConnectionExchange extends Timed implements UpstreamExchange {
   /** Cancels the request and notifies its owner. Never throws, since its callers also serve other requests. */
   override onFault(where: FaultPlace, fault: unknown): void {
     this.cancel();
-    const { handler } = this;
-    try {
-      if (handler.onFault === undefined) surfaceFault(fault);
-      else handler.onFault(where, fault);
-    } catch (second) {
-      surfaceFault(fault);
-      surfaceFault(second);
-    }
+    handFault(this.handler, where, fault);
   }
 
   /** Whether the request may be resent after its connection has ended without a byte of an answer. */

@@ -1,4 +1,4 @@
-import { type FaultPlace, type GatewayError, type Guarded, guard } from '../errors.js';
+import { type FaultPlace, type GatewayError, guard } from '../errors.js';
 import { foreignRequestLine, type HeadLines, headerLine, joinLines } from '../wire/head.js';
 import type { Origin } from './origin.js';
 import { type Reached, Refusal, type RemoteOptions, reachUrl, redirectTarget } from './remote-url.js';
@@ -22,8 +22,7 @@ const fetchLines = joinLines(
 );
 
 /** Receives the answer with a file, behind all redirects. */
-export interface RemoteOwner extends UpstreamHandler, Guarded {
-  onFault: Guarded['onFault'];
+export interface RemoteOwner extends UpstreamHandler {
   /** Called before a request is sent to a server. @returns why it may not be sent, or null */
   onAsking?(origin: Origin): GatewayError | null;
   /** Called when the file cannot be requested. */

@@ -362,8 +362,7 @@ class SocketExchange extends Timed implements UpstreamExchange {
 
   override onFault(where: FaultPlace, fault: unknown): void {
     if (this.end()) this.#owner.abandonIf(this);
-    if (this.#handler.onFault === undefined) surfaceFault(fault);
-    else this.#handler.onFault(where, fault);
+    this.#handler.onFault(where, fault);
   }
 
   expire(now: number): void {
@@ -384,9 +383,7 @@ function guardHandler(handler: UpstreamHandler, owner: SocketExchange): Upstream
     onData: guard('upstream', owner, (chunk: Buffer) => handler.onData(chunk), true),
     onEnd: guard('upstream', owner, () => handler.onEnd()),
     onFailure: guard('upstream', owner, (failure: UpstreamFailure) => handler.onFailure(failure)),
-    ...(handler.onFault !== undefined && {
-      onFault: (where: FaultPlace, fault: unknown) => handler.onFault?.(where, fault),
-    }),
+    onFault: (where, fault) => handler.onFault(where, fault),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { FaultPlace } from '../errors.js';
+import type { FaultPlace, Guarded } from '../errors.js';
 import type { Origin } from './origin.js';
 import type { ResponseHead, UpstreamFailure } from './types.js';
 
@@ -31,7 +31,7 @@ export interface SocketRequest {
  * Receives the events of a socket. Nothing is called before `openSocket` has returned, nor after `onDeclined`,
  * `onFailed`, `onClosed` or `terminate`.
  */
-export interface SocketListener {
+export interface SocketListener extends Guarded {
   onOpen(): void;
   /**
    * Called when the upstream has answered the upgrade with a different response. `body` is its start, at most 64 KB.
@@ -65,7 +65,7 @@ export interface SocketListener {
    * Called when one of these functions, or the code that serves the socket, has thrown. The socket is terminated, and
    * no other callback follows.
    */
-  onFault?(where: FaultPlace, fault: unknown): void;
+  onFault(where: FaultPlace, fault: unknown): void;
 }
 
 export interface UpstreamSocket {

@@ -8,7 +8,7 @@
 
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
-import { type FaultPlace, GatewayError, guard, surfaceFault, type UpstreamFailureReason } from '../errors.js';
+import { type FaultPlace, GatewayError, guard, type UpstreamFailureReason } from '../errors.js';
 import { closeCode } from '../wire/close-code.js';
 import { type Dialer, type DialListener, dial, lateDetail, type Reading, unconnectedReason } from './dial.js';
 import { tlsFailureDetail } from './secure.js';
@@ -182,8 +182,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
 
   override onFault(where: FaultPlace, fault: unknown): void {
     this.terminate();
-    if (this.#listener.onFault === undefined) surfaceFault(fault);
-    else this.#listener.onFault(where, fault);
+    this.#listener.onFault(where, fault);
   }
 
   #guard<Arguments extends unknown[]>(callback: (...args: Arguments) => void): (...args: Arguments) => void {

@@ -1,4 +1,4 @@
-import type { FaultPlace, UpstreamFailureReason } from '../errors.js';
+import type { FaultPlace, Guarded, UpstreamFailureReason } from '../errors.js';
 import type { RequestHeadLines } from '../wire/head.js';
 import type { Origin } from './origin.js';
 
@@ -116,7 +116,7 @@ export interface Deadlines {
 /**
  * Receives an answer. Exactly one of `onEnd` and `onFailure` is called, once; after `cancel`, neither is.
  */
-export interface UpstreamHandler {
+export interface UpstreamHandler extends Guarded {
   onHead(head: ResponseHead): void;
   /**
    * Called with a piece of the body, decoded from its transfer coding and, if the upstream compressed it without being
@@ -130,7 +130,7 @@ export interface UpstreamHandler {
    * Called when one of these functions, or the code that serves the request, has thrown. The request is cancelled, and
    * no other callback follows.
    */
-  onFault?(where: FaultPlace, fault: unknown): void;
+  onFault(where: FaultPlace, fault: unknown): void;
 }
 
 /** The owner's handle of a request in flight. */

@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns';
 import { type Test, test } from 'tap';
+import { surfaceFault } from '../../src/errors.js';
 import type { Resolver } from '../../src/upstream/address.js';
 import { createUpstreamClient } from '../../src/upstream/client.js';
 import { createDialer } from '../../src/upstream/dial.js';
@@ -69,6 +70,7 @@ test('TLS and WebSocket connections ask through the same memory', async (t) => {
   const listener = {
     ...{ onOpen() {}, onDeclined() {}, onMessage() {}, onReadEnd() {}, onDrained() {}, onClosed() {} },
     hold: () => true,
+    onFault: (_where: string, fault: unknown) => surfaceFault(fault),
     onFailed: ({ reason }: { reason: string }) => failures.push(reason),
   };
   const calls = [new Call(client, plain), new Call(client, secure)];
@@ -113,6 +115,7 @@ test('a host that has no descriptor left for a connection is short of them itsel
     const listener = {
       ...{ onOpen() {}, onDeclined() {}, onMessage() {}, onReadEnd() {}, onDrained() {}, onClosed() {} },
       hold: () => true,
+      onFault: (_where: string, fault: unknown) => surfaceFault(fault),
       onFailed: (failure: { reason: string }) => resolve(failure.reason),
     };
     openSocket(socketRequest(plain), dialer, listener);

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as after } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import { WebSocketServer } from 'ws';
+import { surfaceFault } from '../../src/errors.js';
 import { SocketCalls } from '../../src/upstream/socket-calls.js';
 import { eventually } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
@@ -100,6 +101,7 @@ test('a message that is cut after a while on a kept socket is not sent again, no
         {
           onHead: () => {},
           onData: () => true,
+          onFault: (_where, fault) => surfaceFault(fault),
           onEnd: () => {
             heard.isOver = true;
           },
@@ -154,6 +156,7 @@ test('what was sent before its kept socket closed counts as sent when no new one
       {
         onHead: () => {},
         onData: () => true,
+        onFault: (_where, fault) => surfaceFault(fault),
         onEnd: () => {
           ended++;
         },

@@ -1,6 +1,7 @@
 /** What the tests of the upstream client share: raw servers, and a request whose outcome can be awaited. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { surfaceFault } from '../../src/errors.js';
 import { createUpstreamClient } from '../../src/upstream/client.js';
 import type { Origin } from '../../src/upstream/origin.js';
 import type {
@@ -161,6 +162,10 @@ export class Call implements UpstreamHandler {
     this.failure = failure;
     this.#note('failure');
     this.#settle(this);
+  }
+
+  onFault(_where: string, fault: unknown): void {
+    surfaceFault(fault);
   }
 
   #note(event: string): void {

@@ -1,5 +1,6 @@
 import { type Test, test } from 'tap';
 import type { WebSocket } from 'ws';
+import { surfaceFault } from '../../src/errors.js';
 import type { Origin } from '../../src/upstream/origin.js';
 import { SocketCalls, type SocketOwner } from '../../src/upstream/socket-calls.js';
 import type { Deadlines, ResponseHead, UpstreamFailure, UpstreamHandler } from '../../src/upstream/types.js';
@@ -43,6 +44,10 @@ class Heard implements UpstreamHandler {
   onFailure(failure: UpstreamFailure): void {
     this.failure = failure;
     this.isOver = true;
+  }
+
+  onFault(_where: string, fault: unknown): void {
+    surfaceFault(fault);
   }
 }
 

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws';
+import { surfaceFault } from '../../src/errors.js';
 import { createDialer, type Dialer } from '../../src/upstream/dial.js';
 import type { Origin } from '../../src/upstream/origin.js';
 import { openSocket } from '../../src/upstream/socket.js';
@@ -113,6 +114,10 @@ export class Heard implements SocketListener {
     this.fault = fault;
     this.#note('closed');
     this.#settle(this);
+  }
+
+  onFault(_where: string, fault: unknown): void {
+    surfaceFault(fault);
   }
 
   #note(event: string): void {

@@ -91,7 +91,7 @@ export class HeldAnswer implements UpstreamHandler {
   }
 
   onFault(where: FaultPlace, fault: unknown): void {
-    this.#relay.onFault?.(where, fault);
+    this.#relay.onFault(where, fault);
   }
 
   #loses(error: GatewayError | null): boolean {
