@@ -161,13 +161,13 @@ export interface AnswerSource {
   /** Name of the model at the upstream. Signatures are tagged with it. */
   readonly model: string;
   /** The upstream was told to search the web: its texts may cite sources. */
-  readonly searches?: boolean | undefined;
+  readonly searches: boolean;
   /** Name of the upstream. */
-  readonly upstream?: string | undefined;
+  readonly upstream: string;
   /** See `TargetOptions.unsignedThinking`. */
-  readonly unsignedThinking?: boolean | undefined;
+  readonly unsignedThinking: boolean;
   /** Records parts of the answer that the neutral types cannot represent. */
-  readonly lost?: LeftOut | undefined;
+  readonly lost: LeftOut;
 }
 
 /** What an encoder of answers needs to know of the call. */
@@ -185,20 +185,20 @@ export interface AnswerContext {
   /** Reasoning may be shown to the client. Its signatures are passed on regardless. */
   readonly showReasoning: boolean;
   /** See `ConversationRequest.functionForm`. */
-  readonly functionForm?: boolean | undefined;
+  readonly functionForm: boolean;
   /** See `ConversationRequest.echo` and `.compaction`. */
   readonly echo: JsonObject | null;
   /** The client's tools, under its own names. */
-  readonly tools?: readonly Tool[] | undefined;
+  readonly tools: readonly Tool[];
   /** See `ConversationRequest.clientTools`. */
   readonly clientTools?: ReadonlyMap<string, ClientTool> | undefined;
   readonly compaction: ConversationRequest['compaction'];
   /** The client's `user-agent`, or empty. */
-  readonly userAgent?: string | undefined;
+  readonly userAgent: string;
   /** The upstream was told to search the web: texts may cite sources. */
-  readonly searches?: boolean | undefined;
+  readonly searches: boolean;
   /** Records parts of the answer that the client does not receive. */
-  readonly lost?: LeftOut | undefined;
+  readonly lost: LeftOut;
   readonly sealer: Sealer;
   /** How the events of a generateContent stream are framed. Always `sse` for other protocols. */
   readonly framing: 'sse' | 'array';

@@ -195,7 +195,7 @@ export interface KeepRequest {
   /** Makes the base of the answer's ids. Other users of the same key cannot guess it. */
   readonly newId: () => string;
   /** The answer is passed through with the upstream's own id and events. */
-  readonly isPassed?: boolean;
+  readonly isPassed: boolean;
   /** A turn is not kept if its own part has more bytes. */
   readonly recordBytes: number;
 }

@@ -233,13 +233,7 @@ export function isOfVendor(token: string | null): boolean {
  * account is refused by another, and two upstreams may be two accounts (https://github.com/openai/codex/issues/8100).
  * The hash has no secret, so that a token outlives a restart: who guesses the name can see that it is the right one.
  */
-export function accountOf({
-  model,
-  upstream = '',
-}: {
-  model: string;
-  upstream?: string | undefined;
-}): string {
+export function accountOf({ model, upstream }: { model: string; upstream: string }): string {
   return upstream === '' ? model : `${model} ${crc32(upstream).toString(36)}`;
 }
 

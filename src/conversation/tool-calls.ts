@@ -47,10 +47,10 @@ export function objectArguments(text: string): string {
  * arguments nothing was written with an empty object.
  * @param tools of the client
  */
-export function isCutCall({ name, input, custom }: CallText, tools: readonly Tool[] | undefined): boolean {
+export function isCutCall({ name, input, custom }: CallText, tools: readonly Tool[]): boolean {
   if (custom) return false;
   if (!isObjectText(input)) return true;
-  return input.trim() === '{}' && takesArguments(tools?.find((tool) => tool.name === name));
+  return input.trim() === '{}' && takesArguments(tools.find((tool) => tool.name === name));
 }
 
 type CallText = Pick<ToolCallPart, 'name' | 'input' | 'custom'>;

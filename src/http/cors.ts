@@ -8,7 +8,7 @@ export interface CorsSettings {
   /** How long a browser may cache the response to a preflight. */
   readonly maxAgeSeconds: number;
   /** Names of further response headers that pages may read, beside those of every gateway. */
-  readonly exposed?: readonly string[];
+  readonly exposed: readonly string[];
 }
 
 export interface Cors {
@@ -34,7 +34,7 @@ const headerNames = /^[A-Za-z0-9!#$%&'*+.^_`|~, \t-]{1,4096}$/;
 export function createCors(settings: CorsSettings | null): Cors | null {
   if (settings === null) return null;
   const isOpen = settings.origins.includes('*');
-  const exposedLine = `\r\naccess-control-expose-headers: ${[exposed, ...(settings.exposed ?? [])].join(', ')}`;
+  const exposedLine = `\r\naccess-control-expose-headers: ${[exposed, ...settings.exposed].join(', ')}`;
   const lines = new Map(settings.origins.map((origin) => [origin, linesFor(origin) + exposedLine]));
   const openLines = `\r\naccess-control-allow-origin: *${exposedLine}`;
   return {

@@ -22,7 +22,7 @@ export interface HeaderWords {
   readonly vendorc: readonly string[];
   readonly vendorg: readonly string[];
   /** Names in lower case of headers that are also passed to the upstreams whose config names them. */
-  readonly passed?: readonly string[];
+  readonly passed: readonly string[];
 }
 
 const Slot = {
@@ -184,7 +184,7 @@ export function headerSlots(words: HeaderWords, behindProxies: boolean): HeaderS
   }
   for (const word of ['vendorg', ...words.vendorg]) slots.set(`x-${word}-api-key`, Slot.VendorgKey);
   for (const [name, reader] of listedHeaders) if (!slots.has(name)) slots.set(name, readerSlots[reader]);
-  for (const name of words.passed ?? []) {
+  for (const name of words.passed) {
     if (slots.has(name)) continue;
     const reader = readerOf(name);
     slots.set(name, reader === null ? Slot.Passed : readerSlots[reader]);

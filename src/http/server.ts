@@ -32,11 +32,11 @@ interface ServerOptions {
   readonly sockets: { readonly paths: readonly string[]; readonly limits: SocketLimits };
   readonly onRequest: (exchange: Exchange) => void;
   /** Called when the server stops listening because descriptors have run out, and when it listens again. */
-  readonly onListening?: (isListening: boolean) => void;
+  readonly onListening: (isListening: boolean) => void;
   /** Whether descriptors have run out. Checked every few seconds. */
-  readonly isShort?: () => boolean;
+  readonly isShort: () => boolean;
   /** Called during a drain when no worker listens any more, so that clients do not reconnect to one that drains. */
-  readonly onDraining?: () => void;
+  readonly onDraining: () => void;
   /** Handles exceptions that belong to no exchange, such as those of the server's timers. */
   readonly onFault: (where: FaultPlace, fault: unknown) => void;
 }
@@ -182,7 +182,7 @@ export class Server {
       setTimeout(() => {
         host.draining = true;
         host.onIdle = resolveWhenQuiet;
-        this.#options.onDraining?.();
+        this.#options.onDraining();
         if (host.open === 0) resolveWhenQuiet();
       }, delayMs);
     });
@@ -243,18 +243,18 @@ export class Server {
   #listenAsPossible(): void {
     const { isShort, onListening } = this.#options;
     const place = this.#place;
-    if (place === null || isShort === undefined || isShort() === (this.#listening === null)) return;
+    if (place === null || isShort() === (this.#listening === null)) return;
     if (this.#listening === null) {
       this.#app.listen(place.address, place.port, (socket) => {
         if (!socket) return;
         this.#listening = socket;
-        onListening?.(true);
+        onListening(true);
       });
       return;
     }
     this.#closeListener();
     this.#place = place;
-    onListening?.(false);
+    onListening(false);
   }
 
   /** Closes the listening socket once: uWS frees it, also when the server ends. */

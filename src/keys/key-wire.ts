@@ -11,7 +11,7 @@ export interface WireKeys {
   readonly groups: readonly (readonly string[])[];
   readonly put: readonly WireKey[];
   readonly removed: readonly string[];
-  readonly more?: boolean;
+  readonly more: boolean;
 }
 
 /** A key as a tuple: with a hundred thousand keys, each field's name would be sent a hundred thousand times. */
@@ -51,7 +51,7 @@ export function toWire({ whole, put, removed, more = false }: KeyChange): WireKe
  * Converts a change from its wire form, received from another process of the same gateway.
  * @throws {RangeError} when a key refers to groups that are missing, which `toWire` never produces
  */
-export function fromWire({ whole, groups, put, removed, more = false }: WireKeys): KeyChange {
+export function fromWire({ whole, groups, put, removed, more }: WireKeys): KeyChange {
   return { whole, put: put.map((key) => keyFromWire(key, groups)), removed, more };
 }
 

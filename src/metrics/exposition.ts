@@ -23,7 +23,7 @@ interface PrimaryFacts {
   /** Current values of its parts. */
   readonly gauges: readonly PrimaryGauge[];
   /** Its internal faults, by where they were caught. */
-  readonly faults?: readonly (readonly [where: string, count: number])[];
+  readonly faults: readonly (readonly [where: string, count: number])[];
 }
 
 /** Current values of a part of the primary. */
@@ -46,7 +46,7 @@ export function primaryGauge(name: PrimaryName, value: number): PrimaryGauge {
  */
 export function* expositionTexts(merged: CollectedMetrics, primary: PrimaryFacts): Texts {
   yield primaryText(primary);
-  yield* numbersTexts('counter', withFaults(merged.counters, primary.faults ?? []));
+  yield* numbersTexts('counter', withFaults(merged.counters, primary.faults));
   yield* numbersTexts('gauge', merged.gauges);
   yield* histogramsTexts(merged.histograms);
 }

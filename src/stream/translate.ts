@@ -112,7 +112,7 @@ export class TranslatedTransform implements AnswerTransform {
   }
 
   get lost(): readonly string[] {
-    return this.#parts.context.lost?.names ?? [];
+    return this.#parts.context.lost.names;
   }
 
   get isCut(): boolean {

@@ -1,4 +1,5 @@
-import type { AnswerContext, TargetOptions } from '../../src/conversation/codec.js';
+import type { AnswerContext, AnswerSource, TargetOptions } from '../../src/conversation/codec.js';
+import { LeftOut } from '../../src/conversation/left-out.js';
 import type { ConversationRequest } from '../../src/conversation/request.js';
 import { createSealer } from '../../src/wire/seal.js';
 
@@ -65,8 +66,22 @@ export const plainContext: AnswerContext = {
   model: 'm',
   includeUsage: true,
   showReasoning: true,
+  functionForm: false,
+  tools: [],
+  userAgent: '',
+  searches: false,
+  lost: new LeftOut(),
   echo: null,
   compaction: null,
   sealer: createSealer('a secret of the tests'),
   framing: 'sse',
+};
+
+/** An answer of a model that was not told to search. */
+export const plainSource: AnswerSource = {
+  model: 'm',
+  searches: false,
+  upstream: '',
+  unsignedThinking: false,
+  lost: new LeftOut(),
 };

@@ -86,7 +86,7 @@ test('a page may read what is left of its key’s limits, in the words of each f
 
 test('all origins, and header names that could end the line', (t) => {
   t.equal(createCors(null), null);
-  const cors = createCors({ origins: ['*'], maxAgeSeconds: 5 });
+  const cors = createCors({ origins: ['*'], maxAgeSeconds: 5, exposed: [] });
   t.match(cors?.answerLines('https://any.example'), '\r\naccess-control-allow-origin: *\r\n');
   t.notMatch(cors?.preflightLines('x\r\nset-cookie: y'), 'set-cookie');
   t.match(

@@ -29,9 +29,11 @@ export async function startServer(
   { isShort = () => false, port = 0, host = '127.0.0.1' }: StartOptions = {},
 ): Promise<TestServer> {
   const sockets = { paths: [], limits: { messageBytes: 1024, idleSeconds: 120 } };
-  const words = { vendorc: [], vendorg: [] };
+  const words = { vendorc: [], vendorg: [], passed: [] };
   const server = new Server({
     words,
+    onListening: () => {},
+    onDraining: () => {},
     cors: null,
     readsPeers: false,
     tls,

@@ -14,6 +14,7 @@ const primary = {
   workerRestarts: 1,
   configGeneration: 2,
   startedAt: 1_700_000_000_500,
+  faults: [],
   gauges: [
     primaryGauge('gateway_limits_store_available', 1),
     {

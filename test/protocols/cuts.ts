@@ -6,7 +6,7 @@ import { lastEvent } from '../../src/flow/answer/phase.js';
 import { textEndpoints } from '../../src/protocols/text.js';
 import { TranslatedTransform } from '../../src/stream/translate.js';
 import { EventRuns } from '../../src/wire/sse.js';
-import { plainContext } from '../conversation/plain.js';
+import { plainContext, plainSource } from '../conversation/plain.js';
 import type { Client } from '../suites/translation/client.js';
 import { clients } from '../suites/translation/session.js';
 import { places } from '../support/seed.js';
@@ -35,7 +35,7 @@ function readerAt(place: number): Reader {
 export function transformOf(upstream: TextProtocolName, { client, framing }: Reader): TranslatedTransform {
   return new TranslatedTransform({
     upstreamCodec: textEndpoints[upstream].translation.codec,
-    source: { model: 'u' },
+    source: { ...plainSource, model: 'u' },
     clientCodec: textEndpoints[client.protocol].translation.codec,
     context: { ...plainContext, framing },
     restorer: null,

@@ -4,6 +4,7 @@ import type { TextProtocolName } from '../../src/conversation/request.js';
 import { textEndpoints } from '../../src/protocols/text.js';
 import type { JsonObject } from '../../src/wire/json.js';
 import { createSealer } from '../../src/wire/seal.js';
+import { plainSource } from '../conversation/plain.js';
 
 setFlagsFromString('--allow-natives-syntax');
 /** Whether V8 keeps both objects in the same layout, by which compiled code finds their members. */
@@ -64,7 +65,8 @@ for (const [protocol, answer] of Object.entries(answers)) {
   test(`what ${protocol} upstreams have used is of one shape, however many have answered`, async (t) => {
     const { codec } = textEndpoints[protocol as TextProtocolName].translation;
     const decode = () =>
-      codec.decodeAnswer(structuredClone(answer), { model: 'm', searches: false }).usage ?? {};
+      codec.decodeAnswer(structuredClone(answer), { ...plainSource, model: 'm', searches: false }).usage ??
+      {};
     let last = decode();
     for (let calls = 0; calls < 2000; calls++) last = decode();
     t.match(last, { input: 3, output: 4 });

@@ -9,6 +9,7 @@ import { citationOf } from '../../src/protocols/responses/answer/decode.js';
 import { textEndpoints } from '../../src/protocols/text.js';
 import type { JsonObject } from '../../src/wire/json.js';
 import { parseEvent } from '../../src/wire/sse.js';
+import { plainSource } from '../conversation/plain.js';
 import { context as plainContext } from './messages/samples.js';
 import {
   type annotation,
@@ -32,12 +33,17 @@ function contextWith(lost: LeftOut): AnswerContext {
 }
 
 function whole(from: TextProtocolName, to: TextProtocolName, lost = new LeftOut()): JsonObject {
-  const answer = codecOf(from).decodeAnswer(answers[from], { model: 'up', searches: true, lost });
+  const answer = codecOf(from).decodeAnswer(answers[from], {
+    ...plainSource,
+    model: 'up',
+    searches: true,
+    lost,
+  });
   return JSON.parse(codecOf(to).encodeAnswer(answer, contextWith(lost))) as JsonObject;
 }
 
 function eventsOf(from: TextProtocolName, lost = new LeftOut()): StreamEvent[] {
-  const decoder = codecOf(from).createDecoder({ model: 'up', searches: true, lost });
+  const decoder = codecOf(from).createDecoder({ ...plainSource, model: 'up', searches: true, lost });
   const events: StreamEvent[] = [];
   for (const data of streams[from])
     decoder.decode(null, typeof data === 'string' ? data : JSON.stringify(data), events);
@@ -94,7 +100,7 @@ test('places that are not whole are floored, and none is before its text', async
         },
       ],
     },
-    { model: 'up', searches: true },
+    { ...plainSource, model: 'up', searches: true },
   );
   t.match(JSON.stringify(answer), '"start":0,"end":3');
 });
@@ -229,7 +235,7 @@ test('a messages client is told how many searches the upstream counts', async (t
       told: 5,
     },
   ] as const;
-  const source = { model: 'up', searches: true };
+  const source = { ...plainSource, model: 'up', searches: true };
   for (const { from, answer, events, told } of cases) {
     const expected = { ...tokens, server_tool_use: { web_search_requests: told } };
     const decoded = codecOf(from).decodeAnswer(answer, source);
@@ -295,7 +301,7 @@ test('raw texts count for places as others do', async (t) => {
 
 test('what an upstream tells of its search may have any shape', async (t) => {
   const decode = (from: TextProtocolName, body: JsonObject) =>
-    codecOf(from).decodeAnswer(body, { model: 'up', searches: true }).choices[0]?.parts;
+    codecOf(from).decodeAnswer(body, { ...plainSource, model: 'up', searches: true }).choices[0]?.parts;
   const strange = [null, 5, 'x', [], {}, { web: 5 }, { web: { uri: 5 } }];
   const grounded = (groundingMetadata: unknown) =>
     decode('generateContent', {
@@ -345,7 +351,11 @@ test('places in a part are places in the text behind the parts before it', async
       },
     ],
   };
-  const answer = codecOf('generateContent').decodeAnswer(body, { model: 'up', searches: true });
+  const answer = codecOf('generateContent').decodeAnswer(body, {
+    ...plainSource,
+    model: 'up',
+    searches: true,
+  });
   t.match(answer.choices[0]?.parts, [
     { kind: 'reasoning' },
     { kind: 'text', text, citations: [{ ...units, ...page }] },
@@ -370,7 +380,7 @@ test('words that stand elsewhere than is claimed are found, long ones too', asyn
           },
         ],
       },
-      { model: 'up', searches: true },
+      { ...plainSource, model: 'up', searches: true },
     );
     const [part] = choices[0]?.parts ?? [];
     return part?.kind === 'text' ? part.citations?.map(({ start, end }) => [start, end]) : null;
@@ -387,7 +397,7 @@ test('words that stand elsewhere than is claimed are found, long ones too', asyn
 test('what an answer loses is told by name', async (t) => {
   const lostOf = (from: TextProtocolName, to: TextProtocolName, body: JsonObject) => {
     const lost = new LeftOut();
-    const answer = codecOf(from).decodeAnswer(body, { model: 'up', searches: false, lost });
+    const answer = codecOf(from).decodeAnswer(body, { ...plainSource, model: 'up', searches: false, lost });
     codecOf(to).encodeAnswer(answer, contextWith(lost));
     return lost.names;
   };

@@ -9,7 +9,7 @@ import { TextTemplate } from '../../src/stream/text-template.js';
 import { TranslatedTransform } from '../../src/stream/translate.js';
 import { plainText, rawBytes } from '../../src/wire/raw-text.js';
 import { parseEvent } from '../../src/wire/sse.js';
-import { plainContext } from '../conversation/plain.js';
+import { plainContext, plainSource } from '../conversation/plain.js';
 import { cases, fc } from '../support/seed.js';
 
 const event = (text: string, more = ''): string =>
@@ -71,7 +71,7 @@ test('an upstream whose events all differ is not learned from for ever', async (
 });
 
 const context: AnswerContext = { ...plainContext, model: 'mö' };
-const source = { model: 'real' };
+const source = { ...plainSource, model: 'real' };
 /** Two encodings of a response may be completed in different seconds. */
 const withoutTime = (text: string): string => text.replace(/"completed_at":\d+/g, '"completed_at":1');
 const usage = { input: 1, output: 1, cached: 0, cacheWritten: 0, reasoning: 0 };

@@ -9,6 +9,7 @@ import { ArrayTransform } from '../../src/stream/observe.js';
 import { TranslatedTransform } from '../../src/stream/translate.js';
 import { EventRuns } from '../../src/wire/sse.js';
 import { anything } from '../conversation/fit/rules.js';
+import { plainSource } from '../conversation/plain.js';
 import { fc } from '../support/seed.js';
 
 const usage = { input: 1, output: 1, cached: 0, cacheWritten: 0, reasoning: 0 };
@@ -64,7 +65,7 @@ const codec: TextCodec = {
 const transform = (keep: Keep | null = null) =>
   new TranslatedTransform({
     upstreamCodec: codec,
-    source: { model: 'm' },
+    source: { ...plainSource, model: 'm' },
     clientCodec: codec,
     context: {} as AnswerContext,
     restorer: null,

@@ -431,7 +431,7 @@ function answerContext(call: Call, { request, leftOut, keep, searches, lost }: A
     model: call.model?.name ?? '',
     userAgent: call.exchange.head.userAgent,
     includeUsage: request.includeUsage,
-    functionForm: request.functionForm,
+    functionForm: request.functionForm === true,
     showReasoning: request.reasoning?.show ?? false,
     // Spreading several objects makes one whose members take four times as long to look up.
     echo:

@@ -42,7 +42,7 @@ export class GroundingReader {
 
   /** Adds text that follows. */
   addText(text: string): void {
-    if (this.#source.searches !== true || this.#text.length + text.length > longestText) return;
+    if (!this.#source.searches || this.#text.length + text.length > longestText) return;
     this.#text += text;
     this.#offsets.add(text);
   }
@@ -63,10 +63,10 @@ export class GroundingReader {
     for (const query of queriesOf(metadata)) if (this.#queries.size < most) this.#queries.add(query);
     for (const result of chunks)
       if (result !== null && this.#results.size < most) this.#results.set(result.url, result);
-    if (chunks.includes(null)) this.#source.lost?.add('groundingChunks');
+    if (chunks.includes(null)) this.#source.lost.add('groundingChunks');
     this.#hasSearched ||= this.#queries.size > 0 || this.#results.size > 0;
     const supports = listOf(metadata.groundingSupports);
-    if (supports.length > most) this.#source.lost?.add('groundingSupports');
+    if (supports.length > most) this.#source.lost.add('groundingSupports');
     return supports
       .slice(0, most)
       .flatMap((support) => (isObject(support) ? this.#cited(support, chunks) : []));
@@ -92,7 +92,7 @@ export class GroundingReader {
     const citations: UrlCitation[] = [];
     for (const result of results) {
       if (place === null || this.#told.size >= most) {
-        this.#source.lost?.add('groundingSupports');
+        this.#source.lost.add('groundingSupports');
         continue;
       }
       const key = `${place.start} ${place.end} ${result.url}`;
@@ -108,7 +108,7 @@ export class GroundingReader {
    * part or of the candidate. The segment's words decide which, if it has any.
    */
   #placeOf(segment: JsonObject): Pick<UrlCitation, 'start' | 'end'> | null {
-    if (this.#source.searches !== true) return null;
+    if (!this.#source.searches) return null;
     const from = countOf(segment.startIndex);
     const to = countOf(segment.endIndex);
     const words = textOrNull(segment.text);

@@ -14,7 +14,7 @@ const longestText = 256 * 1024;
 
 /** Collects the `groundingMetadata` of one candidate; see `GroundingReader`. */
 export class GroundingWriter {
-  readonly #lost: LeftOut | undefined;
+  readonly #lost: LeftOut;
   /** Null if no text is kept: positions in it are then unknown. */
   #text: string | null;
   /** Raw text that follows `#text`. */
@@ -25,7 +25,7 @@ export class GroundingWriter {
   #sourceCharacters = 0;
 
   /** @param keepsText citations may follow */
-  constructor(keepsText: boolean, lost: LeftOut | undefined) {
+  constructor(keepsText: boolean, lost: LeftOut) {
     this.#text = keepsText ? '' : null;
     this.#lost = lost;
   }
@@ -58,7 +58,7 @@ export class GroundingWriter {
   addCitation({ start, end, ...source }: UrlCitation): void {
     const told = this.#addResult(source);
     if (told !== null && this.#citations.length < most) this.#citations.push({ start, end, ...told });
-    else this.#lost?.add('citations');
+    else this.#lost.add('citations');
   }
 
   /** @returns the source as it is written, or null if there are too many or they are too long */
@@ -93,7 +93,7 @@ export class GroundingWriter {
     this.#decodeRawText();
     const text = this.#text;
     if (text === null) {
-      this.#lost?.add('citations');
+      this.#lost.add('citations');
       return '';
     }
     const offsets = new Utf8Offsets();
@@ -104,7 +104,7 @@ export class GroundingWriter {
       const words = text.slice(start, end);
       const isQuoted = quoted + words.length <= longestText;
       if (isQuoted) quoted += words.length;
-      else this.#lost?.add('citations');
+      else this.#lost.add('citations');
       const places = `"startIndex":${offsets.toByte(start)},"endIndex":${offsets.toByte(end)}`;
       const segment = isQuoted ? `{${places},"text":${JSON.stringify(words)}}` : `{${places}}`;
       const indices = urls.map((url) => numbers.get(url)).filter((index) => index !== undefined);

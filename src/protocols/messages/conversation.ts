@@ -309,7 +309,7 @@ function heldContainer(end: Buffer, holder: () => Holder): KeptRecord | null {
   return id === null || !isLegalId(id) ? null : { id, value: writeHolder(holder(), 'messages') };
 }
 
-function keep({ body, recalled, newId, recordBytes, isPassed = false }: KeepRequest): Keep | null {
+function keep({ body, recalled, newId, recordBytes, isPassed }: KeepRequest): Keep | null {
   const turn = recalled === null ? firstTurn(body) : recalled.turn;
   if (turn === null || Buffer.byteLength(turn.own) > recordBytes) return null;
   const streamed = new StreamedMessage(mostCharacters);

@@ -10,6 +10,7 @@ const primary = {
   configGeneration: 1,
   startedAt: 0,
   gauges: [],
+  faults: [],
 };
 
 /** The values of a gateway's metrics at one time. */

@@ -5,7 +5,7 @@ import { GatewayError } from '../../../src/errors.js';
 import { chatCodec } from '../../../src/protocols/chat/index.js';
 import { chatRequest } from '../../../src/protocols/chat/request/schema.js';
 import type { JsonObject } from '../../../src/wire/json.js';
-import { plainContext, plainRequest, plainTarget } from '../../conversation/plain.js';
+import { plainContext, plainRequest, plainSource, plainTarget } from '../../conversation/plain.js';
 import { writeRequest } from '../write-request.js';
 
 /** Chat has nothing to seal: a call of either is a mistake. */
@@ -56,7 +56,7 @@ export function refusal(
 
 /** The neutral events of a stream whose events have these data, its end included. */
 export function decodeStream(...data: readonly (string | JsonObject)[]): StreamEvent[] {
-  const decoder = chatCodec.createDecoder({ model: 'up' });
+  const decoder = chatCodec.createDecoder({ ...plainSource, model: 'up' });
   const out: StreamEvent[] = [];
   for (const each of data) decoder.decode(null, typeof each === 'string' ? each : JSON.stringify(each), out);
   decoder.finish(out);

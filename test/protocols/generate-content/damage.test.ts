@@ -4,6 +4,7 @@ import { GatewayError } from '../../../src/errors.js';
 import { generateContentCodec } from '../../../src/protocols/generate-content/index.js';
 import { generateContentRequest } from '../../../src/protocols/generate-content/request/schema.js';
 import type { JsonObject } from '../../../src/wire/json.js';
+import { plainSource } from '../../conversation/plain.js';
 import { cases, fc } from '../../support/seed.js';
 import { writeRequest } from '../write-request.js';
 import { context, decodeBlocks, encodeEvents, sealer, target } from './samples.js';
@@ -57,7 +58,10 @@ test('whatever an upstream sends is decoded, or is an error of the upstream', as
     fc.property(answer, (body) => {
       try {
         JSON.parse(
-          generateContentCodec.encodeAnswer(generateContentCodec.decodeAnswer(body, { model: 'g' }), context),
+          generateContentCodec.encodeAnswer(
+            generateContentCodec.decodeAnswer(body, { ...plainSource, model: 'g' }),
+            context,
+          ),
         );
       } catch (error) {
         assert.ok(error instanceof GatewayError, String(error));

@@ -6,7 +6,7 @@ import type { Usage } from '../../../src/conversation/usage.js';
 import { generateContentCodec } from '../../../src/protocols/generate-content/index.js';
 import { generateContentRequest } from '../../../src/protocols/generate-content/request/schema.js';
 import type { JsonObject } from '../../../src/wire/json.js';
-import { plainContext, plainTarget } from '../../conversation/plain.js';
+import { plainContext, plainSource, plainTarget } from '../../conversation/plain.js';
 import { writeRequest } from '../write-request.js';
 
 export const sealer = { seal: (text: string) => text, open: (text: string) => text };
@@ -56,7 +56,7 @@ export function encodeTurns(turns: readonly Turn[], options: Partial<TargetOptio
 
 /** What the decoder makes of blocks, with the end of the bytes after them. */
 export function decodeBlocks(...blocks: readonly (JsonObject | string)[]): StreamEvent[] {
-  const decoder = generateContentCodec.createDecoder({ model: 'g' });
+  const decoder = generateContentCodec.createDecoder({ ...plainSource, model: 'g' });
   const out: StreamEvent[] = [];
   for (const block of blocks)
     decoder.decode(null, typeof block === 'string' ? block : JSON.stringify(block), out);

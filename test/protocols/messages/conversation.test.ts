@@ -30,7 +30,7 @@ class Kept {
   /** A call that is answered: what it asks for in all. */
   turn(id: string, body: Buffer, end: Buffer): Record<string, unknown> {
     const recalled = this.recall(body);
-    const keep = rules.keep({ body, recalled, newId: () => id, recordBytes: plenty });
+    const keep = rules.keep({ body, recalled, newId: () => id, recordBytes: plenty, isPassed: false });
     for (const record of keep?.records(end, false) ?? []) this.records.set(record.id, record.value);
     return JSON.parse((recalled?.body ?? body).toString());
   }
@@ -132,7 +132,8 @@ function seenBy(keep: Keep | null, runs: readonly Buffer[]): readonly { id: stri
 
 test('a stream is kept as the message that it brings, once it is whole', async (t) => {
   const body = bytesOf({ ...begun, thread: { type: 'create' } });
-  const keep = () => rules.keep({ body, recalled: null, newId: () => '7', recordBytes: plenty });
+  const keep = () =>
+    rules.keep({ body, recalled: null, newId: () => '7', recordBytes: plenty, isPassed: false });
   const [record] = seenBy(keep(), [started, events(...grown), ended('end_turn')]);
   t.equal(record?.id, 'msg_7');
   t.match(readKept(record?.value ?? ''), {

@@ -5,14 +5,14 @@ import { tagSignature } from '../../../src/conversation/signature.js';
 import { messagesCodec } from '../../../src/protocols/messages/index.js';
 import { countTokensRequest, messagesRequest } from '../../../src/protocols/messages/request/schema.js';
 import type { JsonObject } from '../../../src/wire/json.js';
-import { plainContext, plainRequest, plainTarget } from '../../conversation/plain.js';
+import { plainContext, plainRequest, plainSource, plainTarget } from '../../conversation/plain.js';
 import { writeRequest } from '../write-request.js';
 
 export const target: TargetOptions = { ...plainTarget, promptCaching: false };
 
 export const context = plainContext;
 
-export const source = { model: 'up' };
+export const source = { ...plainSource, model: 'up' };
 
 export const plain = plainRequest;
 

@@ -30,6 +30,7 @@ function keepOf(body: object, recalled: Recalled | null, number: number): Keep {
     recalled,
     newId: () => id(number),
     recordBytes: plenty,
+    isPassed: false,
   });
   if (keep === null) throw new Error('the turn is not kept');
   return keep;
@@ -232,7 +233,8 @@ test('a conversation that is too large for one record goes on in many, up to a b
 
 test('a turn whose own part is too large is not kept from the start', (t) => {
   const body = bytesOf({ input: 'x'.repeat(1000) });
-  const keep = (recordBytes: number) => rules.keep({ body, recalled: null, newId: () => id(0), recordBytes });
+  const keep = (recordBytes: number) =>
+    rules.keep({ body, recalled: null, newId: () => id(0), recordBytes, isPassed: false });
   t.equal(keep(1000), null);
   t.not(keep(2000), null);
   t.end();
@@ -326,6 +328,7 @@ test('what is not to be stored is not kept', (t) => {
       recalled: null,
       newId: () => id(0),
       recordBytes: plenty,
+      isPassed: false,
     }),
     null,
   );
@@ -337,6 +340,7 @@ test('what is not to be stored is not kept', (t) => {
     newId: () => id(0),
     now: 0,
     recordBytes: 1000,
+    isPassed: false,
   };
   t.equal(rules.keep(compaction), null);
   t.equal(keepOf({ input: [userItem('"compaction_trigger"')] }, null, 0).isAsked, false);

@@ -1,12 +1,13 @@
 import { test } from 'tap';
 import type { StreamEvent } from '../../../src/conversation/answer.js';
 import { responsesCodec } from '../../../src/protocols/responses/index.js';
+import { plainSource } from '../../conversation/plain.js';
 
 type Event = Readonly<Record<string, unknown>> & { readonly type: string };
 
 /** What the events of an upstream are decoded to, from the first that says something to the last that does. */
 function decodeAll(...events: Event[]): StreamEvent[] {
-  const decoder = responsesCodec.createDecoder({ model: 'up' });
+  const decoder = responsesCodec.createDecoder({ ...plainSource, model: 'up' });
   const out: StreamEvent[] = [];
   for (const event of events) decoder.decode(event.type, JSON.stringify(event), out);
   return out.slice(1, -2);
@@ -102,7 +103,7 @@ test('a call begins when its name is known', async (t) => {
 });
 
 test('arguments without end and without a name are an error', async (t) => {
-  const decoder = responsesCodec.createDecoder({ model: 'up' });
+  const decoder = responsesCodec.createDecoder({ ...plainSource, model: 'up' });
   const out: StreamEvent[] = [];
   const piece = {
     type: 'response.function_call_arguments.delta',

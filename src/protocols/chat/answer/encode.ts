@@ -58,10 +58,10 @@ function encodeChoice(
     } else if (part.kind === 'reasoning') {
       reasoning += part.text;
     } else if (part.kind === 'search') {
-      context.lost?.add('web_search_call');
-    } else if (context.functionForm === true) {
+      context.lost.add('web_search_call');
+    } else if (context.functionForm) {
       if (functionCall === '') functionCall = encodeFunctionCall(part);
-      else context.lost?.add('tool_calls');
+      else context.lost.add('tool_calls');
     } else {
       calls += `${calls === '' ? '' : ','}${encodeCall(part, answerCallId(part.id, context, index, callCount++))}`;
     }
@@ -74,8 +74,8 @@ function encodeChoice(
   if (reasoning !== '') message += `,"reasoning_content":${quoted(reasoning)}`;
   if (calls !== '') message += `,"tool_calls":[${calls}]`;
   if (functionCall !== '') message += `,"function_call":${functionCall}`;
-  if (finish === 'stopSequence' && stopSequence !== null) context.lost?.add('stop_sequence');
-  if (calls === '' && parts.some(isSignedByVendor)) context.lost?.add('signature');
+  if (finish === 'stopSequence' && stopSequence !== null) context.lost.add('stop_sequence');
+  if (calls === '' && parts.some(isSignedByVendor)) context.lost.add('signature');
   const probabilities = logprobs.length > 0 ? encodeLogprobs(logprobs) : 'null';
   const reason = encodeFinish(finish, hasCalls, context);
   return `{"index":${index},"message":${message}},"logprobs":${probabilities},"finish_reason":"${reason}"}`;

@@ -21,5 +21,5 @@ export function encodeFinish(
   if (reason === 'length' || reason === 'paused') return 'length';
   if (reason === 'filtered') return 'content_filter';
   if (!hasCalls) return 'stop';
-  return functionForm === true ? 'function_call' : 'tool_calls';
+  return functionForm ? 'function_call' : 'tool_calls';
 }

@@ -55,7 +55,7 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
   function callStart(event: WrittenCall): string {
     const { choice, custom } = event;
     const before = opening(choice);
-    const isSigned = context.functionForm === true && choices[choice]?.isSigned === true;
+    const isSigned = context.functionForm && choices[choice]?.isSigned === true;
     choices[choice] = { hasCalls: true, isSigned };
     inCustomCall = custom;
     return before + chunk(choice, startOfCall(event, context));
@@ -73,7 +73,7 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
     encode(given) {
       const event = whole === null ? given : whole.next(given);
       if (event === null || isBeyondForm(event, context)) return '';
-      if (lost !== undefined && 'choice' in event) noteLoss(lost, event, choices[event.choice], context);
+      if ('choice' in event) noteLoss(lost, event, choices[event.choice], context);
       switch (event.kind) {
         case 'start':
           usage = event.usage;
@@ -117,7 +117,7 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
 /** Tells whether an event belongs to a call for which the older form, `function_call`, has no place. */
 function isBeyondForm(event: StreamEvent, { functionForm, lost }: AnswerContext): boolean {
   if (functionForm !== true || (event.kind !== 'callStart' && event.kind !== 'callArguments')) return false;
-  if (event.call > 0) lost?.add('tool_calls');
+  if (event.call > 0) lost.add('tool_calls');
   return event.call > 0;
 }
 
@@ -125,7 +125,7 @@ function isBeyondForm(event: StreamEvent, { functionForm, lost }: AnswerContext)
 function startOfCall(event: WrittenCall, context: AnswerContext): string {
   const { choice, call, name, custom, signature, input = '' } = event;
   const named = `{"name":${JSON.stringify(name)},"${custom ? 'input' : 'arguments'}":${JSON.stringify(input)}}`;
-  if (context.functionForm === true) return `"function_call":${named}`;
+  if (context.functionForm) return `"function_call":${named}`;
   const id = JSON.stringify(answerCallId(event.id, context, choice, call));
   const kind = custom ? 'custom' : 'function';
   const more = extraContent(signature);
@@ -139,7 +139,7 @@ function restOfCall(
   { functionForm }: AnswerContext,
 ): string {
   const fragment = JSON.stringify(text);
-  if (functionForm === true) return `"function_call":{"arguments":${fragment}}`;
+  if (functionForm) return `"function_call":{"arguments":${fragment}}`;
   const input = isCustom ? `"custom":{"input":${fragment}}` : `"function":{"arguments":${fragment}}`;
   return `"tool_calls":[{"index":${call},${input}}]`;
 }
@@ -160,7 +160,7 @@ function noteLoss(
       return;
     case 'finish':
       if (event.reason === 'stopSequence' && event.stopSequence !== null) lost.add('stop_sequence');
-      if (choice?.isSigned === true && (functionForm === true || !choice.hasCalls)) lost.add('signature');
+      if (choice?.isSigned === true && (functionForm || !choice.hasCalls)) lost.add('signature');
   }
 }
 
@@ -180,7 +180,7 @@ interface WrittenCall extends CallStart {
 const names = ['ai-sdk/xai/', 'ai-sdk/mistral/', 'mistral-client-', 'mistralai'];
 
 /** @param userAgent the client's `user-agent` */
-function takesWholeCalls(userAgent = ''): boolean {
+function takesWholeCalls(userAgent: string): boolean {
   return names.some((name) => userAgent.includes(name));
 }
 

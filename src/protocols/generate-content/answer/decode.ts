@@ -113,7 +113,7 @@ const servedParts = ['executableCode', 'codeExecutionResult', 'toolCall', 'toolR
 const otherParts = ['inlineData', 'fileData', 'audioTranscription', ...servedParts];
 
 export function noteLostParts(part: JsonObject, { lost }: AnswerSource): void {
-  for (const name of otherParts) if (isObject(part[name])) lost?.add(name);
+  for (const name of otherParts) if (isObject(part[name])) lost.add(name);
 }
 
 /** @param citations with their positions in all texts of the candidate: each is added to the text in which it begins */

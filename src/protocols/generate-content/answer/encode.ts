@@ -127,7 +127,7 @@ function encodeChoice(
       written.push(textPart(part.text, null));
     }
   }
-  if (finish === 'stopSequence' && stopSequence !== null) context.lost?.add('stop_sequence');
+  if (finish === 'stopSequence' && stopSequence !== null) context.lost.add('stop_sequence');
   if (signature !== null || written.length === 0)
     written[spoken?.at ?? written.length] = textPart(spoken?.text ?? '', signature);
   const probabilities = logprobs.length > 0 ? `,"logprobsResult":${encodeLogprobs(logprobs)}` : '';

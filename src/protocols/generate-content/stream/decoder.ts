@@ -47,7 +47,7 @@ export class BlockDecoder implements StreamDecoder {
 
   constructor(source: AnswerSource) {
     this.#source = source;
-    this.needsTexts = source.searches === true;
+    this.needsTexts = source.searches;
   }
 
   decode(event: string | null, data: string, out: StreamEvent[]): void {

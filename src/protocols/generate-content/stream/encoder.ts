@@ -79,7 +79,7 @@ export class BlockEncoder implements StreamEncoder {
 
   encodeRawText(raw: string): string | null {
     if (!this.takesRawText()) return null;
-    if (this.#context.searches === true) this.#groundingOf(0).addRawText(raw);
+    if (this.#context.searches) this.#groundingOf(0).addRawText(raw);
     this.#rawFrame ??= framed(
       `${this.#beforeBlock()}{"candidates":[{"content":{"role":"model","parts":[{"text":"`,
       rawBytes(`"}]},"index":0}]${this.#inputUsage}${this.#end}${this.#inArray ? '' : '\n\n'}`),
@@ -89,7 +89,7 @@ export class BlockEncoder implements StreamEncoder {
 
   /** Returns null if every text is kept. */
   rawTextFrame(): RawTextFrame | null {
-    return this.#context.searches === true ? null : this.#rawFrame;
+    return this.#context.searches ? null : this.#rawFrame;
   }
 
   encode(event: StreamEvent): string {
@@ -120,7 +120,7 @@ export class BlockEncoder implements StreamEncoder {
       case 'finish':
         this.#choiceOf(event.choice).finish = event.reason;
         if (event.reason === 'stopSequence' && event.stopSequence !== null)
-          this.#context.lost?.add('stop_sequence');
+          this.#context.lost.add('stop_sequence');
         return '';
       case 'start':
         if (event.usage !== null) {
@@ -158,14 +158,14 @@ export class BlockEncoder implements StreamEncoder {
   #groundingOf(index: number): GroundingWriter {
     const choice = this.#choiceOf(index);
     const { searches, lost } = this.#context;
-    choice.grounding ??= new GroundingWriter(searches === true, lost);
+    choice.grounding ??= new GroundingWriter(searches, lost);
     return choice.grounding;
   }
 
   #text(index: number, text: string, logprobs: readonly TokenLogprob[] | undefined): string {
     if (text === '' && logprobs === undefined) return '';
     const choice = this.#choiceOf(index);
-    if (this.#context.searches === true) this.#groundingOf(index).addText(text);
+    if (this.#context.searches) this.#groundingOf(index).addText(text);
     const released = this.#release(index, choice);
     const part = textPart(text, null);
     const probabilities = logprobs === undefined ? '' : `,"logprobsResult":${encodeLogprobs(logprobs)}`;

@@ -69,9 +69,7 @@ function decodeBlock(
         kind: 'reasoning',
         text,
         signature:
-          value === '' && source.unsignedThinking !== true
-            ? null
-            : tagMessagesSignature(value, false, source),
+          value === '' && !source.unsignedThinking ? null : tagMessagesSignature(value, false, source),
       };
     }
     case 'redacted_thinking': {
@@ -94,7 +92,7 @@ function decodeBlock(
         results: resultsIn(block.content),
       };
     default:
-      if (typeof block.type === 'string') source.lost?.add(nameOfBlock(block.type));
+      if (typeof block.type === 'string') source.lost.add(nameOfBlock(block.type));
       return null;
   }
 }
@@ -104,7 +102,7 @@ function citationsOn(text: string, citations: unknown, { lost }: AnswerSource): 
   const found: UrlCitation[] = [];
   for (const citation of listOf(citations)) {
     const source = sourceOf(citation);
-    if (source === null) lost?.add('citations');
+    if (source === null) lost.add('citations');
     else found.push({ start: 0, end: text.length, ...source });
   }
   return found.length === 0 ? undefined : found;

@@ -58,7 +58,7 @@ function encodeCompaction(answer: Answer, context: AnswerContext): string {
 }
 
 function textBlock({ text, citations = [], logprobs }: AnswerText, { lost }: AnswerContext): string {
-  if (logprobs !== undefined) lost?.add('logprobs');
+  if (logprobs !== undefined) lost.add('logprobs');
   if (citations.length === 0) return encodeText(text);
   return `{"type":"text","text":${quoted(text)},"citations":[${citations.map(citationText).join()}]}`;
 }

@@ -48,7 +48,7 @@ export class MessagesDecoder implements StreamDecoder {
 
   constructor(source: AnswerSource) {
     this.#source = source;
-    this.needsTexts = source.searches === true;
+    this.needsTexts = source.searches;
     this.#searches = new SearchReader(source);
   }
 
@@ -121,7 +121,7 @@ export class MessagesDecoder implements StreamDecoder {
         return;
       case 'thinking':
         text('reasoning', block.thinking, out);
-        this.#isUnsigned = this.#source.unsignedThinking === true;
+        this.#isUnsigned = this.#source.unsignedThinking;
         this.#signature(block.signature, false, out);
         return;
       case 'redacted_thinking':
@@ -301,7 +301,7 @@ class SearchReader {
       this.#open.delete(block.tool_use_id);
       out.push({ kind: 'search', choice: 0, query, results: resultsIn(block.content) });
     } else if (typeof block.type === 'string') {
-      this.#source.lost?.add(nameOfBlock(block.type));
+      this.#source.lost.add(nameOfBlock(block.type));
     }
   }
 
@@ -318,14 +318,14 @@ class SearchReader {
 
   /** Adds a citation of the open text. Without a search, the length of the text is not tracked. */
   cite(citation: unknown): void {
-    const source = this.#source.searches === true ? sourceOf(citation) : null;
+    const source = this.#source.searches ? sourceOf(citation) : null;
     const length = source === null ? 0 : source.url.length + source.title.length;
     if (
       source === null ||
       this.#cited.length >= mostCitations ||
       this.#citedCharacters + length > longestCited
     ) {
-      this.#source.lost?.add('citations');
+      this.#source.lost.add('citations');
       return;
     }
     this.#cited.push(source);

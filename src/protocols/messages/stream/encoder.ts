@@ -76,7 +76,7 @@ class MessagesEncoder implements StreamEncoder {
         this.#usage = event.usage;
         return this.start();
       case 'text':
-        if (event.logprobs !== undefined) this.#context.lost?.add('logprobs');
+        if (event.logprobs !== undefined) this.#context.lost.add('logprobs');
         return this.#text(event.text);
       case 'refusal':
         return this.#text(event.text);
@@ -163,7 +163,7 @@ class MessagesEncoder implements StreamEncoder {
   #cite(citation: UrlCitation): string {
     if (this.#open === 'text')
       return this.#deltaOf(`"type":"citations_delta","citation":${citationText(citation)}`);
-    this.#context.lost?.add('citations');
+    this.#context.lost.add('citations');
     return '';
   }
 

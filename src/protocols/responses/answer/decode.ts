@@ -65,7 +65,7 @@ export function partsOfItem(item: unknown, source: AnswerSource, at: string): An
     case 'web_search_call':
       return searchesOf(item);
     default:
-      source.lost?.add(nameOfItem(item.type, 'output'));
+      source.lost.add(nameOfItem(item.type, 'output'));
       return [];
   }
 }
@@ -103,6 +103,6 @@ export function citationOf(annotation: unknown): UrlCitation | null {
 function citationsOf(annotations: unknown, { lost }: AnswerSource): UrlCitation[] | undefined {
   if (!Array.isArray(annotations) || annotations.length === 0) return undefined;
   const citations = annotations.map(citationOf).filter((citation) => citation !== null);
-  if (citations.length < annotations.length) lost?.add('annotations');
+  if (citations.length < annotations.length) lost.add('annotations');
   return citations.length === 0 ? undefined : citations;
 }

@@ -28,7 +28,7 @@ import { encodeUsage } from './usage.js';
 export function encodeAnswer(answer: Answer, context: AnswerContext): string {
   if (context.compaction !== null) return encodeCompaction(answer, context);
   const [choice] = answer.choices;
-  if (choice?.finish === 'stopSequence' && choice.stopSequence !== null) context.lost?.add('stop_sequence');
+  if (choice?.finish === 'stopSequence' && choice.stopSequence !== null) context.lost.add('stop_sequence');
   const { status, reason } = encodeFinish(choice?.finish ?? 'stop');
   const output = encodeOutput(choice?.parts ?? [], status === 'incomplete', context);
   return responseText(frameResponse(context), { status, reason, output, usage: answer.usage });

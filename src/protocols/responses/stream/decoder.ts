@@ -204,7 +204,7 @@ export class ResponseDecoder implements StreamDecoder {
     const citation = citationOf(body.annotation);
     const start = state.starts[partNumber(body.content_index)] ?? this.#textLength;
     if (citation !== null) cite(citation, start, out);
-    else this.#source.lost?.add('annotations');
+    else this.#source.lost.add('annotations');
   }
 
   /** Begins a call once its name is known. */

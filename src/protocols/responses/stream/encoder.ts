@@ -62,7 +62,7 @@ class ResponseEncoder implements StreamEncoder {
   #isOver = false;
   readonly #id: string;
   readonly #showReasoning: boolean;
-  readonly #lost: LeftOut | undefined;
+  readonly #lost: LeftOut;
   readonly #naming: CallNaming;
   #hasMessage = false;
   /** Length of the texts of all closed messages. */
@@ -167,7 +167,7 @@ class ResponseEncoder implements StreamEncoder {
         return '';
       case 'finish':
         this.finish = event.reason;
-        if (event.reason === 'stopSequence' && event.stopSequence !== null) this.#lost?.add('stop_sequence');
+        if (event.reason === 'stopSequence' && event.stopSequence !== null) this.#lost.add('stop_sequence');
         return this.#close(encodeFinish(event.reason).status);
       default:
         return '';
@@ -220,7 +220,7 @@ class ResponseEncoder implements StreamEncoder {
   /** Adds a citation to the open message. Without an open message, the citation is lost. */
   #cite(citation: UrlCitation): string {
     const written = this.#message?.addCitation(citation) ?? '';
-    if (written === '') this.#lost?.add('citations');
+    if (written === '') this.#lost.add('citations');
     return written;
   }
 

@@ -3,9 +3,10 @@ import type { Answer, AnswerPart } from '../../../../src/conversation/answer.js'
 import { tagUnsigned } from '../../../../src/conversation/unsigned-reasoning.js';
 import { chatCodec } from '../../../../src/protocols/chat/index.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
+import { plainSource } from '../../../conversation/plain.js';
 import { context, refusal } from '../samples.js';
 
-const read = (body: JsonObject) => chatCodec.decodeAnswer(body, { model: 'up' });
+const read = (body: JsonObject) => chatCodec.decodeAnswer(body, { ...plainSource, model: 'up' });
 const readMessage = (message: JsonObject, more: JsonObject = {}) =>
   read({ choices: [{ index: 0, message, finish_reason: 'stop', ...more }] }).choices[0];
 const write = (answer: Answer) => chatCodec.encodeAnswer(answer, context);

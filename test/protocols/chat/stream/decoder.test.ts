@@ -2,6 +2,7 @@ import { test } from 'tap';
 import type { StreamEvent } from '../../../../src/conversation/answer.js';
 import { chatCodec } from '../../../../src/protocols/chat/index.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
+import { plainSource } from '../../../conversation/plain.js';
 import { cases, fc } from '../../../support/seed.js';
 import { brief, chunk, decodeStream } from '../samples.js';
 
@@ -133,7 +134,7 @@ test('errors of the upstream, and events of other protocols', async (t) => {
   for (const [data, kind] of cases)
     t.equal(steps(chunk({ content: 'a' }), data, stop, done).at(-1), `error ${kind}`, JSON.stringify(data));
   const out: StreamEvent[] = [];
-  chatCodec.createDecoder({ model: 'up' }).decode('error', '{"message":"x","code":429}', out);
+  chatCodec.createDecoder({ ...plainSource, model: 'up' }).decode('error', '{"message":"x","code":429}', out);
   t.strictSame(brief(out), ['error rate_limit_exceeded']);
 });
 

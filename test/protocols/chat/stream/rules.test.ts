@@ -5,6 +5,7 @@ import { lastUsage } from '../../../../src/protocols/chat/answer/usage.js';
 import { ChatDecoder } from '../../../../src/protocols/chat/stream/decoder.js';
 import { hideUsage, judgeEnd, judgeStart } from '../../../../src/protocols/chat/stream/rules.js';
 import { parseEvent } from '../../../../src/wire/sse.js';
+import { plainSource } from '../../../conversation/plain.js';
 import { chatEvent, doneEvent, usageEvent } from '../../../support/upstream.js';
 
 const run = (text: string) => Buffer.from(text);
@@ -70,7 +71,7 @@ test('a first event is the same whether the stream passes or is translated', asy
   for (const text of events) {
     const { event, data } = parseEvent(text);
     const decoded: StreamEvent[] = [];
-    new ChatDecoder({ model: 'up' }).decode(event, data as string, decoded);
+    new ChatDecoder({ ...plainSource, model: 'up' }).decode(event, data as string, decoded);
     const failure = decoded.find(({ kind }) => kind === 'error');
     const error = failure?.kind === 'error' ? failure.error : null;
     t.equal(verdictOf(judgeStart(run(text))), verdictOf(error), text);

@@ -3,10 +3,11 @@ import type { Answer, AnswerPart } from '../../../../src/conversation/answer.js'
 import { tokenAsBytes } from '../../../../src/conversation/signature.js';
 import { generateContentCodec } from '../../../../src/protocols/generate-content/index.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
+import { plainSource } from '../../../conversation/plain.js';
 import { refusalOf } from '../../../support/refusal.js';
 import { context, token, usage } from '../samples.js';
 
-const source = { model: 'g' };
+const source = { ...plainSource, model: 'g' };
 const decode = (body: JsonObject) => generateContentCodec.decodeAnswer(body, source);
 const encode = (answer: Answer, showReasoning = true) =>
   JSON.parse(generateContentCodec.encodeAnswer(answer, { ...context, showReasoning })) as JsonObject;

@@ -2,6 +2,7 @@ import { test } from 'tap';
 import type { StreamEvent } from '../../../../src/conversation/answer.js';
 import { generateContentCodec } from '../../../../src/protocols/generate-content/index.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
+import { plainSource } from '../../../conversation/plain.js';
 import { decodeBlocks, token } from '../samples.js';
 
 const parts = (...given: JsonObject[]) => ({
@@ -122,7 +123,7 @@ test('a blocked prompt ends the stream as filtered', async (t) => {
 });
 
 test('the reason of an empty answer is told at once', async (t) => {
-  const decoder = generateContentCodec.createDecoder({ model: 'g' });
+  const decoder = generateContentCodec.createDecoder({ ...plainSource, model: 'g' });
   const out: StreamEvent[] = [];
   decoder.decode(null, '{"candidates":[{"finishReason":"SAFETY","index":0}]}', out);
   t.same(out, [start, finish('filtered')]);

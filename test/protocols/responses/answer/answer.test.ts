@@ -2,11 +2,12 @@ import { test } from 'tap';
 import type { Answer, AnswerPart } from '../../../../src/conversation/answer.js';
 import { untagSignature } from '../../../../src/conversation/signature.js';
 import { responsesCodec } from '../../../../src/protocols/responses/index.js';
+import { plainSource } from '../../../conversation/plain.js';
 import { refusalOf } from '../../../support/refusal.js';
 import { context } from '../conversation.js';
 import { callSteps, encodeAll, end, finish, start, textStep, usage, usageObject } from '../steps.js';
 
-const source = { model: 'up' };
+const source = { ...plainSource, model: 'up' };
 const decodeAnswer = (body: object) => responsesCodec.decodeAnswer(body as Record<string, unknown>, source);
 const answerOf = (parts: readonly AnswerPart[], more: object = {}): Answer => ({
   choices: [{ parts, finish: 'stop', stopSequence: null, ...more }],

@@ -3,13 +3,14 @@ import { test } from 'tap';
 import type { StreamEvent } from '../../../../src/conversation/answer.js';
 import { untagSignature } from '../../../../src/conversation/signature.js';
 import { responsesCodec } from '../../../../src/protocols/responses/index.js';
+import { plainSource } from '../../../conversation/plain.js';
 import { cases, fc } from '../../../support/seed.js';
 
 type Event = Readonly<Record<string, unknown>> & { readonly type: string };
 
 /** What the events of an upstream are decoded to, with its end. */
 function decodeAll(events: readonly Event[]): StreamEvent[] {
-  const decoder = responsesCodec.createDecoder({ model: 'up' });
+  const decoder = responsesCodec.createDecoder({ ...plainSource, model: 'up' });
   const out: StreamEvent[] = [];
   for (const event of events) decoder.decode(event.type, JSON.stringify(event), out);
   decoder.finish(out);
@@ -258,14 +259,14 @@ test('events of a server’s own are passed over, first or in the middle', async
 });
 
 test('an error without a type is that error', async (t) => {
-  const decoder = responsesCodec.createDecoder({ model: 'up' });
+  const decoder = responsesCodec.createDecoder({ ...plainSource, model: 'up' });
   const out: StreamEvent[] = [];
   decoder.decode(null, '{"error":{"message":"Quota","code":"rate_limit_exceeded"}}', out);
   t.match(out, [{ kind: 'error', error: { kind: 'rate_limit_exceeded', message: 'Quota' } }]);
 });
 
 test('an end without the last event is an error, also behind [DONE]', async (t) => {
-  const decoder = responsesCodec.createDecoder({ model: 'up' });
+  const decoder = responsesCodec.createDecoder({ ...plainSource, model: 'up' });
   const out: StreamEvent[] = [];
   decoder.decode(null, JSON.stringify(delta('hi')), out);
   decoder.decode(null, '[DONE]', out);
@@ -399,7 +400,7 @@ test('what is kept of the items of a stream is bounded, by its number and its id
     ['long ids', (index: number) => added({ id: `${long}${index}`, type: 'message' }, index)],
     ['calls without a name', (index: number) => done({ ...called(index, long), name: '' }, index)],
   ] as const) {
-    const decoder = responsesCodec.createDecoder({ model: 'up' });
+    const decoder = responsesCodec.createDecoder({ ...plainSource, model: 'up' });
     let count = 0;
     for (let error = false; !error && count < 200_000; count++) {
       const out: StreamEvent[] = [];
