@@ -34,7 +34,7 @@ async function report(store: Pick<Ledger, 'readSums'>, query: URLSearchParams): 
   checkNames(query, ['from', 'to', 'by', 'key', 'model', 'format']);
   const { from, to } = readRange(query, dayOnly);
   const groupBy = readGroupings(query);
-  const format = readChoice(query, 'format', ['json', 'csv'] as const);
+  const format = readFormat(query, ['json', 'csv']);
   const firstDay = dayOf(from.start);
   const lastDay = dayOf(to.end - 1);
   const found = await reportUsage(store, { ...readFilter(query), firstDay, lastDay, groupBy });
@@ -94,7 +94,7 @@ function shownTotals(totals: UsageTotals): UsageTotals & { mediaSeconds: number;
 async function lines(store: CallSource, query: URLSearchParams): Promise<AdminAnswer> {
   checkNames(query, ['from', 'to', 'key', 'model', 'format']);
   const { from, to } = readRange(query, dayOrTime);
-  const format = readChoice(query, 'format', ['jsonl', 'csv'] as const);
+  const format = readFormat(query, ['jsonl', 'csv']);
   const chunks = exportUsage(store, { ...readFilter(query), from: from.start, until: to.end, format });
   // Reports an unreachable store while the response can still have an error status.
   const body = await begun(chunks);
@@ -153,17 +153,16 @@ export function readGroupings(query: URLSearchParams): readonly UsageGrouping[] 
   return names;
 }
 
-/** Reads a parameter with a fixed set of words. Defaults to the first. */
-function readChoice<Choice extends string>(
+/** Reads the format of a report. Defaults to the first. */
+function readFormat<Format extends string>(
   query: URLSearchParams,
-  name: string,
-  choices: readonly [Choice, ...Choice[]],
-): Choice {
-  const given = query.get(name);
-  if (given === null) return choices[0];
-  const choice = choices.find((each) => each === given);
-  if (choice === undefined) throw invalid(name, `'${name}' is one of ${choices.join(', ')}.`);
-  return choice;
+  formats: readonly [Format, ...Format[]],
+): Format {
+  const given = query.get('format');
+  if (given === null) return formats[0];
+  const format = formats.find((each) => each === given);
+  if (format === undefined) throw invalid('format', `'format' is one of ${formats.join(', ')}.`);
+  return format;
 }
 
 /** An interval in Unix milliseconds, excluding `end`. */

@@ -128,7 +128,7 @@ class MessageResponse implements ClientLink, MessageClient {
         Object.fromEntries(fieldsOf(`x-request-id: ${lines}\r\n`)),
       );
       this.#handler.onEvent(event);
-      this.#socket.send(event, false);
+      this.#socket.send(event);
     }
     this.#finish();
     return true;
@@ -186,12 +186,12 @@ class MessageResponse implements ClientLink, MessageClient {
     const { data } = parseEvent(text);
     if (data === null || data === '[DONE]') return true;
     this.#handler.onEvent(data);
-    return this.#socket.send(data, false);
+    return this.#socket.send(data);
   }
 
   #cut(): void {
     if (this.#isOver) return;
-    this.#socket.send(this.#handler.words.cut, false);
+    this.#socket.send(this.#handler.words.cut);
     this.#finish();
   }
 

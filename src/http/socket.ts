@@ -153,13 +153,13 @@ export class ClientSocket implements Guarded {
   }
 
   /**
-   * Sends a message when the current callback has ended, together with its other messages. Takes ownership of the
+   * Sends a text message when the current callback has ended, together with its other messages. Takes ownership of the
    * bytes.
    * @returns false if the client is too slow
    */
-  send(data: Buffer | string, isBinary: boolean): boolean {
+  send(text: Buffer | string): boolean {
     if (this.#waiting.length === 0) process.nextTick(flushGuarded, this);
-    this.gather(data, isBinary);
+    this.gather(text, false);
     return !this.#blocked;
   }
 

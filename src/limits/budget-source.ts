@@ -39,7 +39,7 @@ export interface BudgetSourceOptions {
    */
   onAvailable(isAvailable: boolean, failure?: unknown): void;
   /** Called when nothing of a pool is held any more: what was reserved is spent or was returned. */
-  onForgotten?(pool: OwnedPool): void;
+  onForgotten(pool: OwnedPool): void;
 }
 
 /** The pool of one budget, and the state of its account in the store. */
@@ -168,7 +168,7 @@ export class BudgetSource implements ShareSource {
     }
     this.#known.delete(pool);
     this.#lacking.delete(account);
-    this.#options.onForgotten?.(pool);
+    this.#options.onForgotten(pool);
     return true;
   }
 

@@ -60,7 +60,7 @@ function stage(most = Number.POSITIVE_INFINITY, mayGoOn = true) {
       socket.onDrain();
     },
     send(bytes: number) {
-      socket.send(Buffer.alloc(bytes), true);
+      socket.send(Buffer.alloc(bytes));
       socket.flush();
     },
   };

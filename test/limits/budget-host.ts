@@ -31,6 +31,7 @@ export function startBudgetHost(options: BudgetHostOptions): BudgetHost {
     now: () => time.now,
     whenGone,
     onAvailable: (isAvailable) => told.push(isAvailable),
+    onForgotten: () => {},
   });
   const { host } = startHost(options.workers, { pools, time, shares: source, looks });
   return { host, source, told };

@@ -224,7 +224,7 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
 
   /** @param refused id of the client's event that is refused; null for none */
   #tell(error: GatewayError, refused: string | null): void {
-    this.#client?.send(errorEvent(error, `${this.#call.exchange.id}_${++this.#errors}`, refused), false);
+    this.#client?.send(errorEvent(error, `${this.#call.exchange.id}_${++this.#errors}`, refused));
   }
 
   #send(event: Buffer, isBinary: boolean): void {

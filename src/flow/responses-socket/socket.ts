@@ -380,7 +380,7 @@ export class ResponsesSocket extends SweepMember implements ClientSocketListener
     if (!this.#countRefusal()) return;
     const headers: Record<string, string> = { 'x-request-id': id };
     if (error.retryAfter !== null) headers['retry-after'] = String(error.retryAfter);
-    this.#client?.send(words.whole(error.status, errorFormat.errorBody(error, id), headers), false);
+    this.#client?.send(words.whole(error.status, errorFormat.errorBody(error, id), headers));
   }
 
   /** @returns false if there were so many that the session has ended */
