@@ -76,7 +76,7 @@ export interface GatewayOptions {
   /** Sends a message to the owner of the host's limits, the primary. Must not throw. */
   readonly sendLease: (message: HolderMessage) => void;
   /** Keys that operators create and revoke, beside those of the config. */
-  readonly managedKeys?: ManagedKeySet;
+  readonly managedKeys: ManagedKeySet;
   /** Receives the lines of `log` and of the access log. */
   readonly lines: LineSink;
   /** Time limit for downloading a video to keep, in milliseconds. Default: ten minutes. */
@@ -100,7 +100,7 @@ const usualStoreWait: StoreWait = { endMs: 5000, turnsMs: 2000 };
 /** The gateway of one worker: creates every part and connects them. */
 export class Gateway {
   readonly #log: Logger;
-  readonly #managedKeys: ManagedKeySet | null;
+  readonly #managedKeys: ManagedKeySet;
   readonly #unixTime = new UnixTime();
   readonly #recentCalls = createRecentCalls(this.#unixTime);
   readonly #ownProcess = watchProcess();
@@ -121,7 +121,7 @@ export class Gateway {
   readonly #videoKeeper: VideoKeeper;
 
   constructor(options: GatewayOptions) {
-    const { snapshot, log, lines, managedKeys = null } = options;
+    const { snapshot, log, lines, managedKeys } = options;
     this.#log = log;
     this.#managedKeys = managedKeys;
     this.#store = createStore(snapshot.store);
@@ -540,13 +540,9 @@ function* usedOf(limits: LeaseHolder) {
  * @param before what was in force until now. Its router is reused if the vendors' words are the same, since building
  * one takes a millisecond
  */
-function runningFrom(
-  snapshot: Snapshot,
-  managedKeys: ManagedKeySet | null,
-  before: Running | null = null,
-): Running {
+function runningFrom(snapshot: Snapshot, managedKeys: ManagedKeySet, before: Running | null = null): Running {
   const { keys, keyIds, groups, models, vendors } = snapshot;
-  const managed = managedKeys && {
+  const managed = {
     set: managedKeys,
     resolve: createKeyResolver(createKeyShares(groups, models)),
     configIds: keyIds,

@@ -31,8 +31,8 @@ export interface KeyTable {
 interface ManagedKeys {
   readonly set: ManagedKeySet;
   readonly resolve: KeyResolver;
-  /** Ids of the config's keys, if the caller has them already. */
-  readonly configIds?: { has(id: string): boolean };
+  /** Ids of the config's keys. */
+  readonly configIds: { has(id: string): boolean };
 }
 
 /** A recently presented key. */
@@ -95,17 +95,16 @@ const sha256: (text: string) => string =
  * A change of the managed keys takes effect with the next lookup: a remembered entry is checked for whether it still
  * exists. If a managed key has the id or hash of a key of the config file, the key of the file wins.
  * @param keys keys of the config by SHA-256, lower-case hex
- * @param managed keys that change while the table is in use; null for none
+ * @param managed keys that change while the table is in use
  */
-export function createKeyTable(keys: KeysByName, managed: ManagedKeys | null = null): KeyTable {
+export function createKeyTable(keys: KeysByName, managed: ManagedKeys): KeyTable {
   const recent = new RecentCallers();
-  const ids = managed?.configIds ?? new Set([...keys.values()].map(({ id }) => id));
   /** Keeps a key the same object across lookups. */
   const resolved = new WeakMap<KeyEntry, Key>();
 
   const findManaged = (digest: string): Recent | null => {
-    const entry = managed?.set.find(digest) ?? null;
-    if (managed === null || entry === null || ids.has(entry.key.id)) return null;
+    const entry = managed.set.find(digest);
+    if (entry === null || managed.configIds.has(entry.key.id)) return null;
     let key = resolved.get(entry);
     if (key === undefined) {
       key = managed.resolve(entry);
@@ -134,7 +133,7 @@ export function createKeyTable(keys: KeysByName, managed: ManagedKeys | null = n
   return {
     find,
     get isComplete() {
-      return managed === null || managed.set.isComplete;
+      return managed.set.isComplete;
     },
     current: ({ id, hash }) => {
       const now = keys.get(hash) ?? findManaged(hash)?.key ?? null;

@@ -20,6 +20,7 @@ import { startSimulator } from '../../src/simulator/server.js';
 import { eventually, seenWithin } from '../support/eventually.js';
 import { ownLimits } from '../support/leases.js';
 import { lineSink } from '../support/line-sink.js';
+import { noManagedKeys } from '../support/managed-keys.js';
 import { buildSnapshot } from '../support/snapshot.js';
 import { boundary, fileOf, formOf } from '../support/upload-form.js';
 
@@ -234,6 +235,7 @@ const gateway = ownLimits(endless, config).join(
       log,
       lines: lineSink(take),
       sendLease,
+      managedKeys: noManagedKeys(),
     }),
 );
 const port = await gateway.listen('127.0.0.1', 0);

@@ -9,6 +9,7 @@ import { testConfig } from '../support/gateway.js';
 import { halves, hostile } from '../support/head-fuzz.js';
 import { ownLimits } from '../support/leases.js';
 import { lineSink } from '../support/line-sink.js';
+import { noManagedKeys } from '../support/managed-keys.js';
 import { exchange } from '../support/raw-client.js';
 import { buildSnapshot } from '../support/snapshot.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
@@ -123,7 +124,13 @@ test('should a value get past every check, the call is refused in its protocol, 
   const { join } = ownLimits(t, config);
   const gateway = join(
     (sendLease) =>
-      new Gateway({ snapshot, log: pino({ level: 'silent' }), lines: lineSink(() => {}), sendLease }),
+      new Gateway({
+        snapshot,
+        log: pino({ level: 'silent' }),
+        lines: lineSink(() => {}),
+        sendLease,
+        managedKeys: noManagedKeys(),
+      }),
   );
   t.teardown(() => gateway.close());
   const port = await gateway.listen('127.0.0.1', 0);

@@ -109,6 +109,7 @@ async function play(stores: readonly [Store, Store], steps: readonly Step[]): Pr
   const table = createKeyTable(new Map(), {
     set,
     resolve: createKeyResolver(createKeyShares(groups, models)),
+    configIds: new Set(),
   });
   const watch = new KeyWatch(stores[1], {
     everyMs: never,

@@ -15,6 +15,10 @@ function hashOf(text: string): string {
 
 const resolve = createKeyResolver(createKeyShares(groups, models));
 
+function idsOf(config: ReadonlyMap<string, Key>): ReadonlySet<string> {
+  return new Set([...config.values()].map(({ id }) => id));
+}
+
 /** A table with the config keys `sk-config-a` and `sk-config-b`, and a set for managed ones. */
 function makeTable(now = () => 1000) {
   const config = new Map(
@@ -24,7 +28,7 @@ function makeTable(now = () => 1000) {
     ]),
   );
   const set = createManagedKeySet(now);
-  return { config, set, table: createKeyTable(config, { set, resolve }) };
+  return { config, set, table: createKeyTable(config, { set, resolve, configIds: idsOf(config) }) };
 }
 
 test('managed keys are found beside those of the config', (t) => {
@@ -130,6 +134,7 @@ test('one set serves the tables of two configs, each with its own groups', (t) =
     resolve: createKeyResolver(
       createKeyShares([{ ...plainGroup, name: 'one', models: ['m3'], limits }], models),
     ),
+    configIds: new Set(),
   });
   t.same([...(table.find('x')?.models.keys() ?? [])], ['m1']);
   t.same([...(later.find('x')?.models.keys() ?? [])], ['m3']);
@@ -185,7 +190,7 @@ test('the table of two levels finds what the merged one holds', (t) => {
       const managed = some.map((key) => managedKey(key));
       const set = createManagedKeySet(() => 10);
       set.apply({ whole: true, put: managed.filter(({ revokedAt }) => revokedAt === null), removed: [] });
-      const table = createKeyTable(config, { set, resolve });
+      const table = createKeyTable(config, { set, resolve, configIds: idsOf(config) });
       const merged = mergedKeys(config, managed, 10);
       for (const text of texts) {
         const found = table.find(text);
@@ -221,7 +226,7 @@ test('changes one by one make the same set as all at once', (t) => {
         for (const key of one.put) model.set(key.id, key);
         const whole = createManagedKeySet(() => 10);
         whole.apply({ whole: true, put: [...model.values()], removed: [] });
-        const fresh = createKeyTable(new Map(), { set: whole, resolve });
+        const fresh = createKeyTable(new Map(), { set: whole, resolve, configIds: new Set() });
         for (const text of texts) assert.deepEqual(table.find(text), fresh.find(text));
         assert.equal(set.size, whole.size);
       }

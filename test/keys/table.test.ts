@@ -5,6 +5,7 @@ import type { Key } from '../../src/config/types.js';
 import { createKeyResolver, createManagedKeySet } from '../../src/keys/key-set.js';
 import { hashKey, newKey } from '../../src/keys/secret.js';
 import { createKeyTable } from '../../src/keys/table.js';
+import { noManagedKeys } from '../support/managed-keys.js';
 import { fc } from '../support/seed.js';
 import { configKey, managedKey, models } from './samples.js';
 
@@ -17,12 +18,15 @@ const unlimited = {
   mayRoute: false,
 } as const;
 
+const resolve = createKeyResolver(createKeyShares([], models));
+const none = { set: noManagedKeys(), resolve, configIds: new Set<string>() };
+
 function tableOf(secrets: readonly string[], expiresAt: number | null = null) {
   const keys = secrets.map((secret, index): [string, Key] => {
     const hash = createHash('sha256').update(secret).digest('hex');
     return [hash, { id: `key-${index}`, hash, groups: [], models: new Map(), expiresAt, ...unlimited }];
   });
-  return createKeyTable(new Map(keys));
+  return createKeyTable(new Map(keys), none);
 }
 
 test('a key is found by its text, the first time and again', (t) => {
@@ -71,7 +75,7 @@ test('a new key is different each time, and its hash finds it', (t) => {
   t.not(newKey(), key);
   const hash = hashKey(key).slice('sha256:'.length);
   const record: Key = { id: 'new', hash, groups: [], models: new Map(), expiresAt: null, ...unlimited };
-  t.equal(createKeyTable(new Map([[hash, record]])).find(key), record);
+  t.equal(createKeyTable(new Map([[hash, record]]), none).find(key), record);
   t.end();
 });
 
@@ -79,9 +83,8 @@ test('a table knows which keys it still holds, and whether it knows all of them'
   const sha256 = (text: string) => hashKey(text).slice('sha256:'.length);
   const set = createManagedKeySet();
   const configured = configKey('configured', sha256('sk-config'));
-  const managed = { set, resolve: createKeyResolver(createKeyShares([], models)) };
+  const managed = { set, resolve, configIds: new Set([configured.id]) };
   const table = createKeyTable(new Map([[configured.hash, configured]]), managed);
-  t.equal(createKeyTable(new Map()).isComplete, true);
   t.equal(table.isComplete, false);
   const [a, b] = ['sk-a', 'sk-b'].map((text) => managedKey({ id: text, hash: sha256(text) }));
   if (a === undefined || b === undefined) throw new Error('two keys are needed');
@@ -98,6 +101,6 @@ test('a table knows which keys it still holds, and whether it knows all of them'
   set.apply({ whole: false, put: [{ ...a, hash: b.hash }], removed: [] });
   t.strictSame(found.map(isHeld), [false, false, true]);
   const renamed = { ...configured, id: 'renamed' };
-  t.equal(createKeyTable(new Map([[renamed.hash, renamed]])).current(configured), null, 'another key');
+  t.equal(createKeyTable(new Map([[renamed.hash, renamed]]), none).current(configured), null, 'another key');
   t.end();
 });

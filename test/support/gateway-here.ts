@@ -10,6 +10,7 @@ import type { DemoGateway, DemoOptions, GatewayOptions, LogLine, RunningGateway 
 import { testConfig } from './gateway-config.js';
 import { ownLimits } from './leases.js';
 import { lineSink } from './line-sink.js';
+import { noManagedKeys } from './managed-keys.js';
 import { simulate } from './simulator.js';
 import { buildSnapshot } from './snapshot.js';
 
@@ -55,14 +56,20 @@ export async function startDemoHere(
 const diskMs = 120_000;
 
 interface ServeOptions
-  extends Pick<GatewayOptions, 'leaseDelayMs' | 'managedKeys' | 'keepVideoMs' | 'storeWait'> {
+  extends Partial<Pick<GatewayOptions, 'leaseDelayMs' | 'managedKeys' | 'keepVideoMs' | 'storeWait'>> {
   /** Where the config's simulator listens. */
   readonly simulatorUrl?: string;
 }
 
 /** Starts a gateway on a free port. */
 async function serve(t: Teardown, config: ResolvedConfig, options: ServeOptions): Promise<RunningGateway> {
-  const { simulatorUrl = null, leaseDelayMs, managedKeys, keepVideoMs, storeWait } = options;
+  const {
+    simulatorUrl = null,
+    leaseDelayMs,
+    managedKeys = noManagedKeys(),
+    keepVideoMs,
+    storeWait,
+  } = options;
   const lines = new Arrivals<LogLine>();
   const take = (text: string): void => lines.add(JSON.parse(text) as LogLine);
   const log = pino({ base: null }, { write: take });
@@ -81,7 +88,7 @@ async function serve(t: Teardown, config: ResolvedConfig, options: ServeOptions)
         sendLease,
         keepVideoMs,
         storeWait,
-        ...(managedKeys === undefined ? {} : { managedKeys }),
+        managedKeys,
       }),
   );
   const port = await gateway.listen('127.0.0.1', 0);
