@@ -2,7 +2,6 @@ import type { OwnSecrets } from '../config/types.js';
 import {
   type BrokenBy,
   inexactUsage,
-  isOfMedium,
   mediumTokens,
   ofImages,
   tokensOf,
@@ -33,7 +32,9 @@ import { eventEnd, eventLength, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, StreamFailure, TransformEnd, WaitingEnd } from './answer-transform.js';
 import { LargeEvent } from './large-event.js';
 import { type Alternatives, StreamOpening } from './opening.js';
-import { streamedWeight, transcriptWeight, writtenIn } from './streamed-text.js';
+import { OutputEstimate } from './output-estimate.js';
+import { transcriptWeight, writtenIn } from './streamed-text.js';
+import { Tail, tailBytes } from './tail.js';
 import { uncut, WithheldEvents } from './withheld.js';
 
 /** Answers up to this size are sent in one piece, so that an upstream that breaks off still leads to an error status. */
@@ -47,8 +48,6 @@ const beginBytes = 256;
 
 /** Number of runs of a stream in which its beginning is searched for. */
 const mostWatched = 4;
-/** Smaller pieces of an answer are not checked for media. */
-const leastWithMedia = 4 * 1024;
 /** Most bytes that may follow the end of a stream: at most a mark does. */
 const mostBehind = 4096;
 const nothing = Buffer.alloc(0);
@@ -107,7 +106,7 @@ export class ObservedTransform implements AnswerTransform {
   /** Null before the first events of a stream. */
   #opening: StreamOpening | null = null;
   #usageAtStart: Usage | null = null;
-  /** Number of the last event in the last run that did not fit into the tail. */
+  /** Number of the last event in the last run that did not fit into the tail, or is not in it. */
   #number: number | null = null;
   #started = false;
   #ended = false;
@@ -121,7 +120,7 @@ export class ObservedTransform implements AnswerTransform {
   #usageAtHead: Usage | null = null;
   /** The end of the stream as read from what has passed. Cached, since it is read several times at the end. */
   #ending: StreamEnding | null = null;
-  readonly #output = new OutputEstimate();
+  readonly #output: OutputEstimate;
   #watch: AnswerWatch | null;
   #watched = 0;
   /** Bytes that have arrived after the end. */
@@ -140,6 +139,7 @@ export class ObservedTransform implements AnswerTransform {
     this.#observed = observed;
     this.#rules = observed.rules;
     this.#check = new UsageCheck(observed.tokens, observed.inputEstimate);
+    this.#output = new OutputEstimate(observed.rules.textMarks ?? observed.rules.marks);
     this.#counter = observed.rules.countUnits?.() ?? null;
     this.#withheld = new WithheldEvents(observed.rules, observed.secrets);
     this.#watch = observed.watch ?? null;
@@ -207,9 +207,22 @@ export class ObservedTransform implements AnswerTransform {
       this.failure = { error: withheld.error, isTold: false };
       run = run.subarray(0, withheld.start);
     }
+    const isIdle = this.#withheld.isIdle(run);
     run = this.#withheld.withoutSigns(run);
+    // Signs of life are no part of the answer, and would displace its end.
+    if (isIdle) this.#number = this.#rules.lastNumber?.(run) ?? this.#number;
+    else this.#observe(run, isPart, wasInside);
+    this.#observed.watchAll?.(run, true);
+    const { keep } = this;
+    if (keep !== null && this.#keepBack(keep, run)) return nothing;
+    return this.#observed.hideUsage ? this.#rules.hideUsage(run) : run;
+  }
+
+  /** Reads what a run says of the answer, its end and its price. */
+  #observe(run: Buffer, isPart: boolean, wasInside: boolean): void {
     const before = wasInside && this.#tail !== null ? Buffer.from(this.#tail.bytes()) : nothing;
     this.#tail ??= new Tail();
+    this.#output.add(run, this.#tail);
     this.#tail.add(run);
     // A stream that is cut to withhold something is cut after an event.
     const isInside = this.failure === null ? isPart : wasInside && run.length === 0;
@@ -220,14 +233,9 @@ export class ObservedTransform implements AnswerTransform {
     this.#counter?.addEvents(run);
     this.#ending = null;
     this.#usage = null;
-    this.#output.add(run);
     if (run.length > tailBytes) this.#number = this.#rules.lastNumber?.(run) ?? this.#number;
     if (this.#rules.marksEnd !== null) this.#noteEnd(run, part, this.#rules.marksEnd, wasInside);
     if (this.#watch !== null) this.#show(run, true);
-    this.#observed.watchAll?.(run, true);
-    const { keep } = this;
-    if (keep !== null && this.#keepBack(keep, run)) return nothing;
-    return this.#observed.hideUsage ? this.#rules.hideUsage(run) : run;
   }
 
   #noteCharges(run: Buffer): void {
@@ -312,8 +320,8 @@ export class ObservedTransform implements AnswerTransform {
 
   get nextNumber(): number {
     const tail = this.#tail?.bytes() ?? null;
-    const last = (tail === null ? null : this.#rules.lastNumber?.(tail)) ?? this.#number;
-    return last === null ? 0 : last + 1;
+    const last = (tail === null ? null : this.#rules.lastNumber?.(tail)) ?? -1;
+    return Math.max(last, this.#number ?? -1) + 1;
   }
 
   lastWords(_error: GatewayError, event: string): string {
@@ -330,7 +338,7 @@ export class ObservedTransform implements AnswerTransform {
     this.#tail.add(chunk);
     this.#counter?.addWhole(chunk);
     this.#usage = null;
-    this.#output.add(chunk);
+    this.#output.add(chunk, null);
   }
 
   usageAtEnd(brokenBy: BrokenBy): Usage | null {
@@ -391,7 +399,7 @@ export class ObservedTransform implements AnswerTransform {
 
   /** Estimates the output tokens. @param tail last bytes that passed; null for a whole answer */
   #written(tail: Buffer | null): number {
-    return tail === null ? this.#wholeTokens : this.#output.tokens(tail, this.#started);
+    return tail === null ? this.#wholeTokens : this.#output.tokens(this.#started ? tail : null);
   }
 
   /** Returns what an answer that reports no tokens is estimated as, if its endpoint does not estimate all of them. */
@@ -495,67 +503,11 @@ export class ObservedTransform implements AnswerTransform {
   }
 }
 
-/** Estimates the output tokens of an answer that is passed on by its bytes, if its upstream does not report them. */
-class OutputEstimate {
-  /** Bytes so far. */
-  passed = 0;
-  /** How many of them were images and sounds in base64, whose length does not indicate their tokens. */
-  #ofMedia = 0;
-  #media = 0;
-  #inMedium = false;
-
-  add(piece: Buffer): void {
-    this.passed += piece.length;
-    if (piece.length < leastWithMedia) return;
-    const isMedium = isOfMedium(piece);
-    if (isMedium) this.#ofMedia += piece.length;
-    if (isMedium && !this.#inMedium) this.#media++;
-    this.#inMedium = isMedium;
-  }
-
-  /** @param tail the last bytes that passed */
-  tokens(tail: Buffer, isStream: boolean): number {
-    const written = isStream ? streamedWeight(tail, this.passed) : this.passed;
-    const ofText = this.#ofMedia === 0 ? 1 : 1 - this.#ofMedia / this.passed;
-    return this.#media * mediumTokens + tokensOf(written * ofText);
-  }
-}
-
 /** Returns the last byte that is no white space. */
 function lastOfText(bytes: Buffer): number | undefined {
   let at = bytes.length - 1;
   while (at >= 0 && (bytes[at] as number) <= SPACE) at--;
   return bytes[at];
-}
-
-/** Bytes of a stream's end that are kept: more than its final events, and small enough for Node's buffer pool. */
-export const tailBytes = 1536;
-
-/** Keeps the last bytes of a stream that is passed on, so that its usage and end are read once, when it is over. */
-export class Tail {
-  #buffer: Buffer | null = null;
-  #length = 0;
-
-  add(run: Buffer): void {
-    this.#buffer ??= Buffer.allocUnsafe(2 * tailBytes);
-    const buffer = this.#buffer;
-    if (run.length >= tailBytes) {
-      run.copy(buffer, 0, run.length - tailBytes);
-      this.#length = tailBytes;
-      return;
-    }
-    if (this.#length + run.length > buffer.length) {
-      buffer.copyWithin(0, this.#length - tailBytes, this.#length);
-      this.#length = tailBytes;
-    }
-    run.copy(buffer, this.#length);
-    this.#length += run.length;
-  }
-
-  /** @returns at most the last `2 * tailBytes` bytes; valid until the next `add` */
-  bytes(): Buffer {
-    return this.#buffer === null ? Buffer.alloc(0) : this.#buffer.subarray(0, this.#length);
-  }
 }
 
 /**

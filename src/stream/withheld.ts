@@ -22,7 +22,7 @@ import {
   QUOTE,
   SPACE,
 } from '../wire/bytes.js';
-import { parseObject } from '../wire/json.js';
+import { parseObject, textOrNull } from '../wire/json.js';
 import { skipSpace, wordAt } from '../wire/json-skip.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
 import { writtenIn } from './streamed-text.js';
@@ -64,6 +64,8 @@ export class WithheldEvents {
   #own: OwnEvents | null = null;
   /** Start and end of each sign of life in the run that `first` has searched. */
   #signs: number[] = [];
+  /** Bytes of the events in that run that say nothing of the answer. */
+  #idle = 0;
   /** An event of the answer has been passed on. */
   #hasBegun = false;
 
@@ -91,6 +93,7 @@ export class WithheldEvents {
   /** @param run whole events, or a part of one. @returns the first that must end the answer, or null */
   first(run: Buffer, cut: Cut): Withheld | null {
     if (this.#signs.length > 0) this.#signs = [];
+    this.#idle = 0;
     const opened = this.#hasBegun ? 0 : this.#open(run, cut);
     let found: Withheld | null = null;
     let rest = run;
@@ -106,6 +109,14 @@ export class WithheldEvents {
     }
     const at = nextErrorWord(rest, 0);
     return at === -1 ? found : (this.#firstWithError(rest, at) ?? found);
+  }
+
+  /**
+   * Returns whether the run that `first` has searched is only comments and signs of life.
+   * @param run all of it, or the events before the one that was found
+   */
+  isIdle(run: Buffer): boolean {
+    return this.#idle > 0 && this.#idle === run.length;
   }
 
   /**
@@ -182,6 +193,7 @@ export class WithheldEvents {
       const { event, data } = parseEvent(text);
       const isWhole = !(cut.first && start === 0) && !(cut.last && from === run.length);
       if (start >= opened && isWhole && isUnreadable(text, event, data)) this.#signs.push(start, from);
+      if (isWhole && isIdle(event, data)) this.#idle += from - start;
       const error = this.#ofStrange(event, data);
       if (error !== null) return { start, error };
     }
@@ -243,6 +255,12 @@ function isUnreadable(text: string, event: string | null, data: string | null): 
   if (event !== null && isErrorName(event)) return false;
   if (data === null) return isDispatched(text);
   return isSignOfLife(event, data) && parseObject(data) === null;
+}
+
+/** Whether an event is a comment, or has the name or type of a sign of life. */
+function isIdle(event: string | null, data: string | null): boolean {
+  const name = event ?? (data === null ? null : textOrNull(parseObject(data)?.type));
+  return name === null ? data === null : isSignOfLife(null, name);
 }
 
 /** Whether a whole answer has an error, and not only an empty member for one. */

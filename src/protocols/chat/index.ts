@@ -22,6 +22,7 @@ import {
   judgeStart,
   marks,
   marksEnd,
+  textMarks,
 } from './stream/rules.js';
 
 /** Marks of tokens in ids or beside calls; see `Translation.carriedMarks`. */
@@ -66,6 +67,7 @@ export const chat: TextEndpoint = {
   usageOnRequest: true,
   outputLimit: bodyOutputLimit,
   marks,
+  textMarks,
   isHarmless,
   judgeStart,
   judgeContent,

@@ -1,0 +1,149 @@
+import { test } from 'tap';
+import { chat } from '../../src/protocols/chat/index.js';
+import type { Endpoint } from '../../src/protocols/endpoint.js';
+import { messages } from '../../src/protocols/messages/index.js';
+import { responses } from '../../src/protocols/responses/index.js';
+import type { ObservedTransform } from '../../src/stream/observe.js';
+import { observed } from './observed.js';
+
+interface NamedEvent {
+  readonly type: string;
+  readonly [name: string]: unknown;
+}
+
+const data = (event: unknown): string => `data: ${JSON.stringify(event)}\n\n`;
+const named = (event: NamedEvent): string => `event: ${event.type}\n${data(event)}`;
+const chunk = (delta: object): string =>
+  data({ id: 'chatcmpl-1', object: 'chat.completion.chunk', choices: [{ index: 0, delta }] });
+
+/** Each event arrives on its own. */
+function passed(endpoint: Endpoint, ...events: readonly string[]): ObservedTransform {
+  const transform = observed(endpoint);
+  transform.judge(Buffer.from(events[0] ?? ''));
+  for (const event of events) transform.pass(Buffer.from(event));
+  return transform;
+}
+
+const tools = Array.from({ length: 12 }, (_, index) => ({
+  type: 'function',
+  name: `tool${index}`,
+  description: 'Runs a command in the shell and returns what it writes. '.repeat(30),
+  parameters: { type: 'object', properties: { delta: { type: 'number' } }, required: ['delta'] },
+}));
+const response = { id: 'resp_1', status: 'in_progress', output: [], instructions: 'Be brief.', tools };
+const opening = [
+  named({ type: 'response.created', sequence_number: 0, response }),
+  named({ type: 'response.in_progress', sequence_number: 1, response }),
+  named({
+    type: 'response.output_item.added',
+    sequence_number: 2,
+    output_index: 0,
+    item: { id: 'rs_1', type: 'reasoning', summary: [] },
+  }),
+];
+const spoken = (text: string): string =>
+  named({ type: 'response.output_text.delta', item_id: 'msg_1', output_index: 0, delta: text });
+const keepalive = named({ type: 'keepalive', sequence_number: 9 });
+const ping = named({ type: 'ping' });
+const comment = ': STILL PROCESSING\n\n';
+const opened = [
+  named({
+    type: 'message_start',
+    message: { role: 'assistant', content: [], usage: { input_tokens: 50, output_tokens: 1 } },
+  }),
+  named({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }),
+];
+const said = named({
+  type: 'content_block_delta',
+  index: 0,
+  delta: { type: 'text_delta', text: 'hello' },
+});
+
+test('what opens a response is no output, however long its instructions and tools are', (t) => {
+  for (const brokenBy of ['client', 'upstream'] as const) {
+    t.match(passed(responses, ...opening).usageAtEnd(brokenBy), { output: 0, partial: true });
+    const short = opening.map((event) => event.replaceAll(/Runs a .*?\. "/g, '"'));
+    t.match(passed(responses, ...short).usageAtEnd(brokenBy), { output: 0 }, 'nor if they are short');
+    const together = passed(responses, opening.join(''));
+    t.match(together.usageAtEnd(brokenBy), { output: 0 }, 'nor if they arrive together');
+  }
+  const deltas = new Array(20).fill(spoken('hello '));
+  t.match(passed(responses, ...opening, ...deltas).usageAtEnd('upstream'), { output: 30, partial: true });
+  t.end();
+});
+
+test('the events that end an item and repeat its text are no more output', (t) => {
+  const text = 'hello '.repeat(500);
+  const deltas = new Array(500).fill(spoken('hello '));
+  const item = { type: 'message', content: [{ type: 'output_text', text }] };
+  const done = [
+    named({ type: 'response.output_text.done', item_id: 'msg_1', text }),
+    named({ type: 'response.output_item.done', item }),
+  ];
+  const next = named({ type: 'response.output_item.added', item: { type: 'reasoning', summary: [] } });
+  const usage = passed(responses, ...opening, ...deltas, ...done, next).usageAtEnd('client');
+  t.ok(Math.abs((usage?.output ?? 0) - 750) < 50, `${usage?.output}`);
+  const twice = passed(responses, ...opening, ...deltas, ...done, next, ...deltas, ...done, next);
+  const { output: ofTwo = 0 } = twice.usageAtEnd('client') ?? {};
+  t.ok(Math.abs(ofTwo - 1500) < 100, `${ofTwo}`);
+  t.end();
+});
+
+test('what a tool of the vendor has found is no output', (t) => {
+  const result = named({
+    type: 'content_block_start',
+    index: 1,
+    content_block: { type: 'code_execution_tool_result', content: { stdout: 'a line\n'.repeat(4000) } },
+  });
+  t.match(passed(messages, ...opened, said, result).usageAtEnd('upstream'), { output: 2, partial: true });
+  t.end();
+});
+
+test('signs of life between and behind events are no output', (t) => {
+  const many = (sign: string): string[] => new Array(300).fill(sign);
+  const streams: readonly (readonly [ObservedTransform, number])[] = [
+    [passed(messages, ...opened, ...many(ping)), 1],
+    [passed(messages, ...opened, said, ...many(ping)), 2],
+    [passed(messages, ...opened, ...many(ping), said, ...many(comment + ping)), 2],
+    [passed(responses, ...opening, spoken('hello'), ...many(keepalive)), 2],
+    [passed(chat, chunk({ content: 'hello' }), ...many(comment)), 2],
+  ];
+  for (const [transform, output] of streams)
+    for (const brokenBy of ['client', 'upstream'] as const)
+      t.match(transform.usageAtEnd(brokenBy), { output, partial: true });
+  t.end();
+});
+
+test('a usage is read however many signs of life follow it', (t) => {
+  const usage = { prompt_tokens: 1000, completion_tokens: 200, total_tokens: 1200 };
+  const comments: string[] = new Array(200).fill(comment);
+  const ofChat = passed(
+    chat,
+    chunk({ content: 'hello' }),
+    data({ choices: [], usage }),
+    ...comments,
+    'data: [DONE]\n\n',
+  );
+  t.strictSame(ofChat.end(), { last: null, error: null });
+  t.match(ofChat.usageAtEnd(null), { input: 1000, output: 200, estimated: undefined });
+  const end = { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 200 } };
+  const pings: string[] = new Array(150).fill(ping);
+  const ofMessages = passed(messages, ...opened, said, named(end), ...pings, named({ type: 'message_stop' }));
+  t.strictSame(ofMessages.end(), { last: null, error: null });
+  t.match(ofMessages.usageAtEnd(null), { input: 50, output: 200, estimated: undefined });
+  t.end();
+});
+
+test('the number of a sign of life counts among those of the events', (t) => {
+  t.equal(passed(responses, ...opening, keepalive).nextNumber, 10);
+  const later = named({ type: 'response.output_text.delta', sequence_number: 12, delta: 'a' });
+  t.equal(passed(responses, ...opening, keepalive, later).nextNumber, 13);
+  t.end();
+});
+
+test('many events without text behind one with text are about a token each at most', (t) => {
+  const empty: string[] = new Array(200).fill(chunk({}));
+  const { output = 0 } = passed(chat, chunk({ content: 'hello' }), ...empty).usageAtEnd('client') ?? {};
+  t.ok(output <= 210, `${output}`);
+  t.end();
+});
