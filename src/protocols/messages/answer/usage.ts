@@ -17,7 +17,8 @@ import {
   objectAfterKey,
 } from '../../../wire/json-skip.js';
 
-const needle = Buffer.from('"usage"');
+/** In an answer, or an event of its stream. */
+export const usageKey = Buffer.from('"usage"');
 const wanted = numberNames([
   'input_tokens',
   'output_tokens',
@@ -41,18 +42,18 @@ const levels = 2;
  * @returns the tokens, or `start` if the object names none
  */
 export function lastUsage(bytes: Buffer, start: Usage | null = null): Usage | null {
-  const value = lastMemberObject(bytes, needle, levels);
+  const value = lastMemberObject(bytes, usageKey, levels);
   return value === -1 ? start : (usageAt(bytes, value, start) ?? start);
 }
 
 /** Finds the first `usage` object that names tokens: that of `message_start`, in the first bytes of a stream. */
 export function firstUsage(bytes: Buffer): Usage | null {
-  for (let at = bytes.indexOf(needle); at !== -1; at = bytes.indexOf(needle, at)) {
-    const value = objectAfterKey(bytes, at, needle.length);
+  for (let at = bytes.indexOf(usageKey); at !== -1; at = bytes.indexOf(usageKey, at)) {
+    const value = objectAfterKey(bytes, at, usageKey.length);
     const usage = value === -1 ? null : usageAt(bytes, value, null);
     if (usage !== null) return usage;
     // If an object names no tokens at all, no object within it does.
-    at = value === -1 ? at + needle.length : endOfValue(bytes, value, mostDepth);
+    at = value === -1 ? at + usageKey.length : endOfValue(bytes, value, mostDepth);
     if (at === -1) return null;
   }
   return null;

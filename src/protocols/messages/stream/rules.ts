@@ -7,10 +7,11 @@ import {
   type StreamFacts,
   type StreamStart,
 } from '../../../conversation/stream-rules.js';
+import type { Usage } from '../../../conversation/usage.js';
 import { isObject, parseObject, textOrNull } from '../../../wire/json.js';
-import { lastEvents, parseEvent } from '../../../wire/sse.js';
+import { eventEnd, lastEvents, parseEvent } from '../../../wire/sse.js';
 import { brokenEvent } from '../../error-formats/upstream-error.js';
-import { lastUsage } from '../answer/usage.js';
+import { lastUsage, usageKey } from '../answer/usage.js';
 import { foreignEventOf, isForeign, upstreamError } from '../upstream-error.js';
 
 /** See `StreamRules.marks`. */
@@ -43,7 +44,7 @@ function judgeEvent(event: string | null, data: string): StreamStart {
 
 /** Judges the end of a messages stream; see `StreamRules.judgeEnd`. */
 export function judgeEnd(tail: Buffer, { usageAtStart }: StreamFacts): StreamEnding {
-  const usage = lastUsage(tail, usageAtStart);
+  const usage = totalsIn(tail, usageAtStart);
   let state: StreamEnding['state'] = 'incomplete';
   let isTold = usageAtStart === null;
   for (const { start, end } of lastEvents(tail)) {
@@ -57,6 +58,18 @@ export function judgeEnd(tail: Buffer, { usageAtStart }: StreamFacts): StreamEnd
   // The few output tokens of the first event are not the answer's, whose output was not reported.
   const isCounted = isTold || state !== 'complete' || usage === null;
   return { state, usage: isCounted ? usage : { ...usage, output: 0 }, error: null };
+}
+
+/** Reads the totals of the last event that has any. Those that it omits are of the events before. */
+function totalsIn(tail: Buffer, atStart: Usage | null): Usage | null {
+  let usage = atStart;
+  let start = 0;
+  for (let at = tail.indexOf(usageKey); at !== -1; at = tail.indexOf(usageKey, start)) {
+    const end = eventEnd(tail, at);
+    usage = lastUsage(tail.subarray(start, end), usage);
+    start = end;
+  }
+  return usage;
 }
 
 function typeOf(data: string | null): string | null {

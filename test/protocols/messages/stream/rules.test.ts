@@ -121,6 +121,23 @@ test('the last totals replace those of the start where they have any', async (t)
   t.equal(judgeEnd(run('broken'), { ...facts, usageAtStart: null }).usage, null);
 });
 
+test('the totals of several last events are each those of the last one that has them', async (t) => {
+  const usage = (...last: readonly object[]) =>
+    judgeEnd(run(last.map((each) => delta(each)).join('') + stop), facts).usage;
+  t.same(
+    usage({ input_tokens: 40, cache_read_input_tokens: 20, output_tokens: 5 }, { output_tokens: 9 }),
+    usage({ input_tokens: 40, cache_read_input_tokens: 20, output_tokens: 9 }),
+  );
+  const iterations = [
+    { type: 'compaction', input_tokens: 1800, output_tokens: 350 },
+    { type: 'message', input_tokens: 40, output_tokens: 5 },
+  ];
+  t.match(usage({ input_tokens: 40, output_tokens: 5, iterations }, { output_tokens: 9 }), {
+    input: 40 + 10 + 1800,
+    output: 359,
+  });
+});
+
 test('the usage of a whole answer is not taken from the input of its tools', async (t) => {
   const input = { usage: { input_tokens: 0, output_tokens: 0 } };
   const content = [{ type: 'tool_use', id: 'x', name: 'f', input }];
