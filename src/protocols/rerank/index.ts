@@ -4,6 +4,7 @@ import { type AnswerCharges, inputMetering, wholeAnswers } from '../../conversat
 import type { Usage } from '../../conversation/usage.js';
 import { compileSchema, type MixedBody } from '../../schema/compile.js';
 import { bodies, flag, given, name, nullable } from '../../schema/members.js';
+import { OPEN_BRACKET } from '../../wire/bytes.js';
 import {
   isObject,
   type JsonObject,
@@ -14,12 +15,19 @@ import {
 } from '../../wire/json.js';
 import { type NumberNames, numberNames, readNumbers } from '../../wire/json-numbers.js';
 import { elementsOf, scanBody } from '../../wire/json-scan.js';
-import { lastMemberObject, withMembers, withoutMembers } from '../../wire/json-skip.js';
+import {
+  afterColon,
+  lastMemberAt,
+  lastMemberObject,
+  withMembers,
+  withoutMembers,
+} from '../../wire/json-skip.js';
 import { parseBody } from '../../wire/skeleton.js';
 import { noEffects } from '../effects.js';
 import { type Endpoint, judgeError, plainEndpoint } from '../endpoint.js';
 
 const resultsKey = '"results"';
+const dataKey = Buffer.from('"data"');
 
 /** `POST /v1/rerank` */
 export const rerank: Endpoint = {
@@ -56,7 +64,15 @@ function rerankUsage(answer: Buffer): Usage | null {
 
 /** An answer that names no search units is that of an upstream that bills none: it counts as one call, and an error as none. */
 function noteSearchUnits(answer: Buffer, charges: AnswerCharges): void {
-  charges.calls = mostOf(answer, metaKey, unitNames) ?? (answer.includes(resultsKey) ? 1 : 0);
+  const units = mostOf(answer, metaKey, unitNames) ?? 0;
+  charges.calls = units > 0 ? units : hasResults(answer) ? 1 : 0;
+}
+
+/** Voyage has them in `data`. */
+function hasResults(answer: Buffer): boolean {
+  if (answer.includes(resultsKey)) return true;
+  const at = lastMemberAt(answer, dataKey, levels);
+  return at !== -1 && answer[afterColon(answer, at + dataKey.length - 1)] === OPEN_BRACKET;
 }
 
 /** Returns the largest of the wanted numbers in the answer's last object of that name, or null if it has none. */

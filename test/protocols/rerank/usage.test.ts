@@ -32,5 +32,8 @@ test('an answer counts as the search units that it names, as one without any, an
   const results = [{ index: 0, relevance_score: 1 }];
   t.equal(callsOf({ results, meta: { billed_units: { search_units: 3 } } }), 3);
   t.equal(callsOf({ results, usage: { total_tokens: 5 } }), 1);
+  t.equal(callsOf({ results, meta: { billed_units: { input_tokens: 5, search_units: 0 } } }), 1, 'of tokens');
+  t.equal(callsOf({ object: 'list', data: results, usage: { total_tokens: 5 } }), 1, 'in other words');
   t.equal(callsOf({ error: { message: 'no' }, usage: { total_tokens: 5 } }), 0);
+  t.equal(callsOf({ code: 20012, message: 'no', data: null }), 0);
 });
