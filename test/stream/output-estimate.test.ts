@@ -1,6 +1,7 @@
 import { test } from 'tap';
 import { chat } from '../../src/protocols/chat/index.js';
 import type { Endpoint } from '../../src/protocols/endpoint.js';
+import { generateContent } from '../../src/protocols/generate-content/index.js';
 import { messages } from '../../src/protocols/messages/index.js';
 import { responses } from '../../src/protocols/responses/index.js';
 import type { ObservedTransform } from '../../src/stream/observe.js';
@@ -145,5 +146,25 @@ test('many events without text behind one with text are about a token each at mo
   const empty: string[] = new Array(200).fill(chunk({}));
   const { output = 0 } = passed(chat, chunk({ content: 'hello' }), ...empty).usageAtEnd('client') ?? {};
   t.ok(output <= 210, `${output}`);
+  t.end();
+});
+
+test('what the last event reports is not replaced by what it is thought to have', (t) => {
+  const block = (part: object, candidatesTokenCount: number, thoughtsTokenCount = 0): string =>
+    data({
+      candidates: [{ content: { role: 'model', parts: [part] } }],
+      usageMetadata: { promptTokenCount: 1000, candidatesTokenCount, thoughtsTokenCount },
+    });
+  const texts = Array.from({ length: 20 }, (_, index) => block({ text: 'some words' }, 2 * (index + 1)));
+  const signed = block({ text: '', thoughtSignature: 'A+B/'.repeat(1250) }, 40, 100);
+  const code = block({ codeExecutionResult: { outcome: 'OUTCOME_OK', output: 'a line\n'.repeat(3000) } }, 45);
+  for (const brokenBy of ['client', 'upstream'] as const) {
+    const ofSigned = passed(generateContent, ...texts, signed);
+    t.match(ofSigned.usageAtEnd(brokenBy), { input: 1000, output: 140, partial: true });
+    const ofCode = passed(generateContent, ...texts, code);
+    t.match(ofCode.usageAtEnd(brokenBy), { input: 1000, output: 45, partial: true });
+  }
+  const unsaid = data({ candidates: [{ content: { parts: [{ text: 'x'.repeat(400) }] } }] });
+  t.match(passed(generateContent, block({ text: 'x' }, 1), unsaid).usageAtEnd('client'), { output: 101 });
   t.end();
 });
