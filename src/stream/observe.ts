@@ -50,6 +50,9 @@ const beginBytes = 256;
 const mostWatched = 4;
 /** Most bytes that may follow the end of a stream: at most a mark does. */
 const mostBehind = 4096;
+/** Bytes of the end of a whole answer in pieces in which charges stand: behind them, it may repeat tools and metadata. */
+const wholeTailBytes = 64 * 1024;
+const openBrace = Buffer.from('{');
 const nothing = Buffer.alloc(0);
 
 /** Receives an answer as it is passed on, from its beginning. @returns true if it needs no more */
@@ -331,7 +334,7 @@ export class ObservedTransform implements AnswerTransform {
   note(chunk: Buffer): void {
     if (this.#tail === null) {
       if (this.#watch !== null) this.#show(chunk, false);
-      this.#tail = new Tail();
+      this.#tail = new Tail(this.#rules.noteCharges === undefined ? tailBytes : wholeTailBytes);
       this.#usageAtHead = this.#rules.usageOf(beforeList(chunk));
       if (this.#rules.metering.seconds !== null) this.#begin = Buffer.from(chunk.subarray(0, beginBytes));
     }
@@ -356,6 +359,9 @@ export class ObservedTransform implements AnswerTransform {
     const reported = this.usage;
     const tail = this.#tail?.bytes() ?? null;
     if (tail !== null) this.#hear(this.#begin ?? tail, tail);
+    // Its end has what is charged beside the usage, and in front of it is nothing but output.
+    if (tail !== null && brokenBy === null && !this.#started)
+      this.#noteCharges(Buffer.concat([openBrace, tail]));
     if (tail !== null) this.made = this.#rules.madeOf?.(tail) ?? null;
     const { watchEnd } = this.#observed;
     if (tail !== null && watchEnd != null && this.#hasWholeEnd(brokenBy)) watchEnd(tail);

@@ -8,6 +8,7 @@ import type { Endpoint } from '../../src/protocols/endpoint.js';
 import { generateContent } from '../../src/protocols/generate-content/index.js';
 import { imageGenerations } from '../../src/protocols/images/index.js';
 import { countTokens, messages } from '../../src/protocols/messages/index.js';
+import { responses } from '../../src/protocols/responses/index.js';
 import { ArrayTransform, ObservedTransform } from '../../src/stream/observe.js';
 import type { Alternatives } from '../../src/stream/opening.js';
 
@@ -351,4 +352,29 @@ test('blank lines between the events of a stream of images end none', async (t) 
   each.pass(Buffer.concat([named(billed), blank, named(billed), blank]));
   each.end();
   t.match(each.usageAtEnd(null), { input: 20, output: 200 });
+});
+
+test('the images of a whole response that passes in pieces are counted, and its tier, whatever metadata follows', async (t) => {
+  const tokens = { input_tokens: 1000, output_tokens: 200, total_tokens: 1200 };
+  const made = { input_tokens: 30, output_tokens: 4000, output_tokens_details: { image_tokens: 4000 } };
+  const told = {
+    output: [{ type: 'image_generation_call', result: 'A'.repeat(200_000) }],
+    service_tier: 'flex',
+    tool_usage: { image_gen: made, web_search: { num_requests: 2 } },
+    usage: tokens,
+  };
+  const expected = { input: 1030, output: 4200, searches: 2, tier: 'flex', parts: { imageOutput: 4000 } };
+  for (const count of [0, 4, 16]) {
+    const metadata = Object.fromEntries(
+      Array.from({ length: count }, (_, index) => [`key${index}`, 'tier '.repeat(100)]),
+    );
+    const each = observed(responses);
+    const body = Buffer.from(JSON.stringify({ ...told, metadata }));
+    for (let at = 0; at < body.length; at += 65_536) each.note(body.subarray(at, at + 65_536));
+    for (let asked = 0; asked < 2; asked++) {
+      const usage = each.usageAtEnd(null);
+      t.match(usage, expected, `${count} members of metadata`);
+      t.notOk(usage?.estimated);
+    }
+  }
 });
