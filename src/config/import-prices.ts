@@ -51,7 +51,18 @@ const lengthSuffix = /_above_(\d{1,6})k_tokens$/;
 /** If several are present, they state one price: entries of transcription models have it twice. */
 const secondMembers = ['input_cost_per_second', 'output_cost_per_second', 'output_cost_per_video_per_second'];
 const resolutionMember = /^output_cost_per_second_(\d{2,4}[pk])$/;
-const aboutMoney = /cost|pric/;
+const aboutMoney = /cost|pric|multiplier/;
+
+/** What a rate is a part of, whose price it has without one of its own. */
+const wholes: readonly (readonly [part: RateName, whole: RateName])[] = [
+  ['reasoning', 'output'],
+  ['audioOutput', 'output'],
+  ['imageOutput', 'output'],
+  ['audioInput', 'input'],
+  ['imageInput', 'input'],
+  ['cachedAudio', 'cached'],
+  ['cachedImage', 'cached'],
+];
 
 /** The members of an entry, before it is known which of them mean the same. */
 interface Draft {
@@ -89,6 +100,7 @@ export function listedPrice(list: JsonObject, name: string): ListedPrice | null 
   if (isByToken && perImage !== null) draft.unused.push(perImage.member);
   else if (perImage !== null) draft.rates.perCall = perImage.usd;
   readCharacters(draft, entry, isByToken);
+  leaveOutRepeated(draft);
   return { price: priceOf(draft, images), unused: draft.unused };
 }
 
@@ -251,6 +263,16 @@ function priceOf(
     ...(Object.keys(ofTiers).length === 0 ? {} : { tiers: ofTiers }),
     ...(us === null ? {} : { geos: { us } }),
   };
+}
+
+/** The list may repeat a price for a part, and change only that of the whole for long inputs and tiers. */
+function leaveOutRepeated({ rates, steps, tiers }: Draft): void {
+  const all = [rates, ...steps.values()];
+  for (const tier of tiers.values()) all.push(tier.rates, ...tier.steps.values());
+  for (const [part, whole] of wholes) {
+    if (all.some((each) => each[part] !== undefined && each[part] !== each[whole])) continue;
+    for (const each of all) delete each[part];
+  }
 }
 
 function stepsOf(steps: ReadonlyMap<number, MutableRates>): Pick<PriceSettings, 'steps'> {

@@ -189,6 +189,32 @@ test('characters have the price of the list, unless it has one of tokens', async
   );
 });
 
+test('a part that is listed at the price of the whole has that of long inputs and tiers, too', async (t) => {
+  const entry = {
+    input_cost_per_token: 1.25e-6,
+    input_cost_per_token_above_200k_tokens: 2.5e-6,
+    input_cost_per_token_priority: 2.25e-6,
+    output_cost_per_token: 10e-6,
+    output_cost_per_token_above_200k_tokens: 15e-6,
+    output_cost_per_token_priority: 18e-6,
+    output_cost_per_reasoning_token: 10e-6,
+    input_cost_per_audio_token: 1.25e-6,
+  };
+  const expected = {
+    input: 1.25,
+    output: 10,
+    steps: [{ aboveInput: 200_000, input: 2.5, output: 15 }],
+    tiers: {
+      priority: { input: 2.25, output: 18, steps: [{ aboveInput: 200_000, input: 2.5, output: 15 }] },
+    },
+  };
+  t.strictSame(read(entry)?.price, expected);
+  const own = { ...entry, output_cost_per_reasoning_token_priority: 12e-6 };
+  t.match(read(own)?.price, { reasoning: 10, tiers: { priority: { reasoning: 12 } } });
+  const uplift = { ...entry, regional_processing_uplift_multiplier_eu: 1.1 };
+  t.strictSame(read(uplift)?.unused, ['regional_processing_uplift_multiplier_eu']);
+});
+
 test('what is no entry, or no amount, is no price', async (t) => {
   for (const list of [{}, { m: null }, { m: 'x' }, { m: [] }]) t.equal(listedPrice(list, 'm'), null);
   t.equal(listedPrice({}, 'constructor'), null);
