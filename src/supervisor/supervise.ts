@@ -17,6 +17,7 @@ import { type GatewayReport, replacedSignal } from './messages.js';
 import { type AdminAccess, Operations, openAdmin, untilFree } from './operate.js';
 import { createReloader, type Reloader } from './reload.js';
 import { createSimulatorProcess, type SimulatorProcess } from './simulator.js';
+import { announceStoreUse } from './store-use.js';
 import { type Claim, claimPlace, endPredecessor, type Predecessor } from './take-over.js';
 import { WorkerPool } from './workers.js';
 
@@ -110,6 +111,7 @@ class Supervisor {
   readonly #reloader: Reloader;
   readonly #keys: ManagedKeys;
   readonly #stopRisks: () => void;
+  #endStoreUse: () => void = () => {};
   readonly #operations: Operations;
   readonly #signals: readonly (readonly [NodeJS.Signals, () => void])[] = [
     ['SIGTERM', () => void this.#stop('SIGTERM')],
@@ -193,6 +195,20 @@ class Supervisor {
     this.#logger.error({ reason }, 'the store cannot be used');
   }
 
+  /** Rate limits of an embedded store are granted by the primary, so two gateways grant each of them twice. */
+  async #announceStoreUse(): Promise<void> {
+    const { store } = this.#options.config;
+    if (store.kind !== 'embedded') return;
+    const { others, end } = await announceStoreUse(store.path, this.#predecessor?.pid ?? null);
+    this.#endStoreUse = end;
+    if (this.#stopping !== null) end();
+    else if (others.length > 0)
+      this.#logger.warn(
+        { folder: store.path, processes: others },
+        'another gateway uses this store, and each grants the whole of every rate limit: run one gateway a store, or let them share a PostgreSQL',
+      );
+  }
+
   /** Whether another gateway serves until this one takes its place. Workers without a primary cannot do so for long. */
   get #isReplacing(): boolean {
     return this.#predecessor !== null && this.#predecessor.pid !== null;
@@ -256,6 +272,7 @@ class Supervisor {
     process.on('unhandledRejection', this.#survive);
     for (const [signal, listener] of this.#signals) process.on(signal, listener);
     if (this.#options.releaseReloads()) void this.#reload();
+    void this.#announceStoreUse();
     Promise.all([this.#apply(this.#options.config), this.#open()]).catch((error: unknown) =>
       this.#abandon(error instanceof Error ? error.message : String(error)),
     );
@@ -344,6 +361,7 @@ class Supervisor {
       return;
     }
     this.#stopping = { at: performance.now(), isReplaced: false };
+    this.#endStoreUse();
     if (before !== null) {
       this.#pool.hasten();
       return;
@@ -375,6 +393,7 @@ class Supervisor {
     this.#unready.abort();
     if (this.#stopping !== null) return;
     this.#stopping = { at: performance.now(), isReplaced: true };
+    this.#endStoreUse();
     const { drainMs } = this.#reloader.running.timeouts;
     this.#logger.info({ limitMs: drainMs }, 'replaced by another gateway, draining');
     void this.#finishCalls(true);
@@ -428,6 +447,7 @@ class Supervisor {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     this.#stopping ??= { at: performance.now(), isReplaced: false };
+    this.#endStoreUse();
     this.#admin?.close();
     this.#leases.stop();
     this.#pool[children]();

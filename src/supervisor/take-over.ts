@@ -32,14 +32,27 @@ export function listenersOn(address: string, port: number): readonly number[] {
  * @returns process ids, limited to processes that this user may inspect
  */
 export function abstractHolders(name: string): readonly number[] {
+  return holdersOf(
+    abstractNames()
+      .filter((each) => each.name === name)
+      .map(({ inode }) => inode),
+  );
+}
+
+interface AbstractName {
+  readonly name: string;
+  readonly inode: string;
+}
+
+/** Lists the sockets in the abstract namespace, of all users. */
+export function abstractNames(): readonly AbstractName[] {
   // `address: references protocol flags type state inode path` (proc_net_unix(5)). `@` stands for a zero byte: the
   // first one, and those with which some versions of libuv pad the path.
-  const lines = readIfAny('/proc/net/unix')
+  return readIfAny('/proc/net/unix')
     .split('\n')
-    .map((line) => line.trim().split(/\s+/));
-  return holdersOf(
-    lines.filter((parts) => parts[7]?.replace(/@+$/, '') === `@${name}`).map((parts) => parts[6] ?? ''),
-  );
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, , , , , , , path]) => path?.startsWith('@'))
+    .map(([, , , , , , inode = '', path = '']) => ({ name: path.slice(1).replace(/@+$/, ''), inode }));
 }
 
 function holdersOf(inodes: readonly string[]): readonly number[] {
