@@ -1,3 +1,4 @@
+import { writeSync } from 'node:fs';
 import { constants } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { claimName, sweepClaims } from './claims.js';
@@ -100,7 +101,20 @@ async function attempt(
     // After other failures LMDB may not execute transactions any more, so it is reopened for the next call.
     if (!isOfDisk(error)) closeBase();
     const failure = error instanceof Error ? error.message : String(error);
+    if (failure.includes(lmdbWrite)) endErrorLine();
     port?.postMessage(calls.map(({ number }): EmbeddedAnswer => ({ number, failure })));
+  }
+}
+
+/** In the message of an error that LMDB has also written to standard error, without the end of a line (`mdb_page_flush`). */
+const lmdbWrite = 'Attempting to write page';
+
+/** Keeps a line of the log, which may go to the same file, from being glued to what LMDB wrote. */
+function endErrorLine(): void {
+  try {
+    writeSync(2, '\n');
+  } catch {
+    // Nobody reads it.
   }
 }
 

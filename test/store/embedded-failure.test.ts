@@ -59,11 +59,16 @@ test('a full disk is told, and all is well when there is room', { skip: noLimit 
   await filling.untilTold(2);
   t.match(filling.told[0], /^store_unavailable: Error: (File too large|Input\/output error)/);
   t.equal(filling.told[1], 'it can still be read');
-  limit('unlimited:unlimited');
+  limit('4096:unlimited');
   filling.proceed();
   await filling.untilTold(3);
-  t.equal(filling.told[2], 'there is room again');
+  t.match(filling.told[2], /File too large/);
+  limit('unlimited:unlimited');
+  filling.proceed();
+  await filling.untilTold(4);
+  t.equal(filling.told[3], 'there is room again');
   t.equal(await filling.exited, 0);
+  t.match(filling.errors(), /Write error: File too large.*\n$/, 'what LMDB writes ends its line');
 });
 
 test('a writer that does not end is waited for in bounds, and its death frees the others', async (t) => {

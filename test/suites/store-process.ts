@@ -76,8 +76,15 @@ async function fill(store: Store, tell: (line: string) => void): Promise<void> {
     }
   }
   tell((await store.get('filling', '0'))?.value === value ? 'it can still be read' : 'it is gone');
-  await once(process, 'message');
-  tell((await put(created)) ? 'there is room again' : 'it is there already');
+  for (let hasRoom = false; !hasRoom; ) {
+    await once(process, 'message');
+    try {
+      tell((await put(created)) ? 'there is room again' : 'it is there already');
+      hasRoom = true;
+    } catch (error) {
+      tell(String((error as GatewayError).cause));
+    }
+  }
 }
 
 /** Takes the lock of the writers, and keeps it until it is killed. */

@@ -11,6 +11,8 @@ const script = fileURLToPath(new URL('./store-process.js', import.meta.url));
 export interface StoreProcess {
   /** What it has printed so far. */
   readonly told: readonly string[];
+  /** What it has written to standard error. */
+  errors(): string;
   readonly exited: Promise<number | null>;
   untilTold(count: number): Promise<void>;
   /** Lets it continue. */
@@ -21,8 +23,16 @@ export interface StoreProcess {
 
 /** Starts a process that does this work, and then ends. */
 export function startStoreProcess(order: StoreOrder): StoreProcess {
-  const child: ChildProcess = fork(script, [JSON.stringify(order)], { execArgv: [] });
+  const child: ChildProcess = fork(script, [JSON.stringify(order)], {
+    execArgv: [],
+    stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
+  });
   const told: string[] = [];
+  let errors = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+    process.stderr.write(text);
+  });
   child.on('message', (line) => told.push(String(line)));
   const killAtExit = (): void => void child.kill('SIGKILL');
   process.once('exit', killAtExit);
@@ -35,6 +45,7 @@ export function startStoreProcess(order: StoreOrder): StoreProcess {
   );
   return {
     told,
+    errors: () => errors,
     exited,
     async untilTold(count) {
       const hasTold = (): boolean => {
