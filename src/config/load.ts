@@ -327,8 +327,7 @@ function describe(error: TLocalizedValidationError, value: unknown): Problem[] {
       return below(error.params.requiredProperties, () => 'is required');
     case 'additionalProperties': {
       const known = Object.keys(objectAt(schemaAt(error.schemaPath), 'properties'));
-      const others = known.length > mostNamed ? '' : `; there are ${known.join(', ')}`;
-      const remedy = (name: string): string => suggest(name, known) || others;
+      const remedy = (name: string): string => suggest(name, known, mostNamed);
       return below(error.params.additionalProperties, (name) => `unknown property${remedy(name)}`);
     }
     case 'boolean':

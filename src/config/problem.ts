@@ -57,6 +57,9 @@ export interface Report {
   readonly problems: readonly Problem[];
 }
 
+/** There are as many presets, and a config by hand has as many upstreams. */
+const mostNamed = 16;
+
 /** @param hidden paths of strings that came from the environment or a file, whose text is not repeated */
 export function createReport(hidden: ReadonlySet<string>): Report {
   const problems: Problem[] = [];
@@ -69,7 +72,7 @@ export function createReport(hidden: ReadonlySet<string>): Report {
     addUnknown(segments, kind, given, known) {
       if (hidden.has(formatPath(segments)))
         add(segments, `no ${kind} has the name that the environment or a file gave`);
-      else add(segments, `no ${kind} is named ${JSON.stringify(given)}${suggest(given, known)}`);
+      else add(segments, `no ${kind} is named ${JSON.stringify(given)}${suggest(given, known, mostNamed)}`);
     },
   };
 }
@@ -98,9 +101,10 @@ export function textsOf(value: unknown): [number, string][] {
 
 /**
  * Finds the known name that was probably meant.
- * @returns `; did you mean "main"?`, or an empty string if no name is close
+ * @param mostNamed number of known names up to which all are listed if none is close
+ * @returns `; did you mean "main"?`, `; there are main, other`, or an empty string
  */
-export function suggest(given: string, known: Iterable<string>): string {
+export function suggest(given: string, known: Iterable<string>, mostNamed: number): string {
   const limit = Math.min(3, Math.ceil(given.length / 3));
   let best: string | null = null;
   let bestDistance = limit + 1;
@@ -112,7 +116,10 @@ export function suggest(given: string, known: Iterable<string>): string {
       bestDistance = distance;
     }
   }
-  return best === null ? '' : `; did you mean ${JSON.stringify(best)}?`;
+  if (best !== null) return `; did you mean ${JSON.stringify(best)}?`;
+  const all = [...known];
+  if (all.length === 0 || all.length > mostNamed) return '';
+  return `; there ${all.length === 1 ? 'is' : 'are'} ${all.join(', ')}`;
 }
 
 /** Counts insertions, deletions, replacements and swaps of neighbours between two names (optimal string alignment). */

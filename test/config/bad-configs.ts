@@ -365,7 +365,9 @@ export const badConfigs: readonly BadConfig[] = [
   {
     at: 'upstreams/main/preset',
     value: 'constructor',
-    problems: ['upstreams.main.preset: no preset is named "constructor"'],
+    problems: [
+      'upstreams.main.preset: no preset is named "constructor"; there are openai-reasoning, openai-5.1, openai-5.6, claude-adaptive, claude-4.8, claude-5.5, gemini-3, deepseek, kimi, qwen, glm, vllm, ollama',
+    ],
   },
   {
     at: 'models/gpt-x/targets/0/translation',
@@ -582,12 +584,12 @@ export const badConfigs: readonly BadConfig[] = [
     at: 'listen/tls',
     value: { cert: 'load.test.js', key: 'load.test.js' },
     problems: [
-      'listen.tls: the certificate and the key cannot be used together (ERR_OSSL_PEM_NO_START_LINE)',
+      'listen.tls: the certificate and the key cannot be used together (ERR_OSSL_PEM_NO_START_LINE): one of the files has no PEM of its kind',
     ],
   },
   {
     at: 'defaultModels',
     value: { rerank: 'none-such' },
-    problems: ['defaultModels.rerank: no model is named "none-such"'],
+    problems: ['defaultModels.rerank: no model is named "none-such"; there is gpt-x'],
   },
 ];
