@@ -137,12 +137,24 @@ export function isKeyOf(key: string, cert: string): boolean {
   return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
 }
 
+/** What the codes of OpenSSL's errors mean here. */
+const pairReasons: Readonly<Record<string, string>> = {
+  ERR_OSSL_X509_KEY_VALUES_MISMATCH: 'the key is that of another certificate',
+  ERR_OSSL_PEM_NO_START_LINE: 'one of the files has no PEM of its kind',
+  ERR_OSSL_BAD_DECRYPT: 'the key needs a passphrase',
+};
+
 /** Returns why a certificate and its private key cannot be used together, or null. */
 export function pairProblem(cert: string, key: string): string | null {
+  let code = '';
   try {
     createSecureContext({ cert, key });
-    return null;
+    // OpenSSL itself compares keys of one type only.
+    if (isKeyOf(key, cert)) return null;
+    code = 'ERR_OSSL_X509_KEY_VALUES_MISMATCH';
   } catch (error) {
-    return `the certificate and the key cannot be used together (${codeText(error)})`;
+    code = codeText(error);
   }
+  const reason = pairReasons[code] ?? 'OpenSSL refuses them';
+  return `the certificate and the key cannot be used together (${code}): ${reason}`;
 }

@@ -1,8 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { generateKeyPairSync } from 'node:crypto';
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { test } from 'tap';
-import { createConfigFiles } from '../../src/config/files.js';
+import { createConfigFiles, pairProblem } from '../../src/config/files.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 
 test('what is no file, or has no end, holds nobody up who reads a config', (t) => {
@@ -22,5 +24,19 @@ test('what is no file, or has no end, holds nobody up who reads a config', (t) =
   }
   t.strictSame(files.read('long'), { text: null, problem: 'the file has more than 1048576 bytes' });
   t.strictSame(files.read('link'), { text: 'text\n', problem: null });
+  t.end();
+});
+
+test('a key that is not that of the certificate is named as such, also one of another type', (t) => {
+  const fixtures = resolve(fileURLToPath(import.meta.url), '../../../../test/fixtures/tls');
+  const [cert, own] = ['pem', 'key'].map((kind) => readFileSync(`${fixtures}/localhost.${kind}`, 'utf8'));
+  t.equal(pairProblem(cert ?? '', own ?? ''), null);
+  const pem = { type: 'pkcs8', format: 'pem' } as const;
+  const publicKeyEncoding = { type: 'spki', format: 'pem' } as const;
+  for (const { privateKey } of [
+    generateKeyPairSync('rsa', { modulusLength: 2048, privateKeyEncoding: pem, publicKeyEncoding }),
+    generateKeyPairSync('ec', { namedCurve: 'prime256v1', privateKeyEncoding: pem, publicKeyEncoding }),
+  ])
+    t.match(pairProblem(cert ?? '', privateKey), /: the key is that of another certificate$/);
   t.end();
 });
