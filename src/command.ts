@@ -90,7 +90,14 @@ function readArguments() {
   try {
     return parseArgs({ options: optionTypes, allowPositionals: true, strict: true });
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
+    const message = error instanceof Error ? error.message : String(error);
+    // Node's own words for this take three lines.
+    const [, option] = /^Option '(?:-\w, )?(--[\w-]+).* is ambiguous/.exec(message) ?? [];
+    throw new UsageError(
+      option === undefined
+        ? message
+        : `${option} needs a value; one that begins with "-" is written ${option}=VALUE`,
+    );
   }
 }
 
@@ -126,6 +133,9 @@ function configPath(options: Options): string | null {
 /** Reads the config file. Without one, returns the config of the demo. */
 async function readConfig(path: string | null): Promise<ResolvedConfig> {
   if (path === null) return demoConfig(Math.floor(Date.now() / 1000));
+  // That of a shell's <(…) has a writer already.
+  if (!path.startsWith('/dev/') && statSync(path, { throwIfNoEntry: false })?.isFIFO())
+    process.stderr.write(`${path} is a pipe: waiting for its writer\n`);
   // Imported only when needed: compiling the schema takes 200 ms, and the demo has to be ready within a second.
   const { loadConfig } = await import('./config/load.js');
   return loadConfig(path, process.env);
@@ -286,7 +296,10 @@ async function store(action: string | undefined, options: Options): Promise<numb
     import('./store/embedded-dump.js'),
   ]);
   if (action === 'export' && options.redis !== undefined) {
-    await exportStore({ urls: options.redis.split(','), prefix: options.prefix ?? 'gw' }, process.stdout);
+    const urls = options.redis.split(',');
+    if (!urls.every((url) => URL.canParse(url) && /^rediss?:/.test(url)))
+      throw new UsageError('--redis must be a URL such as redis://HOST:6379, or several separated by commas');
+    await exportStore({ urls, prefix: options.prefix ?? 'gw' }, process.stdout);
     return 0;
   }
   if (action !== 'export' && action !== 'import' && action !== 'backup') {
@@ -320,7 +333,12 @@ async function run(): Promise<number> {
     process.stdout.write(output);
     return 0;
   }
-  const most = command === 'key' || command === 'prices' ? 2 : command === 'store' ? 1 : 0;
+  const most =
+    command === 'prices' || (command === 'key' && rest[0] !== 'new')
+      ? 2
+      : command === 'key' || command === 'store'
+        ? 1
+        : 0;
   if (rest.length > most) throw new UsageError(`"${rest[most]}" is not understood here`);
   if (command === 'start') return start(values);
   process.stdout.on('error', endWithReader);

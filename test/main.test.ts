@@ -1,5 +1,7 @@
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { test } from 'tap';
@@ -79,10 +81,18 @@ test('a command line that is not understood is refused with code 2 and a hint', 
     [['start', '--prot', '1'], /^Unknown option '--prot'/],
     [['start', '--port', '70000'], /^--port must be a number from 0 to 65535/],
     [['start'], /^PORT must be a number from 0 to 65535/, { PORT: 'http' }],
+    [
+      ['start', '--workers', '-1'],
+      /^--workers needs a value; one that begins with "-" is written --workers=VALUE\nTry/,
+    ],
+    [['start', '--workers=-1'], /^--workers must be a number from 0 to 1024/],
     [['start'], /^WORKERS must be a number from 0 to 1024/, { WORKERS: '-1' }],
     [['start'], /^LOG_LEVEL must be one of trace, /, { LOG_LEVEL: 'loud' }],
     [['check'], /^check needs --config FILE/],
     [['key'], /^key needs "new" or "hash"/],
+    [['key', 'new', 'extra'], /^"extra" is not understood here/],
+    [['store', 'export', '--redis', 'nonsense'], /^--redis must be a URL such as redis:/],
+    [['store', 'export', '--redis', 'http://a'], /^--redis must be a URL such as redis:/],
     [['key', 'hash'], /^key hash needs a key/],
     [['prices', 'import'], /^prices needs "import" and a FILE/],
     [['prices', 'import', 'list.json'], /^prices import needs --config FILE, or --into FILE/],
@@ -94,6 +104,17 @@ test('a command line that is not understood is refused with code 2 and a hint', 
     t.match(err, /Try: model-gateway --help\n$/);
   }
   t.end();
+});
+
+test('a config in a pipe is waited for with a word', async (t) => {
+  const file = join(t.testdir({}), 'pipe');
+  execFileSync('mkfifo', [file]);
+  const child = spawn(process.execPath, [main, 'check', '--config', file]);
+  t.teardown(() => child.kill());
+  const [said] = await once(child.stderr, 'data');
+  t.equal(String(said), `${file} is a pipe: waiting for its writer\n`);
+  await writeFile(file, JSON.stringify(config));
+  t.match(String((await once(child.stdout, 'data'))[0]), /is valid: 1 upstream/);
 });
 
 test('without a config the gateway refuses any address but loopback', (t) => {
@@ -147,7 +168,7 @@ test('check explains every error with its path, and sums up a valid file', (t) =
     code: 1,
     err: /unshared\.json: secret: is required where hosts share a store/,
   });
-  const bad = ['workers: must be an integer', 'keys[0].groups[0]: no group is named "none"']
+  const bad = ['workers: must be an integer', 'keys[0].groups[0]: no group is named "none"; there is default']
     .map((line) => `${file('bad.json')}: ${line}\n`)
     .join('');
   t.strictSame(run(['check', '--config', file('bad.json')]), { code: 1, out: '', err: bad });
