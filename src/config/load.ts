@@ -191,6 +191,8 @@ export function parseJson(source: string): {
   readonly problems: readonly Problem[];
 } {
   const text = source.startsWith('\uFEFF') ? source.slice(1) : source;
+  // Also what a reload finds while somebody writes the file anew.
+  if (text.trim() === '') return { value: undefined, problems: [{ path: '', message: 'the file is empty' }] };
   const reading = new Reading();
   visit(text, {
     onObjectBegin: (_offset, _length, line, column) => reading.open({}, { line, column }),
