@@ -70,7 +70,10 @@ export class KeyBook {
   async get(id: string): Promise<BookedKey> {
     const { record, revision } = await this.#find(id);
     if (record !== null) return { record, revision };
-    throw new GatewayError('not_found', 'The record of the key cannot be read: revoke it and make another.');
+    throw new GatewayError(
+      'not_found',
+      'The record of the key cannot be read: a later version of the gateway can, if one has written it. If it is damaged, revoke the key and make another.',
+    );
   }
 
   /**

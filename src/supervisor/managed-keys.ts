@@ -91,7 +91,8 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
       else log.warn({ err: error }, 'cannot read the keys in the store: the known keys stay in effect');
     },
     onRevived: (ids) => ids.forEach(revokeAgain),
-    onDamaged: (keys) => log.error({ keys }, 'keys in the store are damaged and ignored'),
+    onDamaged: (keys) =>
+      log.error({ keys }, 'keys in the store are damaged, or of a later version of the gateway, and ignored'),
   });
   const endListening = store.changes?.listen((collection) => {
     if (collection === null || collection === announcementCollection) watch.refresh().catch(() => undefined);

@@ -170,11 +170,14 @@ test('a store that cannot be reached holds nothing up, and its keys come when it
   );
 });
 
-test('a record that is damaged is told of, and is no key', async (t) => {
+test('a record that is damaged or of a later version is told of, and is no key', async (t) => {
   const data = fakeData();
   await fakeStore({ data }).create('managed-keys', 'broken', '{', 60_000);
+  await fakeStore({ data }).create('managed-keys', 'later', '{"version":2,"id":"later"}', 60_000);
   const { keys, lines } = make(t, data);
   await keys.looked();
   t.equal(keys.count(), 0);
-  t.match(lines, [{ level: 50, keys: ['broken'] }]);
+  t.match(lines, [
+    { level: 50, keys: ['broken', 'later'], msg: /damaged, or of a later version of the gateway/ },
+  ]);
 });
