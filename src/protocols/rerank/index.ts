@@ -90,45 +90,69 @@ interface Wanted {
   readonly model: string | null;
   /** Maximum number of results. Infinite if the request sets none. */
   readonly most: number;
+  /** Whether the results are also needed in Voyage's form: a request with `top_n` is of another vendor's client. */
+  readonly asData: boolean;
+  /** Whether those contain documents, which the vendor sends only if they are requested. */
+  readonly withDocuments: boolean;
 }
 
 /**
- * Makes a function that converts an answer to one that both Cohere's clients (`id`, `results`, `meta`) and Jina's
- * (`object`, `model`, `usage`, `results`) can read. It adds missing members, sorts the results by score, converts their
- * documents to objects, and keeps at most `top_n` of them.
+ * Makes a function that converts an answer to one that Cohere's clients (`id`, `results`, `meta`), Jina's (`object`,
+ * `model`, `usage`, `results`) and Voyage's (`object`, `model`, `usage`, `data`) can read. It adds missing members,
+ * sorts the results by score, converts their documents to objects, and keeps at most `top_n` or `top_k` of them.
  * @param body a validated request
  * @returns a function of the whole answer, which returns the same buffer if nothing changes
  */
 function rerankAmender(body: Buffer): (body: Buffer) => Buffer {
-  const { model, top_n: count } = objectOf(parseBody(body, scanBody(body)));
-  const most = numberOrNull(count) ?? 0;
-  // The upstream judges an invalid number of results.
-  const wanted = { model: textOrNull(model), most: most >= 1 ? most : Number.POSITIVE_INFINITY };
+  const request = objectOf(parseBody(body, scanBody(body)));
+  const count = numberOrNull(request.top_n);
+  const most = count ?? numberOrNull(request.top_k) ?? 0;
+  const wanted = {
+    model: textOrNull(request.model),
+    // The upstream judges an invalid number of results.
+    most: most >= 1 ? most : Number.POSITIVE_INFINITY,
+    asData: count === null,
+    withDocuments: request.return_documents === true,
+  };
   return (body) => amend(body, wanted);
 }
 
 function amend(body: Buffer, wanted: Wanted): Buffer {
   const answer = parseObject(body.toString('utf8'));
-  if (answer === null || !Array.isArray(answer.results)) return body;
-  const results: readonly unknown[] = answer.results;
+  const source = Array.isArray(answer?.results) ? 'results' : 'data';
+  const given = answer?.[source];
+  if (answer === null || !Array.isArray(given)) return body;
+  const results: readonly unknown[] = given;
   const order = bestOf(results, wanted.most);
   const missing = missingOf(answer, wanted.model);
-  const isKept = order === null && !results.some(hasTextAlone);
-  if (isKept && Object.keys(missing).length === 0) return body;
-  const replaced = new Set([...Object.keys(missing), ...(isKept ? [] : ['results'])]);
+  const isKept = source === 'results' && order === null && !results.some(hasTextAlone);
+  const addsData = wanted.asData && !(isKept && Array.isArray(answer.data));
+  if (isKept && !addsData && Object.keys(missing).length === 0) return body;
+  const replaced = new Set(Object.keys(missing));
+  if (!isKept) replaced.add(source).add('results');
+  if (addsData) replaced.add('data');
   const found = withoutMembers(body, replaced);
   if (found === null) return body;
-  const changed = isKept
-    ? []
-    : [`"results":${resultTexts(results, order, found.taken.get('results') ?? '')}`];
+  const chosen = order ?? [...results.keys()];
+  const changed = isKept ? [] : [`"results":${resultTexts(results, chosen, found.taken.get(source) ?? '')}`];
+  if (addsData) changed.push(`"data":${dataText(results, chosen, wanted.withDocuments)}`);
   return withMembers([...changed, ...memberTexts(missing)].join(), found.rest);
 }
 
 /** Writes results without parsing what they repeat of the request: its numbers may have more digits than a parsed one keeps. */
-function resultTexts(results: readonly unknown[], order: readonly number[] | null, text: string): string {
+function resultTexts(results: readonly unknown[], order: readonly number[], text: string): string {
   const texts = elementsOf(Buffer.from(text)) ?? [];
-  const chosen = order ?? texts.keys();
-  return `[${Array.from(chosen, (index) => withDocument(results[index], texts[index] ?? 'null')).join()}]`;
+  return `[${order.map((index) => withDocument(results[index], texts[index] ?? 'null')).join()}]`;
+}
+
+/** Writes results in Voyage's form, in which a document is a text. */
+function dataText(results: readonly unknown[], order: readonly number[], withDocuments: boolean): string {
+  const data = order.map((position) => {
+    const { index, relevance_score, document } = objectOf(results[position]);
+    const shown = withDocuments ? (textOrNull(document) ?? textOrNull(objectOf(document).text)) : null;
+    return { index, relevance_score, document: shown ?? undefined };
+  });
+  return JSON.stringify(data);
 }
 
 function memberTexts(members: JsonObject): string[] {
@@ -206,13 +230,14 @@ function tokensOf({ usage, meta }: JsonObject): number {
 
 const count = nullable(Type.Integer({ minimum: 1 }));
 
-/** Body of `POST /v1/rerank`, as Cohere's and Jina's clients send it. */
+/** Body of `POST /v1/rerank`, as Cohere's, Jina's and Voyage's clients send it. */
 export const rerankRequestType = Type.Object({
   model: nullable(name),
   query: name,
   // Objects have a `text`, or the members that `rank_fields` names.
   documents: Type.Array(Type.Union([Type.String(), Type.Object({})]), { minItems: 1 }),
   top_n: count,
+  top_k: count,
   return_documents: flag,
   rank_fields: nullable(Type.Array(Type.String())),
   max_chunks_per_doc: count,
@@ -220,6 +245,7 @@ export const rerankRequestType = Type.Object({
   max_tokens_per_doc: count,
   overlap_tokens: nullable(Type.Integer({ minimum: 0 })),
   priority: nullable(Type.Integer({ minimum: 0 })),
+  truncation: flag,
 });
 
 /** Bodies of other endpoints, recognized by the member with their input. */

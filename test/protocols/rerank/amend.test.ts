@@ -10,11 +10,13 @@ const amenderOf = (more: object = {}): Amender =>
 const amended = (answer: unknown, more: object = {}) => JSON.parse(amenderOf(more)(bytes(answer)).toString());
 const result = (index: number, relevance_score: number) => ({ index, relevance_score });
 
+const results = [result(2, 0.9), result(0, 0.5), result(1, 0.5)];
 const whole = {
   id: 'r1',
   object: 'list',
   model: 'upstream',
-  results: [result(2, 0.9), result(0, 0.5), result(1, 0.5)],
+  results,
+  data: results,
   usage: { total_tokens: 7, prompt_tokens: 7 },
   meta: { api_version: { version: '1' }, billed_units: { search_units: 1 } },
 };
@@ -45,8 +47,36 @@ test('what a Jina server leaves out is there for Cohere clients', async (t) => {
     ...whole,
     id: answer.id,
     results: [],
+    data: [],
     meta: { ...whole.meta, tokens: { input_tokens: 7 } },
   });
+});
+
+test('what a Cohere or Jina server answers is there for Voyage clients, which know results as data', async (t) => {
+  const { data: _, ...others } = whole;
+  t.strictSame(amended(others).data, results);
+  t.strictSame(amended(others, { top_k: 2 }).data, results.slice(0, 2), 'no more than asked for');
+  const documented = results.map((each) => ({ ...each, document: { text: 'a' } }));
+  t.strictSame(amended({ ...others, results: documented }).data, results, 'no documents unasked');
+  t.strictSame(
+    amended({ ...others, results: documented }, { return_documents: true }).data,
+    results.map((each) => ({ ...each, document: 'a' })),
+  );
+  t.notOk('data' in amended(others, { top_n: 3 }), 'the request is not of such a client');
+});
+
+test('what a Voyage server answers is there for the clients of others', async (t) => {
+  const data = [
+    { ...result(1, 0.2), document: 'b' },
+    { ...result(0, 0.9), document: 'a' },
+  ];
+  const answer = amended(
+    { object: 'list', data, model: 'upstream', usage: { total_tokens: 7 } },
+    { top_n: 1 },
+  );
+  t.match(answer, { id: String, object: 'list', model: 'upstream', meta: { tokens: { input_tokens: 7 } } });
+  t.strictSame(answer.results, [{ ...result(0, 0.9), document: { text: 'a' } }]);
+  t.notOk('data' in answer);
 });
 
 test('the best results come first, equals in the order they came, and no more than asked for', async (t) => {
@@ -55,7 +85,9 @@ test('the best results come first, equals in the order they came, and no more th
     amended({ ...whole, results }, more).results.map(({ index }: { index: number }) => index);
   t.strictSame(order({}), [1, 2, 0, 3]);
   t.strictSame(order({ top_n: 2 }), [1, 2]);
-  t.strictSame(amended(whole, { top_n: 1 }), { ...whole, results: [result(2, 0.9)] });
+  t.strictSame(order({ top_k: 2 }), [1, 2]);
+  const { data: _, ...others } = whole;
+  t.strictSame(amended(others, { top_n: 1 }), { ...others, results: [result(2, 0.9)] });
 });
 
 test('a document that is a text becomes an object with it', async (t) => {
@@ -85,7 +117,7 @@ test('a model that neither the request nor the answer names is left out', async 
 });
 
 test('what is no answer to a rerank is the same buffer', async (t) => {
-  for (const text of ['', '[]', '{}', 'null', '{"results":{}}', '{"results":[', '"x"']) {
+  for (const text of ['', '[]', '{}', 'null', '{"results":{}}', '{"data":{}}', '{"results":[', '"x"']) {
     const answer = Buffer.from(text);
     t.equal(amenderOf()(answer), answer, text);
   }
