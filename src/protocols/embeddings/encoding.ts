@@ -1,4 +1,5 @@
-import { CLOSE_BRACKET, COMMA, DOT, MINUS, OPEN_BRACKET, QUOTE, ZERO } from '../../wire/bytes.js';
+import { randomUUID } from 'node:crypto';
+import { CLOSE_BRACKET, COMMA, DOT, MINUS, OPEN_BRACE, OPEN_BRACKET, QUOTE, ZERO } from '../../wire/bytes.js';
 import { isObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
 import { afterColon, skipSpace } from '../../wire/json-skip.js';
@@ -7,6 +8,8 @@ import { parseBody } from '../../wire/skeleton.js';
 const formatKey = Buffer.from('"encoding_format"');
 /** The opening and closing quotes make it a key or a whole string; a colon after it makes it a key. */
 const embeddingKey = Buffer.from('"embedding"');
+const idKey = Buffer.from('"id"');
+const dataKey = Buffer.from('"data"');
 
 /** Replaces an embedding of an answer. */
 interface Replacement {
@@ -18,13 +21,27 @@ interface Replacement {
 /**
  * Converts the vectors of an answer to the form that the client requested. SDKs that request base64 read numbers as
  * empty vectors, and clients that request numbers cannot read base64. Base64 contains single-precision numbers,
- * little-endian. Each is written as JavaScript writes that single, which reads back the same.
+ * little-endian. Each is written as JavaScript writes that single, which reads back the same. An answer with numbers
+ * also gets the id that Mistral's clients require.
  * @param body a validated request
  * @returns a function that converts a whole answer, and returns the same buffer if it has that form already
  */
 export function encodingAmender(body: Buffer): (answer: Buffer) => Buffer {
   const asBase64 = asksForBase64(body);
-  return (answer) => amendedTo(asBase64, answer);
+  return (answer) => (asBase64 ? amendedTo(true, answer) : withId(amendedTo(false, answer)));
+}
+
+/** Makes the id of an answer. */
+export function embeddingsId(): string {
+  return `embd-${randomUUID()}`;
+}
+
+/** Returns the same buffer if it has an id or is no answer. Vectors contain no quotes and so no such key. */
+function withId(answer: Buffer): Buffer {
+  const start = skipSpace(answer, 0);
+  if (answer[start] !== OPEN_BRACE || answer.includes(idKey) || !answer.includes(dataKey)) return answer;
+  const id = Buffer.from(`"id":"${embeddingsId()}",`);
+  return Buffer.concat([answer.subarray(0, start + 1), id, answer.subarray(start + 1)]);
 }
 
 /**

@@ -28,7 +28,7 @@ import {
 import { partsByModality } from '../modality-tokens.js';
 import { modelPath, resourceName } from '../model-path.js';
 import { createInputUsageReader } from '../openai-shared/usage.js';
-import { amendedTo, encodingAmender } from './encoding.js';
+import { amendedTo, embeddingsId, encodingAmender } from './encoding.js';
 
 /*
  * Embeddings in two forms, each of which can be converted to the other: `POST /embeddings`
@@ -200,7 +200,7 @@ function openaiAnswer(answer: Buffer, texts: readonly string[], model: string): 
   const told = googleUsage(answer)?.input ?? 0;
   const tokens = told > 0 ? told : bodyEstimate(Buffer.from(texts.join('\n')));
   return Buffer.concat([
-    Buffer.from('{"object":"list","data":['),
+    Buffer.from(`{"id":"${embeddingsId()}","object":"list","data":[`),
     ...listed(ordered, (index) => `{"object":"embedding","index":${index},"embedding":`, '}'),
     Buffer.from(
       `],"model":${JSON.stringify(model)},"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}}`,

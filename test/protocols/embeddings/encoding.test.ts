@@ -12,6 +12,7 @@ const toFloats = amenderOf({});
 const base64 = (numbers: readonly number[]) =>
   Buffer.from(Float32Array.from(numbers).buffer).toString('base64');
 const answer = (...vectors: unknown[]) => ({
+  id: 'embd-1',
   object: 'list',
   data: vectors.map((embedding, index) => ({ object: 'embedding', index, embedding })),
   model: 'm',
@@ -61,6 +62,15 @@ test('an answer that is right already is the same buffer', async (t) => {
       const buffer = bytes(other);
       t.equal(amend(buffer), buffer, JSON.stringify(other));
     }
+  }
+});
+
+test('an answer with numbers has the id that the clients of Mistral require', async (t) => {
+  const { id: _, ...nameless } = answer([1, 2]);
+  for (const space of [0, 2]) {
+    const { id, ...others } = parse(toFloats(bytes(nameless, space)));
+    t.match(id, /^embd-[0-9a-f-]{36}$/);
+    t.strictSame(others, nameless);
   }
 });
 
