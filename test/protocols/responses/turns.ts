@@ -1,5 +1,5 @@
 import type { AssistantPart, MediaPart, Turn, UserPart } from '../../../src/conversation/request.js';
-import { carriedReasoning, tagReasoning } from '../../../src/protocols/responses/reasoning.js';
+import { carriedReasoning, openReasoning, tagReasoning } from '../../../src/protocols/responses/reasoning.js';
 import { fc } from '../../support/seed.js';
 
 /*
@@ -40,7 +40,7 @@ const assistantText = fc.oneof(
 /** Reasoning that an upstream of the protocol encrypted: sealed here, or carried raw by the client. */
 const reasoning = fc
   .record({
-    id: fc.constantFrom('', 'rs_1', 'rs_2'),
+    id: fc.oneof(fc.constant(''), fc.stringMatching(/^rs_[a-z0-9]{8}$/)),
     content: fc.stringMatching(/^gA[A-Za-z0-9_=:-]{1,20}$/),
     isRaw: fc.boolean(),
     summary: fc.oneof(fc.constant(''), words),
@@ -83,18 +83,25 @@ const round = fc
     return turns;
   });
 
-/** Turns that begin with the user's and have one of the user's after each of the assistant's, with calls of an id each. */
+/**
+ * Turns that begin with the user's and have one of the user's after each of the assistant's, with calls and reasoning of
+ * an id each.
+ */
 export const turnsArbitrary: fc.Arbitrary<Turn[]> = fc
   .array(fc.tuple(userTurn, fc.option(systemTurn), fc.option(round)), { minLength: 1, maxLength: 5 })
   .map((rounds) =>
     rounds.flatMap(([user, system, turns]) => [user, ...(system === null ? [] : [system]), ...(turns ?? [])]),
   )
   .filter((turns) => {
-    const ids = turns.flatMap(idsOfCalls);
+    const ids = turns.flatMap(idsOf);
     return new Set(ids).size === ids.length;
   });
 
-function idsOfCalls(turn: Turn): string[] {
+function idsOf(turn: Turn): string[] {
   if (turn.role !== 'assistant') return [];
-  return turn.parts.flatMap((part) => (part.kind === 'toolCall' ? [part.id] : []));
+  return turn.parts.flatMap((part) => {
+    if (part.kind === 'toolCall') return [part.id];
+    const id = part.kind === 'reasoning' ? openReasoning(part.signature, null)?.id : undefined;
+    return id === undefined || id === '' ? [] : [id];
+  });
 }

@@ -170,12 +170,13 @@ function encodeInput(turns: readonly Turn[], target: TargetOptions): string[] {
   const items: string[] = [];
   /** Calls whose outputs have a type of their own. */
   const customCalls = new Set<string>();
+  const sent = new Set<string>();
   for (const turn of turns) {
     if (turn.role === 'system') {
       const text = textPart('input_text', turn.text);
       items.push(messageItem('developer', isMarked ? withBreakpoint(text, turn.cache) : text));
     } else if (turn.role === 'user') encodeUser(turn.parts, items, { customCalls, isMarked });
-    else encodeAssistant(turn.parts, items, { customCalls, target });
+    else encodeAssistant(turn.parts, items, { customCalls, sent, target });
   }
   return items;
 }
@@ -204,13 +205,15 @@ function encodeUser(parts: readonly UserPart[], items: string[], context: UserCo
 
 interface AssistantContext {
   readonly customCalls: Set<string>;
+  /** Ids of the reasoning items so far. */
+  readonly sent: Set<string>;
   readonly target: TargetOptions;
 }
 
 function encodeAssistant(
   parts: readonly AssistantPart[],
   items: string[],
-  { customCalls, target }: AssistantContext,
+  { customCalls, sent, target }: AssistantContext,
 ): void {
   let content = '';
   const close = (): void => {
@@ -231,7 +234,7 @@ function encodeAssistant(
         items.push(callItem(part));
         break;
       case 'reasoning': {
-        const item = reasoningItem(part, target);
+        const item = reasoningItem(part, sent, target);
         if (item === null) break;
         close();
         items.push(item);
@@ -251,11 +254,19 @@ function callItem({ id, name, input, custom }: ToolCallPart): string {
     : `{"type":"function_call",${call},"arguments":${JSON.stringify(input)}}`;
 }
 
-/** Returns null for reasoning of another model or upstream: one takes only what it encrypted itself. */
-function reasoningItem({ text, signature }: ReasoningPart, target: TargetOptions): string | null {
+/**
+ * Returns null for reasoning of another model or upstream: one takes only what it encrypted itself. It also refuses an
+ * item that it gets twice, but some clients copy a signature to every call that follows it and put results between them.
+ */
+function reasoningItem(
+  { text, signature }: ReasoningPart,
+  sent: Set<string>,
+  target: TargetOptions,
+): string | null {
   const encrypted = openReasoning(signature, target);
   if (encrypted === null) return null;
   const { id, content } = encrypted;
+  if (id !== '' && sent.size === sent.add(id).size) return null;
   const own = id === '' ? '' : `"id":${JSON.stringify(id)},`;
   const summary = text === '' ? '' : textPart('summary_text', text);
   return `{"type":"reasoning",${own}"summary":[${summary}],"encrypted_content":${JSON.stringify(content)}}`;

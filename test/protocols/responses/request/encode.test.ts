@@ -237,6 +237,23 @@ test('reasoning goes back to the vendor that wrote it, and to no other', async (
   t.same(input[1], { type: 'reasoning', summary: [], encrypted_content: 'gAAA' }, 'no id is made up');
 });
 
+test('reasoning that a client repeats for a later call is sent once, since an item that comes twice is refused', async (t) => {
+  const value = 'rs_abc:gAAA';
+  const signature = tagSignature({ protocol: 'responses', model: 'up', value, redacted: true });
+  const calling = (id: string): Turn[] => [
+    { role: 'assistant', parts: [{ kind: 'reasoning', text: '', signature }, call(id)] },
+    { role: 'user', parts: [result(id)] },
+  ];
+  const types = listAt(inputOf(...calling('call_1'), ...calling('call_2'))).map(({ type }) => type);
+  t.same(types.slice(0, 5), [
+    'reasoning',
+    'function_call',
+    'function_call_output',
+    'function_call',
+    'function_call_output',
+  ]);
+});
+
 test('encrypted reasoning is requested with an effort, and unasked of models that reason so, for the calls of tools', async (t) => {
   const unasked = { ...target, encryptedReasoning: true };
   const tools = [{ name: 'f', description: null, parameters: null, strict: null }];
