@@ -25,6 +25,8 @@ interface SecureProfile {
   readonly context: SecureContext;
   /** The newest session ticket, or null. */
   session: Buffer | null;
+  /** When the last certificate that was accepted expires, in Unix milliseconds. */
+  validUntil: number;
 }
 
 export type SecureProfiles = (peer: SecurePeer) => SecureProfile;
@@ -45,6 +47,7 @@ export function createSecureProfiles(): SecureProfiles {
         ...peer.clientCertificate,
       }),
       session: null,
+      validUntil: Number.POSITIVE_INFINITY,
     };
     if (!peer.isKept) return profile;
     if (profiles.size >= maxProfiles) {
@@ -112,9 +115,13 @@ function handshakeOptions(peer: SecurePeer, profile: SecureProfile): ConnectionO
     // RFC 6066 section 3: an address must not be sent as server name.
     servername: isIP(name) === 0 ? name : '',
     secureContext: profile.context,
-    session: profile.session ?? undefined,
+    // A resumed handshake shows no certificate, and each brings a new ticket: one that has expired would pass for ever.
+    session: Date.now() >= profile.validUntil ? undefined : (profile.session ?? undefined),
     rejectUnauthorized: peer.verify,
-    checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate),
+    checkServerIdentity(_host, certificate) {
+      profile.validUntil = Date.parse(certificate.valid_to);
+      return checkServerIdentity(name, certificate);
+    },
     ALPNProtocols: ['http/1.1'],
   };
 }

@@ -112,6 +112,23 @@ test('a session is resumed on the next connection', async (t) => {
   }
 });
 
+test('no session is resumed when the certificate that it was begun with has expired', async (t) => {
+  const client = makeClient(t);
+  const reused: boolean[] = [];
+  const server = await tlsServer(t, good, (socket) => {
+    reused.push((socket as TLSSocket).isSessionReused());
+    onRequests(socket, () =>
+      socket.write(ok.replace('content-length', 'connection: close\r\ncontent-length')),
+    );
+  });
+  const call = () => new Call(client, { ...server.origin, ...secure }).over;
+  await call();
+  await call();
+  t.intercept(Date, 'now', { value: () => Date.parse('2120-01-01T00:00:00Z') });
+  await call();
+  t.strictSame(reused, [false, true, false]);
+});
+
 test('a paused body over TLS gives one piece for one resume, and arrives whole', async (t) => {
   const client = makeClient(t);
   const total = 8 << 20;
