@@ -1,5 +1,5 @@
 import { type TextProtocolName, textProtocols } from '../conversation/request.js';
-import { clash, type MemberRule, placesOf } from '../wire/member-edits.js';
+import { clash, eachObject, type MemberRule, placesOf } from '../wire/member-edits.js';
 import { foldName } from '../wire/member-guard.js';
 import { steeringMembers } from '../wire/routed-members.js';
 import { passHeaderProblem, refusedHeaders, token } from './headers.js';
@@ -118,13 +118,19 @@ function nameOf({ path }: Named): string {
 }
 
 function pathProblem(path: readonly string[]): string | null {
-  if (path.some((name) => name === '')) return 'a member is named by names with dots between them';
-  if (path.length > deepest) return `a member may lie at most ${deepest} levels deep`;
+  const names = path.filter((name) => name !== eachObject);
+  const isList = path.some((name, index) => name === eachObject && path[index - 1] === eachObject);
+  if (names.includes('') || isList || path[0] === eachObject || path.at(-1) === eachObject)
+    return 'a member is named by names with dots between them, and one of the objects in a list as in "list[].name"';
+  if (names.length > deepest) return `a member may lie at most ${deepest} levels deep`;
   const reason = ownMembers.get(foldName(path[0] ?? ''));
   return reason === undefined ? null : `may not be changed: ${reason}`;
 }
 
 function ruleProblem(rule: MemberRule): string | null {
+  const isInList = rule.path.includes(eachObject);
+  if (isInList && rule.kind !== 'drop' && rule.kind !== 'keep')
+    return 'cannot apply: members of the objects in a list can only be dropped';
   if (rule.kind === 'clamp') return boundsProblem(rule.min, rule.max);
   if (rule.kind === 'set' && rule.json.length > longestValue)
     return `the JSON of a value may have at most ${longestValue} characters`;

@@ -10,7 +10,10 @@ const beta = Type.String({
 
 /** Changes to requests to an upstream or target. `check-rules.ts` checks what concerns two places. */
 export const rules = closedObject({
-  drop: optional('Body members to leave out: `["seed", "generationConfig.topK"]`.', Type.Array(name)),
+  drop: optional(
+    'Body members to leave out: `["seed", "generationConfig.topK", "input[].phase"]`.',
+    Type.Array(name),
+  ),
   keep: optional(
     'Body members to leave unchanged, whatever a preset or the upstream defines for them.',
     Type.Array(name),

@@ -1,12 +1,12 @@
-import { clash, type MemberPath, type MemberRule } from '../wire/member-edits.js';
+import { clash, eachObject, type MemberPath, type MemberRule } from '../wire/member-edits.js';
 import { editedList, isForwarded } from '../wire/passed-headers.js';
 import { propertiesOf, propertyOf, textsOf } from './problem.js';
 import type { RuleSettings } from './rules-schema.js';
 import type { ClientHeaders, ConfiguredHeaders, TargetRules, ThinkingForm } from './types.js';
 
-/** Parses a member's name in a file, such as `generationConfig.topK`. */
+/** Parses a member's name in a file, such as `generationConfig.topK` or `input[].phase`. */
 export function memberPath(member: string): MemberPath {
-  return member.split('.');
+  return member.replaceAll(eachObject, `.${eachObject}`).split('.');
 }
 
 /** A rule for a member, and where it stands among the rules. */

@@ -66,6 +66,9 @@ export function createEdits(): ObjectEdits {
   return { members: new Map() };
 }
 
+/** In a path, stands for each object in a list. */
+export const eachObject = '[]';
+
 /** Returns the edit of the member at a path, which is created if there is none. */
 export function editAt(edits: ObjectEdits, path: MemberPath, spelling: Spelling): MemberEdit {
   const [name = '', ...rest] = path;
@@ -87,6 +90,10 @@ export function editAt(edits: ObjectEdits, path: MemberPath, spelling: Spelling)
     edits.members.set(spelling(name), edit);
   }
   if (rest.length === 0) return edit;
+  if (rest[0] === eachObject) {
+    edit.each ??= createEdits();
+    return editAt(edit.each, rest.slice(1), spelling);
+  }
   edit.within ??= createEdits();
   return editAt(edit.within, rest, spelling);
 }
@@ -399,7 +406,7 @@ function madeObject({ members }: ObjectEdits): string | null {
   return made.length === 0 ? null : `{${made.join(',')}}`;
 }
 
-/** Path of a member within a JSON object, such as `['generationConfig', 'topK']`. */
+/** Path of a member within a JSON object, such as `['generationConfig', 'topK']` or `['input', '[]', 'phase']`. */
 export type MemberPath = readonly string[];
 
 /** How one member of a body is changed. */

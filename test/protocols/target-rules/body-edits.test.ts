@@ -245,6 +245,28 @@ test('a question for tokens is given no members, and images are asked for as oft
   t.strictSame(ruled({ n: 4, x: 1 }, { drop: ['n', 'x'] }, 'chat'), {});
 });
 
+test('a member of the objects in a list is left out of each, and all else keeps its bytes', async (t) => {
+  const settings: RuleSettings = { drop: ['input[].meta', 'input[].content[].meta', 'input[].role.x'] };
+  const textOf = (text: string) =>
+    Buffer.concat(pieces(Buffer.from(text), settings, 'responses', {})).toString();
+  t.equal(
+    textOf(
+      '{"meta":1, "input":[{"meta":{"a":[]},"id" : 1},"meta",[{"meta":1}],{"id":2,"meta":2}, {"x":{"meta":3}}]}',
+    ),
+    '{"meta":1, "input":[{"id" : 1},"meta",[{"meta":1}],{"id":2}, {"x":{"meta":3}}]}',
+  );
+  t.equal(
+    textOf('{"input":[{"content":[{"meta":1,"text":"a"},{"text":"b"}],"role":{"x":1}}]}'),
+    '{"input":[{"content":[{"text":"a"},{"text":"b"}],"role":{}}]}',
+  );
+  for (const text of ['{"input":"meta"}', '{"input":{"meta":1}}', '{"input":[]}', '{"input":null}', '{}'])
+    t.equal(textOf(text), text);
+  const withRoles = { ...settings, roles: { developer: 'system' } };
+  t.strictSame(ruled({ input: [{ role: 'developer', meta: 1 }] }, withRoles, 'responses'), {
+    input: [{ role: 'system' }],
+  });
+});
+
 test('a body of any protocol without what the rules are about keeps its bytes', (t) => {
   const settings: RuleSettings = {
     drop: ['_a', '_b.c'],
