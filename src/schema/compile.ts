@@ -75,6 +75,7 @@ export interface Guarded {
   /** Objects whose members must also be unambiguous, with members that the schema does not have. */
   readonly within?: Readonly<Record<string, Partial<GuardSpec>>>;
   readonly echoes?: GuardSpec['echoes'];
+  readonly bars?: GuardSpec['bars'];
   /** Whether the tools that items of the input bring are looked for. */
   readonly wantsItemTools?: boolean;
 }
@@ -83,7 +84,10 @@ export interface Guarded {
  * The members that the gateway reads: those of the endpoint's schema, and those by which any call is routed and
  * counted.
  */
-function guardSpec(schema: SchemaNode, { reads = [], within = {}, echoes = {} }: Guarded): GuardSpec {
+function guardSpec(
+  schema: SchemaNode,
+  { reads = [], within = {}, echoes = {}, bars = [] }: Guarded,
+): GuardSpec {
   const inner: Readonly<Record<string, Partial<GuardSpec>>> = {
     stream_options: { reads: ['include_usage'] },
     ...within,
@@ -97,6 +101,7 @@ function guardSpec(schema: SchemaNode, { reads = [], within = {}, echoes = {} }:
       }),
     ),
     echoes,
+    bars,
     steers: true,
   };
 }

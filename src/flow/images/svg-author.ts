@@ -1,6 +1,7 @@
 import { GatewayError } from '../../errors.js';
-import { OPEN_BRACE } from '../../wire/bytes.js';
-import { parseJson, textOf } from '../../wire/json.js';
+import { isAuthorField, refuseUnclearAuthor } from '../../protocols/images/svg-author.js';
+import { OPEN_BRACE, OPEN_BRACKET } from '../../wire/bytes.js';
+import { parseJson, wrongValue } from '../../wire/json.js';
 import { findValues, type Span } from '../../wire/json-scan.js';
 import { skipSpace } from '../../wire/json-skip.js';
 import { WholeForm } from '../body/whole-form.js';
@@ -14,13 +15,13 @@ interface NamedAuthor extends Span {
   readonly write: (name: string) => string;
 }
 
-const authorField = /^svg(?:\[model\]|\.model)$/i;
 const asWritten = (name: string): string => name;
 
 /**
  * Writes the upstream's name of the model that is to write an SVG into the body of a call for images.
  * @returns whether the body has changed, and has to be read again
- * @throws {GatewayError} `model_not_found` for a model that the key may not use
+ * @throws {GatewayError} `model_not_found` for a model that the key may not use, and of status 400 for what names a model in
+ * another form
  */
 export function writeSvgAuthor(call: ResolvedCall): boolean {
   const body = call.wholeBody();
@@ -50,14 +51,19 @@ function nameAtUpstream({ key, model, running }: ResolvedCall, name: string, at:
 function authorsIn({ upload }: ResolvedCall, body: Buffer): readonly NamedAuthor[] {
   if (upload instanceof WholeForm) {
     return upload.parts.flatMap(({ name, data }) => {
-      if (!authorField.test(name)) return [];
+      refuseUnclearAuthor(name);
+      if (!isAuthorField(name)) return [];
       const start = data.byteOffset - body.byteOffset;
       return [{ name: data.toString('utf8'), at: name, start, end: start + data.length, write: asWritten }];
     });
   }
   const [svg = null] = findValues(body, skipSpace(body, 0), ['svg']);
+  // In a form, its elements would be fields like those of an object.
+  if (svg !== null && body[svg.start] === OPEN_BRACKET) throw wrongValue('svg', 'an object');
   if (svg === null || body[svg.start] !== OPEN_BRACE) return [];
   const [model = null] = findValues(body, svg.start, ['model']);
-  const name = model === null ? '' : textOf(parseJson(body.toString('utf8', model.start, model.end)));
-  return model === null || name === '' ? [] : [{ ...model, name, at: 'svg.model', write: JSON.stringify }];
+  const name = model === null ? null : parseJson(body.toString('utf8', model.start, model.end));
+  if (model === null || name === null || name === '') return [];
+  if (typeof name !== 'string') throw wrongValue('svg.model', 'the name of a model');
+  return [{ ...model, name, at: 'svg.model', write: JSON.stringify }];
 }

@@ -2,9 +2,12 @@ import { GatewayError } from '../../errors.js';
 import { type ImageBytes, type ImageSource, imageExtension } from '../../media/image.js';
 import { imageObject } from '../../media/image-text.js';
 import { writeForm } from '../../wire/form-data.js';
-import { isObject } from '../../wire/json.js';
+import { isObject, wrongValue } from '../../wire/json.js';
+import { nameWithoutBrackets, PartNames } from '../../wire/part-names.js';
 import type { ImageCall, ImageRequest } from './request.js';
+import { imageForm } from './schema.js';
 import { writeSize } from './settings.js';
+import { refuseUnclearAuthor } from './svg-author.js';
 
 /** Members of a request besides its images, in the order in which they are written. */
 type Settings = readonly (readonly [name: string, value: unknown])[];
@@ -32,7 +35,7 @@ export function encodeOpenai(request: ImageRequest, model: string): ImageCall {
   const name = request.images.length === 1 ? 'image' : 'image[]';
   const files = request.images.map((image, index) => fileOf(image, name, `image-${index + 1}`));
   if (request.mask !== null) files.push(fileOf(request.mask, 'mask', 'mask'));
-  const fields = settings.flatMap(([key, value]) => fieldsOf(key, value));
+  const fields = imageFields(settings);
   return { path: '/images/edits', ...writeForm([...fields, ...files, ...request.otherFiles]) };
 }
 
@@ -120,12 +123,48 @@ function settingsOf(request: ImageRequest, model: string): Settings {
   return all.filter(([name, value]) => value !== null && value !== undefined && !isRefused(name, model));
 }
 
-/** Members of an object are fields of their own, such as `svg[model]`. */
-function fieldsOf(name: string, value: unknown): { readonly name: string; readonly data: string }[] {
-  if (Array.isArray(value)) return value.flatMap((one) => fieldsOf(name, one));
-  if (isObject(value))
-    return Object.entries(value).flatMap(([inner, one]) => fieldsOf(`${name}[${inner}]`, one));
-  return value === null ? [] : [{ name, data: String(value) }];
+interface ImageField {
+  readonly name: string;
+  readonly data: string;
+}
+
+/** Most fields of an edit that becomes a form: servers such as Starlette and Django take no more. */
+const mostFields = 1000;
+const longestField = 1000;
+
+/**
+ * Returns the members of an edit as the fields of a form. Members of an object are fields of their own, such as `svg[model]`.
+ * An object in a list stays JSON, since fields do not say which of them belong together, and so does an empty one.
+ * @throws {GatewayError} of status 400 for too many fields, and for names that are ambiguous in a form
+ */
+function imageFields(settings: Settings): readonly ImageField[] {
+  const fields: ImageField[] = [];
+  const names = new PartNames(imageForm);
+  for (const [name, value] of settings) addFields(fields, name, value);
+  for (const { name } of fields) {
+    names.add(name);
+    refuseUnclearAuthor(name);
+  }
+  return fields;
+}
+
+function addFields(fields: ImageField[], name: string, value: unknown): void {
+  if (value === null || value === undefined) return;
+  if (Array.isArray(value)) {
+    for (const one of value) {
+      if (isObject(one)) addField(fields, name, JSON.stringify(one));
+      else addFields(fields, name, one);
+    }
+  } else if (isObject(value) && Object.keys(value).length > 0) {
+    if (name.length > longestField) throw wrongValue(name.slice(0, longestField), 'a shorter name');
+    for (const [inner, one] of Object.entries(value)) addFields(fields, `${name}[${inner}]`, one);
+  } else addField(fields, name, isObject(value) ? '{}' : String(value));
+}
+
+function addField(fields: ImageField[], name: string, data: string): void {
+  if (fields.length === mostFields)
+    throw wrongValue(nameWithoutBrackets(name), `at most ${mostFields} values, each a field of a form`);
+  fields.push({ name, data });
 }
 
 function fileOf(image: ImageSource, name: string, basename: string) {

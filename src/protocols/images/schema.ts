@@ -8,6 +8,7 @@ import { isObject, type JsonObject, memberError } from '../../wire/json.js';
 import { MemberGuard } from '../../wire/member-guard.js';
 import type { PartRules } from '../../wire/part-names.js';
 import type { ImageForm } from './request.js';
+import { authorFields } from './svg-author.js';
 
 /** Maximum number of images in an edit that is converted. */
 export const mostImages = 16;
@@ -125,6 +126,7 @@ function eitherForm(promptForm: TObject, known: TObject): CompiledSchema {
       // Names the model that writes an SVG.
       svg: { reads: ['model'] },
     },
+    bars: authorFields,
   };
   const forms = {
     prompt: compileSchema(promptForm, null, guarded),

@@ -9,11 +9,11 @@ const answer = jsonAnswer(200, JSON.stringify({ created: 5, data: [{ b64_json: '
 const generations = '/v1/images/generations';
 
 /** A gateway whose key may use the models `m` and `open`, and not `closed`. */
-async function start(t: Test) {
+async function start(t: Test, target: object = {}) {
   const upstream = await startRawUpstream(t, answer);
   const of = (name: string, protocol: string) => ({
     protocols: [protocol],
-    targets: [{ upstream: 'u0', model: name }],
+    targets: [{ upstream: 'u0', model: name, ...target }],
   });
   const gateway = await startGateway(t, {
     upstreams: [upstream.url],
@@ -80,4 +80,38 @@ test('the model that writes an SVG reaches the upstream by its name there', asyn
     const body = { model: 'm', prompt: 'x', svg: open };
     t.equal((await ask(gateway, 'POST', generations, { body })).status, 200);
   }
+});
+
+test('an SVG of an edit that becomes a form is written by no model that is named elsewhere', async (t) => {
+  const { upstream, gateway } = await start(t, { images: 'openai-files' });
+  const edit = (members: object) =>
+    ask(gateway, 'POST', '/v1/images/edits', {
+      body: { model: 'm', prompt: 'x', image: `data:image/png;base64,${png.toString('base64')}`, ...members },
+    });
+  const bodies: [members: object, param: string][] = [
+    [{ svg: [{ model: 'closed' }] }, 'svg'],
+    [{ svg: { model: ['closed'] } }, 'svg.model'],
+    [{ svg: { model: { '': 'closed' } } }, 'svg.model'],
+    [{ svg: { 'model]': 'closed' } }, 'svg'],
+    [{ svg: { 0: { model: 'closed' } } }, 'svg'],
+    [{ 'svg[0]': { model: 'closed' } }, 'svg'],
+    [{ 'svg[model]': 'closed' }, 'svg[model]'],
+    [{ 'svg[model]': ['open'], svg: { model: 'open' } }, 'svg[model]'],
+    [{ 'svg.model': 'closed' }, 'svg.model'],
+    [{ 'SVG[model]': 'closed' }, 'svg[model]'],
+    [{ ' svg[model][]': 'closed' }, 'svg'],
+  ];
+  for (const [members, param] of bodies) {
+    const { status, json } = await edit(members);
+    t.match({ status, json }, { status: 400, json: { error: { param } } }, JSON.stringify(members));
+  }
+  for (const field of ['svg[0][model]', 'svg[][model]', 'svg[model][]', 'svg[model]]']) {
+    const { status } = await ask(gateway, 'POST', '/v1/images/edits', { body: formWith(field, 'closed') });
+    t.equal(status, 400, field);
+  }
+  t.equal(upstream.requests.length, 0);
+  t.equal((await edit({ svg: { model: 'open', style: { a: [{ b: 1 }] } } })).status, 200);
+  const sent = upstream.requests[0]?.body.toString();
+  t.match(sent, /name="svg\[model\]"\r\n\r\nopen-there\r\n/);
+  t.match(sent, /name="svg\[style\]\[a\]"\r\n\r\n\{"b":1\}\r\n/);
 });

@@ -2,6 +2,7 @@ import { test } from 'tap';
 import type { ImageSource } from '../../../src/media/image.js';
 import { encodeOpenai, unsupportedByOpenai } from '../../../src/protocols/images/encode-openai.js';
 import type { ImageCall } from '../../../src/protocols/images/request.js';
+import type { JsonObject } from '../../../src/wire/json.js';
 import { imageUrl, jpeg, jsonOf, plain, png } from './samples.js';
 
 const source = (bytes: Buffer, mediaType: string, filename: string | null = null): ImageSource => ({
@@ -127,6 +128,38 @@ test('an edit of one image is a form with that file', async (t) => {
   t.equal(name, 'image');
   t.match(file, { name: 'image-1.jpg', type: 'image/jpeg' });
   t.ok(Buffer.from(await file.arrayBuffer()).equals(jpeg));
+});
+
+test('objects in lists and empty ones stay JSON in a form', async (t) => {
+  const images = [source(png, 'image/png')];
+  const lists = { loras: [{ path: 'a', scale: 1 }, { path: 'b' }, [{ path: 'c' }, 1]], empty: {}, none: [] };
+  const extras = { ...lists, svg: { parts: [{ id: 1 }, {}, 'x'], style: {} } };
+  const call = encodeOpenai({ ...plain, operation: 'edit', images, extras }, 'u');
+  t.strictSame((await readForm(call)).slice(2, -1), [
+    ['loras', '{"path":"a","scale":1}'],
+    ['loras', '{"path":"b"}'],
+    ['loras', '{"path":"c"}'],
+    ['loras', '1'],
+    ['empty', '{}'],
+    ['svg[parts]', '{"id":1}'],
+    ['svg[parts]', '{}'],
+    ['svg[parts]', 'x'],
+    ['svg[style]', '{}'],
+  ]);
+});
+
+test('members that are too many fields of a form, or that a form would have twice, are refused', async (t) => {
+  const images = [source(png, 'image/png')];
+  const refused = (extras: JsonObject, param: string) =>
+    t.throws(() => encodeOpenai({ ...plain, operation: 'edit', images, extras }, 'u'), {
+      name: 'GatewayError',
+      param,
+    });
+  refused({ tags: Array(1001).fill('x') }, 'tags');
+  refused({ tags: { inner: Array(1001).fill('x') } }, 'tags');
+  refused({ ['x'.repeat(1001)]: { a: 1 } }, 'x'.repeat(1000));
+  refused({ 'model[]': 'other' }, 'model');
+  refused({ 'prompt[]': ['a', 'b'] }, 'prompt');
 });
 
 test('several images have brackets behind their name, and the mask comes last', async (t) => {
