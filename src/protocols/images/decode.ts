@@ -41,7 +41,7 @@ function decodeInputForm(operation: ImageOperation, body: JsonObject): ImageRequ
   const stray = imageMembers.find((key) => (body[key] ?? null) !== null);
   if (stray !== undefined)
     throw notWithInput(stray, "Put images into 'input.messages', or send the text as 'prompt'.");
-  const { prompt, images } = decodeInput(operation, body.input);
+  const { prompt, images, unread } = decodeInput(operation, body.input);
   const settings = decodeSettings(body, objectOf(body.parameters));
   if (settings.stream) throw notWithInput('stream', "Leave it out, or send the text as 'prompt'.");
   return {
@@ -53,7 +53,7 @@ function decodeInputForm(operation: ImageOperation, body: JsonObject): ImageRequ
     images: requireImages(operation, images, 'input.messages'),
     mask: null,
     otherFiles: [],
-    unread: unreadMembers({ input: body.input }, readInput),
+    unread,
   };
 }
 
@@ -159,30 +159,35 @@ function requireImages(
 
 /** Content of the messages of an `input`. */
 interface DecodedInput {
-  /** The user's texts, one per line. */
+  /** The texts, one per line. */
   readonly prompt: string;
   /** In the order of the messages. */
   readonly images: readonly ImageSource[];
+  /** Names of what is not read. */
+  readonly unread: readonly string[];
 }
 
-const userMessage = shapeOf('role', { content: shapeOf('type', 'text', 'image') });
-const otherMessage = shapeOf('role', { content: shapeOf('type', 'image') });
-/** What `decodeInput` reads. */
-const readInput = shapeOf({
-  input: shapeOf({ messages: ({ role }) => (isUser(role) ? userMessage : otherMessage) }),
+const wholeMessage = shapeOf('role', { content: shapeOf('type', 'text', 'image') });
+const imageMessage = shapeOf('role', { content: shapeOf('type', 'image') });
+const wholeInput = shapeOf({ input: shapeOf({ messages: wholeMessage }) });
+/** What is read where a user says what the image is to be. */
+const inputOfUser = shapeOf({
+  input: shapeOf({ messages: ({ role }) => (isUser(role) ? wholeMessage : imageMessage) }),
 });
 
-/** A message without a role is the user's. */
+/** A message without a role, or with one of the client's own, is the user's. */
 function isUser(role: unknown): boolean {
-  return (role ?? 'user') === 'user';
+  return role !== 'system' && role !== 'assistant';
 }
 
 /**
- * Reads `input`: the texts of the user's messages, and the images of all messages, with which a conversation goes on.
+ * Reads `input`: the texts of the user's messages, or of all if these have none, and the images of all messages, with which a
+ * conversation goes on.
  * @throws {GatewayError} with status 400, naming the path, for any other content
  */
 function decodeInput(operation: ImageOperation, input: unknown): DecodedInput {
   const texts: string[] = [];
+  const ofUser: string[] = [];
   const images: ImageSource[] = [];
   for (const [index, message] of listOf(isObject(input) ? input.messages : null).entries()) {
     const { role, content } = objectOf(message);
@@ -191,11 +196,19 @@ function decodeInput(operation: ImageOperation, input: unknown): DecodedInput {
       const { text, image } = objectOf(item);
       if (typeof text !== 'string' && typeof image !== 'string')
         throw wrongValue(at, "an object with 'text' or 'image'");
-      if (typeof text === 'string' && text !== '' && isUser(role)) texts.push(text);
+      if (typeof text === 'string' && text !== '') {
+        texts.push(text);
+        if (isUser(role)) ofUser.push(text);
+      }
       if (typeof image !== 'string') continue;
       if (operation === 'generate') throw imageOnGeneration(`${at}.image`);
       images.push(readImageText(image, `${at}.image`));
     }
   }
-  return { prompt: texts.join('\n'), images };
+  const isOfUser = ofUser.length > 0;
+  return {
+    prompt: (isOfUser ? ofUser : texts).join('\n'),
+    images,
+    unread: unreadMembers({ input }, isOfUser ? inputOfUser : wholeInput),
+  };
 }

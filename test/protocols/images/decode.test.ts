@@ -82,7 +82,7 @@ test('settings beside the input count where the parameters do not say them', asy
   t.match(request, { count: 2, size: { width: 3, height: 4 }, responseFormat: 'b64_json' });
 });
 
-test('the prompt is the texts of all messages, with the role user or none', async (t) => {
+test('the prompt is the texts of all messages, with the role user, one of the client or none', async (t) => {
   const body = {
     model: 'm',
     input: {
@@ -90,10 +90,15 @@ test('the prompt is the texts of all messages, with the role user or none', asyn
         { role: 'user', content: [{ text: 'A cat' }, { text: '' }, { text: 'on a mat' }] },
         { content: null },
         { role: null, content: [{ text: 'at noon' }] },
+        { role: 'human', content: [{ text: 'in Rome' }] },
+        { role: '', content: [{ text: '.' }] },
       ],
     },
   };
-  t.match(decodeImageBody('generate', body), { prompt: 'A cat\non a mat\nat noon', unread: [] });
+  t.match(decodeImageBody('generate', body), {
+    prompt: 'A cat\non a mat\nat noon\nin Rome\n.',
+    unread: [],
+  });
 });
 
 test('texts of other roles are no part of it, and are named as all else that is not read of the input', async (t) => {
@@ -114,10 +119,17 @@ test('texts of other roles are no part of it, and are named as all else that is 
   t.equal(prompt, 'on a mat');
   t.match(images, [{ url: imageUrl }], 'an edit goes on with what the model has made');
   t.strictSame(unread, ['text', 'enable', 'name', 'input.ref_img']);
-  const instructed = { model: 'm', input: { messages: body.input.messages.slice(0, 1) } };
-  t.throws(() => decodeImageBody('generate', instructed), {
-    name: 'GatewayError',
-    param: 'input.messages',
+});
+
+test('without a text of the user, the prompt is the texts of the other roles', async (t) => {
+  const messages = [
+    { role: 'system', content: [{ text: 'Draw a cat.' }] },
+    { role: 'user', content: [{ text: '' }] },
+    { role: 'assistant', content: [{ text: 'A black one.' }] },
+  ];
+  t.match(decodeImageBody('generate', { model: 'm', input: { messages } }), {
+    prompt: 'Draw a cat.\nA black one.',
+    unread: [],
   });
 });
 
