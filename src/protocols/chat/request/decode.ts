@@ -205,8 +205,8 @@ interface Progress {
   /** Results of the turn that the next tool message is added to; null after any other message. */
   results: ToolResultPart[] | null;
   readonly functionCalls: FunctionCalls;
-  /** Calls of the last message with `tool_calls` that results without ids can be of. */
-  unnamedCalls: FunctionCalls;
+  /** Ids of the calls that results without ids are of, by the results' messages. */
+  readonly unnamedResults: Map<JsonObject, string>;
   readonly messages: readonly JsonObject[];
 }
 
@@ -224,7 +224,7 @@ function decodeMessages(messages: unknown): Pick<Progress, 'system' | 'systemCac
     toolNames: new Map(),
     results: null,
     functionCalls: new FunctionCalls(),
-    unnamedCalls: new FunctionCalls(),
+    unnamedResults: new Map(),
     messages: objectsOf(messages),
   };
   progress.messages.forEach((message, index) => {
@@ -271,7 +271,7 @@ function addResult(message: JsonObject, at: string, progress: Progress): void {
   const callId = legacy
     ? progress.functionCalls.take(message.name)
     : cutIdOf(message.tool_call_id) ||
-      (progress.unnamedCalls.take(message.name) ?? textOrNull(message.tool_call_id));
+      (progress.unnamedResults.get(message) ?? textOrNull(message.tool_call_id));
   if (callId === null) {
     throw legacy
       ? wrongValue(at, "the result of a 'function_call' before it that has none yet")
@@ -312,7 +312,7 @@ function decodeAssistant(
     return part;
   });
   if (calls.length > 0)
-    progress.unnamedCalls = unnamedCalls(calls, decoded, resultsBehind(progress.messages, index));
+    addUnnamed(calls, decoded, resultsBehind(progress.messages, index), progress.unnamedResults);
   if (isObject(message.function_call)) {
     // This form has no ids: those of the call and its result are made from the position of the call.
     const call = functionCall(message.function_call, `function_call_${index}`, `${at}.function_call`);
@@ -323,30 +323,49 @@ function decodeAssistant(
   return withReasoning(message, parts);
 }
 
+/** Returns the results behind a message with calls, up to the next one that has any. */
 function resultsBehind(messages: readonly JsonObject[], index: number): readonly JsonObject[] {
-  let end = index + 1;
-  while (messages[end]?.role === 'tool') end++;
-  return messages.slice(index + 1, end);
+  const results: JsonObject[] = [];
+  for (let at = index + 1; at < messages.length; at++) {
+    const { role, tool_calls: calls } = messages[at] as JsonObject;
+    if (role === 'assistant' && objectsOf(calls).length > 0) break;
+    if (role === 'tool') results.push(messages[at] as JsonObject);
+  }
+  return results;
 }
 
 /**
- * Returns the calls of a message that results without ids can be of. Some servers give calls no ids, which clients repeat; and
- * Ollama and vLLM take results without an id, at most with the function's name. These are of the calls that no result names if
- * they are as many. Otherwise some are missing, and only those of calls that have no ids themselves are clear.
+ * Adds the ids of the calls of a message that results without ids are of. Some servers give calls no ids, which clients repeat;
+ * and Ollama and vLLM take results without an id, at most with the function's name. These are of the calls that no result names
+ * if they are as many. Otherwise some are missing, and only those of calls that have no ids themselves are clear. Results that
+ * name the function of such a call come first, wherever they stand; the others are in the order of the calls. A name that none
+ * of them has leaves only the calls without ids, whose servers may not repeat it.
  * @param decoded the calls, in the same order
  */
-function unnamedCalls(
+function addUnnamed(
   calls: readonly JsonObject[],
   decoded: readonly ToolCallPart[],
   results: readonly JsonObject[],
-): FunctionCalls {
+  unnamedResults: Map<JsonObject, string>,
+): void {
+  const unnamed = results.filter((result) => !cutIdOf(result.tool_call_id));
+  if (unnamed.length === 0) return;
   const named = new Set(results.map((result) => cutIdOf(result.tool_call_id) || null));
-  const open = decoded.filter(({ id }) => !named.has(id));
-  const isClear = results.filter((result) => !cutIdOf(result.tool_call_id)).length === open.length;
-  const found = new FunctionCalls();
-  for (const part of isClear ? open : decoded.filter((_, number) => !cutIdOf(calls[number]?.id)))
-    found.add(part);
-  return found;
+  const isClear = unnamed.length === decoded.filter(({ id }) => !named.has(id)).length;
+  const byName = new Map<string, CallQueue>();
+  const [all, withoutIds] = [newQueue(), newQueue()];
+  for (const [number, { id, name }] of decoded.entries()) {
+    const hasId = Boolean(cutIdOf(calls[number]?.id));
+    if (isClear ? named.has(id) : hasId) continue;
+    const call = { id, isAnswered: false };
+    for (const queue of [entryOf(byName, name, newQueue), all, ...(hasId ? [] : [withoutIds])])
+      queue.add(call);
+  }
+  const ofName = unnamed.map((result) => byName.get(textOf(result.name))?.take() ?? null);
+  for (const [index, result] of unnamed.entries()) {
+    const call = ofName[index] ?? (textOf(result.name) === '' ? all : withoutIds).take();
+    if (call !== null) unnamedResults.set(result, call.id);
+  }
 }
 
 /** Removes the thoughts that Mistral's clients send back among the texts: no other vendor takes them. */

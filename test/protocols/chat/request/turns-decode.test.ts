@@ -179,17 +179,37 @@ test('results without ids are those of calls with ids where both are as many, an
       [result('1', { tool_call_id: 'b' }), result('2')],
       ['b', 'a'],
     ],
+    [
+      [result('1'), result('2', { name: 'f' })],
+      ['b', 'a'],
+    ],
+    [
+      [result('1', { tool_call_id: '', name: 'else' }), result('2')],
+      ['', 'a'],
+    ],
     [[result('1', { tool_call_id: '' })], ['']],
   ];
   for (const [results, ids] of cases) {
     const { turns } = decodeMessages(user, calls, ...results);
     t.match(turns[2], { parts: ids.map((callId) => ({ callId })) }, JSON.stringify(results));
   }
+  const apart = decodeMessages(
+    user,
+    calls,
+    result('1'),
+    user,
+    { role: 'assistant', content: 'b' },
+    result('2'),
+  );
+  t.match(apart.turns[2], { parts: [{ callId: 'a' }] });
+  t.match(apart.turns[5], { parts: [{ callId: 'b' }] }, 'up to the next message with calls');
   const unclear: [JsonObject[], number][] = [
     [[result('1')], 2],
     [[result('1'), result('2'), result('3')], 2],
     [[result('1', { tool_call_id: 'a' }), result('2'), result('3')], 3],
-    [[result('1'), user, result('2')], 2],
+    [[result('1'), user, calls, result('2')], 2],
+    [[result('1', { name: 'else' }), result('2')], 2],
+    [[result('1', { name: 'f' }), result('2', { name: 'f' })], 3],
   ];
   for (const [results, at] of unclear)
     t.strictSame(
@@ -222,6 +242,19 @@ test('results without ids are those of the calls without ids, in their order', a
       { callId: '', name: '' },
     ],
   });
+});
+
+test('the name of a result without an id is no matter where the calls have no ids and none has the name', async (t) => {
+  const call = (name: string) => ({ id: '', type: 'function', function: { name, arguments: '{}' } });
+  const result = (name: string | null) => ({ role: 'tool', name, content: 'x' });
+  const { turns } = decodeMessages(
+    { role: 'user', content: 'a' },
+    { role: 'assistant', content: null, tool_calls: [call('f'), call('g'), call('h')] },
+    result('else'),
+    result('f'),
+    result(null),
+  );
+  t.match(turns[2], { parts: [{ callId: 'call_1_1' }, { callId: 'call_1_0' }, { callId: 'call_1_2' }] });
 });
 
 test('functions and function_call are tools by their older names', async (t) => {
