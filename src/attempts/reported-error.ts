@@ -10,7 +10,7 @@ const retryDelay = /^(\d{1,9}(?:\.\d{1,9})?)s$/;
 
 /*
  * Inside a stream there is no status, and agents tell by an error's words whether to ask again. pi and opencode know
- * `connection lost` and `stream timed out`.
+ * `connection lost` and `response timed out`.
  */
 const messages: Record<UpstreamFailureReason, readonly [ErrorKind, string]> = {
   connect_failed: ['upstream_error', 'The upstream cannot be reached.'],
@@ -26,7 +26,7 @@ const messages: Record<UpstreamFailureReason, readonly [ErrorKind, string]> = {
   first_byte_timeout: ['upstream_timeout', 'The upstream did not begin to answer in time.'],
   idle_timeout: [
     'upstream_timeout',
-    'Stream timed out: the upstream stopped sending in the middle of its answer.',
+    'Response timed out: the upstream stopped sending in the middle of its answer.',
   ],
   total_timeout: ['upstream_timeout', 'The upstream did not finish its answer in time.'],
   malformed_answer: ['upstream_error', 'The upstream returned an answer that is not valid HTTP.'],
