@@ -391,7 +391,7 @@ export function dropsFormat(
   return isMet && isRefused(formatName, model);
 }
 
-/** Takes the `response_format` out of what a target gets, if `dropsFormat` says so. */
+/** Takes the `response_format` out of what a target gets, if `dropsFormat` says so and no rule of the target sets it. */
 export function withoutRefused(
   prepared: Prepared,
   { upload }: Call,
@@ -404,12 +404,17 @@ export function withoutRefused(
     const form = writeForm([{ name: 'model', data: target.model }, ...rest]);
     return { ...prepared, ...form, gatewayPath: 'spliced' };
   }
+  if (setsFormat(target)) return prepared;
   const body = withoutFormat(prepared.body);
   return body === null ? prepared : { ...prepared, body, gatewayPath: 'spliced' };
 }
 
 const formatName = 'response_format';
 const formatNames: ReadonlySet<string> = new Set([formatName]);
+
+function setsFormat({ rules }: Target): boolean {
+  return rules?.members.some(({ kind, path }) => kind === 'set' && path[0] === formatName) ?? false;
+}
 
 function withoutFormat(body: readonly Buffer[]): readonly Buffer[] | null {
   const found = withoutMembers(Buffer.concat(body), formatNames);

@@ -197,6 +197,10 @@ test('nor in a stream that asks for base64, which is all that such a model sends
         protocols: ['images'],
         targets: [{ ...target, rules: { rename: { response_format: 'format' }, set: { user: 'u' } } }],
       },
+      set: {
+        protocols: ['images'],
+        targets: [{ ...target, rules: { set: { response_format: 'b64_json' } } }],
+      },
       other: { protocols: ['images'], targets: [{ upstream: 'u', model: 'other' }] },
     },
   });
@@ -208,6 +212,7 @@ test('nor in a stream that asks for base64, which is all that such a model sends
       (value) => ['m', value, 'gpt-image-1', { response_format: value }] as const,
     ),
     ['ruled', 'b64_json', 'gpt-image-1', { format: 'b64_json', user: 'u' }],
+    ['set', 'b64_json', 'gpt-image-1', { response_format: 'b64_json' }],
     ['other', 'b64_json', 'other', { response_format: 'b64_json' }],
   ] as const;
   const form: Field[] = [
@@ -229,7 +234,7 @@ test('nor in a stream that asks for base64, which is all that such a model sends
         note,
       );
     }
-    if (model === 'ruled') continue;
+    if (model === 'ruled' || model === 'set') continue;
     const fields: Field[] = [['response_format', value ?? ''], ['model', model], ...form];
     const heard = await ask(gateway, 'POST', edits, { body: formOf(fields) });
     t.match(heard, { status: 200, text: event }, heard.text);
