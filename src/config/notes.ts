@@ -30,49 +30,67 @@ export function notesOf(config: ResolvedConfig): readonly string[] {
 export function warningsOf(config: ResolvedConfig): readonly string[] {
   const { upstreams } = config;
   const loops = upstreams.flatMap((each) => loopNotes(config, each));
-  return [...certificateNotes(config), ...loops, ...upstreams.flatMap(variableNotes), ...effortNotes(config)];
+  return [...certificateNotes(config), ...loops, ...upstreams.flatMap(variableNotes), ...presetNotes(config)];
 }
 
-/** Preset whose models do not know the effort `none`. */
-const olderPreset = 'openai-reasoning';
+/** A preset of older models. */
+interface OlderPreset {
+  /** What it does to calls of newer models. */
+  readonly effect: string;
+  /** Returns the preset for a model, by its name, if that is a newer one. */
+  newer(model: string, baseUrl: string | null): string | null;
+}
+
+const olderPresets: ReadonlyMap<string, OlderPreset> = new Map([
+  // A model thinks, and is paid for that, though its clients want no reasoning.
+  ['openai-reasoning', { effect: 'which turns the effort none into low', newer: newerOpenai }],
+  ['claude-4.8', { effect: 'with which calls that clients force are refused', newer: newerClaude }],
+]);
 /** The version in the name of a model of OpenAI. */
 const version = /(?:^|[^a-z])gpt-(\d)(?:\.(\d{1,2}))?(?![\d.])/i;
+/** The version in the name of a model of Anthropic, which a date may follow. */
+const claudeVersion =
+  /(?:^|[^a-z])claude-(opus|sonnet|fable|mythos)-(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?/i;
 /** Most targets that are named, in one note each. */
 const mostOlder = 10;
 
-/**
- * Notes targets whose preset is that of older models, by the name of their model: it turns the effort `none` into `low`, so that a
- * model thinks, and is paid for that, though its clients want no reasoning.
- */
-function effortNotes({ models, upstreams }: ResolvedConfig): readonly string[] {
+/** Notes targets whose preset is that of older models, by the name of their model. */
+function presetNotes({ models, upstreams }: ResolvedConfig): readonly string[] {
   const byName = new Map(upstreams.map((upstream) => [upstream.name, upstream]));
   const notes: string[] = [];
   let more = 0;
   for (const { name, targets } of models)
     for (const [index, target] of targets.entries()) {
       const upstream = byName.get(target.upstream);
-      if ((target.preset ?? upstream?.preset) !== olderPreset) continue;
-      const preset = newerPreset(target.model, upstream?.baseUrl ?? null);
-      if (preset === null) continue;
+      const own = target.preset ?? upstream?.preset ?? '';
+      const older = olderPresets.get(own);
+      const preset = older?.newer(target.model, upstream?.baseUrl ?? null) ?? null;
+      if (older === undefined || preset === null) continue;
       if (notes.length === mostOlder) more++;
       else
         notes.push(
-          `models.${name}.targets[${index}] has the preset ${olderPreset}, which turns the effort none into low: ${target.model} has the preset ${preset}`,
+          `models.${name}.targets[${index}] has the preset ${own}, ${older.effect}: ${target.model} has the preset ${preset}`,
         );
     }
-  return more === 0
-    ? notes
-    : [...notes, `${more} more targets have the preset ${olderPreset} of older models`];
+  return more === 0 ? notes : [...notes, `${more} more targets have a preset of older models`];
 }
 
-/** Returns the preset for a model of OpenAI that knows the effort `none`, by its name. Null for any other. */
-function newerPreset(model: string, baseUrl: string | null): string | null {
+/** Returns the preset for a model of OpenAI that knows the effort `none`. */
+function newerOpenai(model: string, baseUrl: string | null): string | null {
   const [, major, minor = '0'] = version.exec(model) ?? [];
   const number = 100 * Number(major) + Number(minor);
   // Models for Codex do not know it.
   if (major === undefined || number < 501 || /codex/i.test(model)) return null;
   const isOwn = baseUrl !== null && isOfHost(baseUrl, 'openai.com');
   return number >= 506 && isOwn ? 'openai-5.6' : 'openai-5.1';
+}
+
+/** Returns the preset for a model of Anthropic that refuses a choice that forces a call. Its beta is of Anthropic's own API. */
+function newerClaude(model: string, baseUrl: string | null): string | null {
+  const [, family = '', major, minor = '0'] = claudeVersion.exec(model) ?? [];
+  if (major === undefined || baseUrl === null || !isOfHost(baseUrl, 'anthropic.com')) return null;
+  const first = /opus|sonnet/i.test(family) ? 505 : 501;
+  return 100 * Number(major) + Number(minor) >= first ? 'claude-5.5' : null;
 }
 
 /** Variable names in the syntax of a shell or of another gateway. They are sent to the upstream unchanged. */

@@ -176,6 +176,27 @@ test('an upstream that is the gateway itself is noted, however it is written', a
   t.equal(loops('http://127.0.0.1:8080/v1', { host: '10.0.0.1', port: 8080 }), 0);
 });
 
+test('a model of Anthropic that refuses forced calls is noted where its preset is that of older ones', async (t) => {
+  const own = { kind: 'messages', baseUrl: 'https://api.anthropic.com/v1' };
+  const older = { preset: 'claude-4.8' };
+  const noted = [/^models\.m\.targets\[0\] .*claude-4\.8.* force .* the preset claude-5\.5$/];
+  for (const model of [
+    'claude-opus-5-5',
+    'claude-sonnet-5-5-20261101',
+    'claude-opus-6',
+    'claude-fable-5-1',
+    'anthropic/claude-sonnet-5.5',
+  ])
+    t.match(notes(own, { ...older, model }, ['messages']), noted, model);
+  for (const model of ['claude-opus-5-20260901', 'claude-opus-4-8', 'claude-haiku-5-5', 'claude-fable-5'])
+    t.strictSame(notes(own, { ...older, model }, ['messages']), [], model);
+  const model = 'claude-opus-5-5';
+  t.match(notes({ ...own, ...older }, { model }, ['messages']), noted);
+  t.strictSame(notes(own, { preset: 'claude-5.5', model }, ['messages']), []);
+  const elsewhere = { kind: 'messages', baseUrl: 'https://else.example/v1' };
+  t.strictSame(notes(elsewhere, { ...older, model }, ['messages']), [], 'its beta may be unknown there');
+});
+
 test('a key that is the name of a variable is noted', async (t) => {
   const noted = (apiKey: string): readonly string[] => notes({ apiKeys: ['sk-1', apiKey] }, {}, ['chat']);
   for (const apiKey of ['$MAIN_KEY', 'os.environ/MAIN_KEY', 'env.MAIN_KEY'])
