@@ -234,7 +234,7 @@ export function unrepeatable(error: GatewayError): GatewayError {
   return new GatewayError(kind, message, { ...answered, unrepeatable: true, cause });
 }
 
-/** Returns a text that a client has chosen as it is shown in messages and logs: at most `most` characters, then a mark. */
+/** Returns a text as it is shown in messages and logs: at most `most` UTF-16 code units of it, then a mark if there are more. */
 export function shortened(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most)}…` : text;
 }

@@ -397,11 +397,11 @@ const translation = closedObject({
     Type.Boolean(),
   ),
   preservedThinking: optional(
-    '`true` for messages upstreams whose model refuses thinking behind a prompt that has changed, and can be asked to drop it instead (by the beta that the preset `claude-5.5` adds).',
+    '`true` for messages upstreams whose model refuses thinking behind a prompt that has changed, and can be asked to drop it instead (by the beta that the preset `claude-5.5` adds). It has an effect on translated calls where `thinking` is `adaptive`.',
     Type.Boolean(),
   ),
   forcedCalls: optional(
-    '`false` for messages upstreams whose model refuses a `tool_choice` that forces a call: it is `auto` there.',
+    '`false` for messages upstreams whose model refuses a `tool_choice` that forces a call: in translated calls it is `auto` there.',
     Type.Boolean(),
   ),
   encryptedReasoning: optional(
