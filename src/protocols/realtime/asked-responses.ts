@@ -4,16 +4,16 @@ import { type ServerEvent, sessionEvents, speechStopped, timeoutTriggered } from
 
 /** This many requests are remembered one by one. Of any beyond, only the number is. */
 const mostRemembered = 64;
-/** Longer ids are not remembered. */
-const longestId = 64;
 /** Errors are shorter. */
 const longestError = 64 * 1024;
+/** Quiet milliseconds in which a server begins its response to a turn that it has ended. */
+const longestOwnMs = 5000;
 
 interface AskedResponse {
   /** Id of the client's event; null if it has none, undefined if its id is unknown. */
   readonly id: string | null | undefined;
   /** `#quietMs` at the time of the request. */
-  readonly since: number;
+  since: number;
 }
 
 /**
@@ -30,13 +30,18 @@ export class AskedResponses {
   /** Milliseconds of the session in which no response was in progress. */
   #quietMs = 0;
   /** Whether turns that the server ends begin a response, also while another one is in progress. */
-  #isAutomatic = true;
-  #interrupts = true;
-  /** Whether the next response is one that the server begins by itself. */
-  #isNextOwn = false;
+  #isAutomatic = false;
+  #interrupts = false;
+  /** `#quietMs` when the server ended a turn to which it begins the next response by itself; null if it does not. */
+  #ownSince: number | null = null;
 
   get count(): number {
     return this.#asked.length + this.#others;
+  }
+
+  /** Whether an error may be about a response that has not begun. */
+  get mayBeRefused(): boolean {
+    return this.count > 0 || this.#ownSince !== null;
   }
 
   /** @param id that the client has given to its event; null for none, undefined for one that is unknown */
@@ -44,8 +49,7 @@ export class AskedResponses {
     if (this.#asked.length === mostRemembered) {
       this.#others++;
       this.#othersSince = this.#quietMs;
-    } else
-      this.#asked.push({ id: id != null && id.length > longestId ? undefined : id, since: this.#quietMs });
+    } else this.#asked.push({ id, since: this.#quietMs });
   }
 
   /**
@@ -53,31 +57,49 @@ export class AskedResponses {
    * @param isResponding whether a response is in progress
    */
   note(event: ServerEvent, isResponding: boolean): void {
-    if (event.type === speechStopped || event.type === timeoutTriggered)
-      this.#isNextOwn = this.#isAutomatic && (this.#interrupts || !isResponding);
-    else if (sessionEvents.includes(event.type)) {
-      const detection = turnDetectionIn(objectOf(event.object?.session));
+    if (event.type === speechStopped || event.type === timeoutTriggered) {
+      const beginsOwn = this.#isAutomatic && (this.#interrupts || !isResponding);
+      this.#ownSince = beginsOwn ? this.#quietMs : null;
+    } else if (sessionEvents.includes(event.type)) {
+      const session = objectOf(event.object?.session);
+      const detection = turnDetectionIn(session);
+      const isTranscription = session.type === 'transcription' || event.type.startsWith('transcription');
       // Some servers repeat only what has changed.
-      if (detection === undefined) return;
-      const { create_response, interrupt_response } = objectOf(detection);
-      this.#isAutomatic = create_response !== false;
+      if (detection === undefined && !isTranscription) return;
+      const { type, create_response, interrupt_response } = objectOf(detection);
+      this.#isAutomatic =
+        !isTranscription && isObject(detection) && type !== 'none' && create_response !== false;
       this.#interrupts = interrupt_response !== false;
+      if (!this.#isAutomatic) this.#ownSince = null;
     }
   }
 
-  /** Records that the upstream has begun a response. */
+  /**
+   * Records that the upstream has begun a response. If it answers a later request than the oldest, because that was ignored,
+   * the number of those left is still wrong by one: the oldest of them has then waited as long as the one that it replaces.
+   */
   begin(): void {
-    if (!this.#isNextOwn) this.#remove(0);
-    this.#isNextOwn = false;
+    const [oldest] = this.#asked;
+    if (this.#ownSince === null && oldest !== undefined) {
+      this.#remove(0);
+      const [next] = this.#asked;
+      if (next !== undefined) next.since = Math.min(next.since, oldest.since);
+    }
+    this.#ownSince = null;
   }
 
   /**
    * Records an error of the upstream. One that names the event of a request refuses that. One that names another event may
    * still be about a request whose id is unknown; if there is none, it is about something else. One that names no event is
-   * taken to be about a request.
+   * taken to be about the server's own response that is to begin, or else about a request.
    */
   refuse(error: Buffer): void {
     const id = refusedId(error);
+    // Also if it is about a request: the server's own response then answers that, and the number is right again.
+    if (id === null && this.#ownSince !== null) {
+      this.#ownSince = null;
+      return;
+    }
     const named = this.#indexOf(id);
     if (named !== -1) this.#remove(named);
     else if (id === null) this.#remove(0);
@@ -97,6 +119,7 @@ export class AskedResponses {
    */
   pass(quietMs: number, longestMs: number): void {
     this.#quietMs += quietMs;
+    if (this.#ownSince !== null && this.#quietMs - this.#ownSince > longestOwnMs) this.#ownSince = null;
     while (this.#quietMs - (this.#asked[0]?.since ?? this.#quietMs) > longestMs) this.#remove(0);
   }
 

@@ -211,7 +211,7 @@ export class OpenUsage {
 
   /** Records what any other server event shows of a response. */
   noteDelta(event: Buffer): void {
-    if (this.#asked.count > 0 && typeOfEvent(event) === refused) this.#asked.refuse(event);
+    if (this.#asked.mayBeRefused && typeOfEvent(event) === refused) this.#asked.refuse(event);
     if (this.#responses === 0) return;
     const type = typeBytes(event);
     if (!type.includes(anyDelta) || !type.includes(ofResponse)) return;

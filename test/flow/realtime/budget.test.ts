@@ -199,13 +199,15 @@ test('a response that is asked for stays reserved for when the upstream has begu
   ask('a');
   ask('b');
   await eventually(() => heard.includes('b'));
+  const session = { turn_detection: { type: 'server_vad' } };
+  socket.send(JSON.stringify({ type: 'session.updated', session }));
   socket.send(JSON.stringify({ type: 'input_audio_buffer.speech_stopped', audio_end_ms: 5, item_id: 'i' }));
   socket.send(created);
   socket.send(failed);
-  await client.until(3);
-  ask('c');
   await client.until(4);
-  t.match(JSON.parse(String(client.received[3])), { error: { event_id: 'c', code: 'insufficient_quota' } });
+  ask('c');
+  await client.until(5);
+  t.match(JSON.parse(String(client.received[4])), { error: { event_id: 'c', code: 'insufficient_quota' } });
   t.strictSame(heard, ['a', 'b']);
 });
 

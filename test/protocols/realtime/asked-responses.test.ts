@@ -46,10 +46,9 @@ test('an error that names no event refuses a request without an id, or else the 
 });
 
 test('an error that names an unknown event refuses a request whose id is unknown', (t) => {
-  const long = 'x'.repeat(65);
-  const requests = asked('a', long, undefined, null);
+  const requests = asked('a', undefined, undefined, null);
   t.strictSame(
-    left(requests, { event_id: long }, { event_id: 'y' }, { event_id: 'y' }, { event_id: 'a' }),
+    left(requests, { event_id: 'x' }, { event_id: 'y' }, { event_id: 'y' }, { event_id: 'a' }),
     [3, 2, 2, 1],
   );
   t.end();
@@ -120,5 +119,75 @@ test('a response that the server begins at the end of a turn answers no request'
   note(requests, stopped);
   requests.begin();
   t.equal(requests.count, 1, 'the client asks for the response to each turn');
+  t.end();
+});
+
+const stopped = { type: 'input_audio_buffer.speech_stopped', audio_end_ms: 5, item_id: 'item_1' };
+const sessionWith = (turn_detection: unknown) => ({ type: 'session.updated', session: { turn_detection } });
+
+/** @returns how many of one request and these events are left after a response begins */
+function leftBegun(...events: object[]): number {
+  const requests = new AskedResponses();
+  for (const event of events) {
+    if (!('error' in event)) note(requests, event);
+    else if (requests.mayBeRefused) requests.refuse(errorOf(event.error as object));
+  }
+  requests.add(null);
+  requests.begin();
+  return requests.count;
+}
+
+test('a turn of a session without automatic responses leaves the next response to the request', (t) => {
+  const newer = { type: 'session.created', session: { audio: { input: { turn_detection: null } } } };
+  const vad = { type: 'server_vad' };
+  t.equal(leftBegun(sessionWith(vad), stopped), 1, 'the server begins it by itself');
+  t.equal(leftBegun(stopped), 0, 'the session says nothing of turns');
+  t.equal(leftBegun(newer, stopped), 0);
+  t.equal(leftBegun(sessionWith(null), stopped), 0);
+  t.equal(leftBegun(sessionWith({ type: 'none' }), stopped), 0);
+  t.equal(leftBegun(sessionWith(vad), stopped, sessionWith(null)), 0, 'switched off after the turn');
+  const older = { type: 'transcription_session.created', session: { turn_detection: vad } };
+  t.equal(leftBegun(older, stopped), 0);
+  const transcribes = { type: 'transcription', audio: { input: { turn_detection: vad } } };
+  t.equal(leftBegun({ type: 'session.updated', session: transcribes }, stopped), 0);
+  t.end();
+});
+
+test('an error that names no event ends the wait for the response that the server begins by itself', (t) => {
+  const vad = sessionWith({ type: 'server_vad' });
+  t.equal(leftBegun(vad, stopped, { error: { event_id: null } }), 0);
+  t.equal(leftBegun(vad, stopped, { error: { event_id: 'x' } }), 1);
+  const requests = asked(null);
+  note(requests, vad);
+  note(requests, stopped);
+  t.strictSame(left(requests, {}, {}), [1, 0], 'the first one may be about the own response');
+  t.end();
+});
+
+test('a server begins its own response within quiet seconds of the turn', (t) => {
+  const requests = asked();
+  note(requests, sessionWith({ type: 'server_vad' }));
+  note(requests, stopped);
+  requests.pass(5000, 100_000);
+  requests.add(null);
+  requests.begin();
+  t.equal(requests.count, 1);
+  note(requests, stopped);
+  requests.pass(5001, 100_000);
+  requests.begin();
+  t.equal(requests.count, 0);
+  t.end();
+});
+
+test('a request that was ignored is forgotten in time however many others are answered', (t) => {
+  const requests = asked(null);
+  for (let quiet = 0; quiet < 100; quiet += 10) {
+    requests.add(null);
+    requests.begin();
+    requests.pass(10, 100);
+    t.equal(requests.count, 1);
+  }
+  requests.pass(1, 100);
+  t.equal(requests.count, 0);
   t.end();
 });
