@@ -85,6 +85,8 @@ export class OpenUsage {
   readonly #asked = new AskedResponses();
   /** Time of the last `forgetIgnored`; 0 before the first. */
   #passedAt = 0;
+  /** Milliseconds since the last delta of a response whose beginning was not reported; null if none is in progress. */
+  #silentMs: number | null = null;
   #isTranscribing = false;
   #bytesPerSecond = usualBytesPerSecond;
   /** What deltas have shown of the responses in flight: seconds of audio, and text by `textWeight`. */
@@ -134,15 +136,19 @@ export class OpenUsage {
 
   /**
    * Forgets requested responses that the upstream has neither begun nor refused in time, although none was in progress.
-   * Called from time to time.
+   * Deltas show that one is in progress where only its end is reported. Called from time to time.
    * @param now milliseconds of any clock
    * @param longestMs how long it may let a request wait
    * @param isRead whether the upstream is being read
    */
   forgetIgnored(now: number, longestMs: number, isRead: boolean): void {
-    const isQuiet = this.#passedAt > 0 && isRead && !this.hasResponse;
-    this.#asked.pass(isQuiet ? now - this.#passedAt : 0, longestMs);
+    const passedMs = this.#passedAt > 0 && isRead && !this.hasResponse ? now - this.#passedAt : 0;
     this.#passedAt = now;
+    if (this.#silentMs === null) this.#asked.pass(passedMs, longestMs);
+    else {
+      this.#silentMs += passedMs;
+      if (this.#silentMs > longestMs) this.#silentMs = null;
+    }
   }
 
   /**
@@ -212,15 +218,17 @@ export class OpenUsage {
   /** Records what any other server event shows of a response. */
   noteDelta(event: Buffer): void {
     if (this.#asked.mayBeRefused && typeOfEvent(event) === refused) this.#asked.refuse(event);
-    if (this.#responses === 0) return;
+    if (this.inFlight === 0) return;
     const type = typeBytes(event);
     if (!type.includes(anyDelta) || !type.includes(ofResponse)) return;
-    if (type.includes(audioDelta)) this.#seconds += audioBytesOf(event) / this.#bytesPerSecond;
+    if (this.#responses === 0) this.#silentMs = 0;
+    else if (type.includes(audioDelta)) this.#seconds += audioBytesOf(event) / this.#bytesPerSecond;
     else this.#weight += textWeightOf(event);
   }
 
   #begin(response: JsonObject | null): void {
     this.#responses++;
+    this.#silentMs = null;
     this.#asked.begin();
     this.#bytesPerSecond = audioBytesPerSecond(response);
     const id = responseId(response);
@@ -240,6 +248,7 @@ export class OpenUsage {
     if (this.#responses > 0) this.#responses--;
     // Some servers report only the end of a response.
     else this.#asked.begin();
+    this.#silentMs = null;
     const unreported = reported === null && this.#responses === 0 ? this.shown : null;
     const audio = reported?.parts?.audioOutput ?? 0;
     const text = (reported?.output ?? 0) - audio;

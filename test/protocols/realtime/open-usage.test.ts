@@ -210,3 +210,28 @@ test('the seconds of sound depend on its format, and on no rate that cannot be',
   }
   t.end();
 });
+
+test('a request waits while deltas show that a response is in progress whose beginning is not reported', (t) => {
+  const open = new OpenUsage();
+  let now = 0;
+  const after = (ms: number) => {
+    now += ms;
+    open.forgetIgnored(now, 100, true);
+    return open.inFlight;
+  };
+  const delta = eventOf({ type: 'response.output_text.delta', delta: 'word' }).bytes;
+  after(1);
+  open.ask(null);
+  open.ask(null);
+  t.equal(after(60), 2);
+  open.noteDelta(delta);
+  t.equal(after(90), 2);
+  open.noteDelta(delta);
+  t.equal(after(90), 2, 'it is still in progress');
+  open.note(eventOf({ type: 'response.done', response: {} }), outputOf(1), false);
+  t.equal(after(40), 1);
+  open.noteDelta(delta);
+  t.equal(after(101), 1, 'it is over');
+  t.equal(after(1), 0);
+  t.end();
+});
