@@ -34,6 +34,8 @@ export class AskedResponses {
   #interrupts = false;
   /** `#quietMs` when the server ended a turn to which it begins the next response by itself; null if it does not. */
   #ownSince: number | null = null;
+  /** Whether the upstream's errors have the member that names an event. */
+  #namesEvents = false;
 
   get count(): number {
     return this.#asked.length + this.#others;
@@ -91,10 +93,13 @@ export class AskedResponses {
   /**
    * Records an error of the upstream. One that names the event of a request refuses that. One that names another event may
    * still be about a request whose id is unknown; if there is none, it is about something else. One that names no event is
-   * taken to be about the server's own response that is to begin, or else about a request.
+   * taken to be about the server's own response that is to begin, or else about a request: one without an id if the
+   * upstream names events, since it would have named another.
    */
   refuse(error: Buffer): void {
-    const id = refusedId(error);
+    const told = toldId(error);
+    if (told !== undefined) this.#namesEvents = true;
+    const id = told ?? null;
     // Also if it is about a request: the server's own response then answers that, and the number is right again.
     if (id === null && this.#ownSince !== null) {
       this.#ownSince = null;
@@ -102,8 +107,9 @@ export class AskedResponses {
     }
     const named = this.#indexOf(id);
     if (named !== -1) this.#remove(named);
-    else if (id === null) this.#remove(0);
-    else if (this.#indexOf(undefined) !== -1) this.#remove(this.#indexOf(undefined));
+    else if (id === null) {
+      if (!this.#namesEvents) this.#remove(0);
+    } else if (this.#indexOf(undefined) !== -1) this.#remove(this.#indexOf(undefined));
     else if (this.#others > 0) this.#others--;
   }
 
@@ -137,9 +143,15 @@ function turnDetectionIn({ audio, turn_detection: older }: JsonObject): unknown 
   return newer === undefined ? older : newer;
 }
 
-/** @returns the id of the client's event that an error is about; null if it names none */
-function refusedId(event: Buffer): string | null {
-  if (event.length > longestError) return null;
-  const error = parseObject(event.toString('utf8', textStart(event)))?.error;
-  return isObject(error) ? textOrNull(error.event_id) : null;
+/**
+ * @returns the id of the client's event that an error is about; null if it names none, undefined if it has no member for that, or
+ * repeats its own id there
+ */
+function toldId(event: Buffer): string | null | undefined {
+  if (event.length > longestError) return undefined;
+  const parsed = parseObject(event.toString('utf8', textStart(event)));
+  const error = parsed?.error;
+  if (!isObject(error) || error.event_id === undefined) return undefined;
+  const id = textOrNull(error.event_id);
+  return id !== null && id === parsed?.event_id ? undefined : id;
 }

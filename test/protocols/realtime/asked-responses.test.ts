@@ -36,12 +36,18 @@ test('an error refuses the request that it names, and none if it names something
   t.end();
 });
 
-test('an error that names no event refuses a request without an id, or else the oldest one', (t) => {
-  const requests = asked('a', null, 'b');
-  t.strictSame(left(requests, {}, { event_id: 'a' }), [2, 1]);
-  t.strictSame(left(requests, { event_id: null }), [0]);
-  const others = asked('a', 'b');
-  t.strictSame(left(others, { event_id: 5 }, { event_id: 'b' }), [1, 0]);
+test('an error of an upstream that names no events refuses a request without an id, or else the oldest one', (t) => {
+  t.strictSame(left(asked('a', null, 'b'), {}, { event_id: 'a' }), [2, 1]);
+  t.strictSame(left(asked('a', 'b'), {}, {}), [1, 0]);
+  t.strictSame(left(asked('a', 'b'), { event_id: 'event_1' }), [1], 'that is its own id');
+  t.end();
+});
+
+test('an error that names no event refuses no request with an id if the upstream names events', (t) => {
+  t.strictSame(left(asked('a', null, 'b'), { event_id: null }, { event_id: null }), [2, 2]);
+  t.strictSame(left(asked('a', 'b', 'c'), { event_id: 'x' }, {}, { event_id: 'c' }, {}), [3, 3, 2, 2]);
+  const long = 'x'.repeat(512);
+  t.strictSame(left(asked(long), { event_id: 'x' }, { event_id: long }), [1, 0]);
   t.end();
 });
 
