@@ -1,4 +1,4 @@
-// The command line. `main.ts` imports it once there are enough open files for its modules.
+// The command line. `main.ts` imports it, unless there are too few open files.
 import { chownSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -370,6 +370,9 @@ try {
       process.stderr.write(line.startsWith(`${file} `) ? `${line}\n` : `${file}: ${line}\n`);
     }
     process.exitCode = 1;
+  } else if (error instanceof Error && 'code' in error && error.code === 'EMFILE') {
+    // `main.ts` says how to raise the limit.
+    throw error;
   } else {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     process.exitCode = 1;
