@@ -238,6 +238,8 @@ const samplingRates = [44_100, 48_000, 32_000];
 const plainFormats = [1, 3];
 /** A-law and µ-law, with a byte for each sample. */
 const byteFormats = [6, 7];
+/** ADPCM of Microsoft and of the IMA. */
+const blockFormats = [0x02, 0x11];
 const extensibleFormat = 0xfffe;
 
 /** Sizes of a chunk that was written before its end was known. */
@@ -266,7 +268,16 @@ function byteRateOf(bytes: Buffer): number {
   return isSane && byteRate === bytes.readUInt32LE(16) ? byteRate : 0;
 }
 
-/** Returns the average bytes per second that the chunk states for samples that are not plain; 0 for plain ones. */
+/**
+ * Returns the average bytes per second by a WAV format chunk for samples that are not plain; 0 for plain ones. Some writers of
+ * ADPCM state another number than the one by its blocks, which players use.
+ */
 function encodedRateOf(bytes: Buffer): number {
-  return plainFormats.includes(formatOf(bytes)) ? 0 : bytes.readUInt32LE(16);
+  const format = formatOf(bytes);
+  if (plainFormats.includes(format)) return 0;
+  const hasBlocks =
+    blockFormats.includes(format) && bytes.readUInt32LE(4) >= 20 && bytes.readUInt16LE(24) >= 2;
+  const samplesPerBlock = hasBlocks ? bytes.readUInt16LE(26) : 0;
+  if (samplesPerBlock === 0) return bytes.readUInt32LE(16);
+  return (bytes.readUInt32LE(12) * bytes.readUInt16LE(20)) / samplesPerBlock;
 }

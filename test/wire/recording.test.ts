@@ -176,6 +176,14 @@ const files: readonly (readonly [string, Buffer, number])[] = [
     wave(samples({ tag: 17, rate: 8000, channels: 1, bits: 4, byteRate: 4055 }), data(81_100)),
     20,
   ],
+  ...[0x02, 0x11].map((tag): readonly [string, Buffer, number] => [
+    `WAV in ADPCM (${tag}) whose head states another byte rate than that of its blocks`,
+    wave(
+      ...[ascii('fmt '), little(4, 20), little(2, tag), little(2, 1), little(4, 8000), little(4, 16_000)],
+      ...[little(2, 1024), little(2, 4), little(2, 2), little(2, 2041), data(1024 * 80)],
+    ),
+    (2041 * 80) / 8000,
+  ]),
   [
     'WAV in GSM, with its number of samples before',
     wave(
