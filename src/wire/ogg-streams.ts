@@ -87,8 +87,10 @@ export class OggStreams {
 
   /** Reads the last page. @param tail the last bytes of the file */
   readLast(tail: Buffer): void {
-    const at = tail.lastIndexOf(pattern);
-    if (at === -1 || at + segmentsAt > tail.length) return;
+    if (tail.length < segmentsAt) return;
+    // The file may be cut within the head of a later one.
+    const at = tail.lastIndexOf(pattern, tail.length - segmentsAt);
+    if (at === -1) return;
     // It may be one of a link whose beginning was not read.
     const serial = tail.readUInt32LE(at + 14);
     if (!this.#streams.has(serial) && this.#lastRate > 0) this.#addStream(serial, this.#lastRate);

@@ -157,6 +157,14 @@ const files: readonly (readonly [string, Buffer, number])[] = [
     (16_382 * 2000) / 48_000 + 40,
   ],
   [
+    'Ogg of more pages than are read, cut within the head of its last one',
+    Buffer.concat([
+      ...[page(0, opusHead), ...Array.from({ length: 17_000 }, (_, i) => page(i * 2000, Buffer.alloc(0)))],
+      ...[page(900 * 48_000, sound(9)), page(901 * 48_000, sound(9)).subarray(0, 20)],
+    ]),
+    900,
+  ],
+  [
     'Ogg whose last packet is cut',
     Buffer.concat([
       ...[page(0, opusHead), sound(60_000), page(40 * 48_000, sound(9))],
