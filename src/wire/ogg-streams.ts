@@ -99,8 +99,11 @@ export class OggStreams {
 
   #readPage(bytes: Buffer, at: number): void {
     const rate = positionRateOf(bytes, at);
+    const serial = bytes.readUInt32LE(at + 14);
     const isFirst = ((bytes[at + 5] as number) & 2) !== 0;
-    if (rate > 0) this.#addStream(bytes.readUInt32LE(at + 14), rate);
+    // Some writers repeat a stream's first packet within it.
+    const isRepeated = !isFirst && this.#streams.get(serial)?.link === this.#links.length - 1;
+    if (rate > 0 && !isRepeated) this.#addStream(serial, rate);
     else if (!isFirst) this.#isBegun = true;
     this.#readPosition(bytes, at);
   }

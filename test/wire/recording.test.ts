@@ -27,9 +27,10 @@ const movieHeader = (units: number, rate: number) =>
 const fileType = box('ftyp', ascii('M4A '), Buffer.alloc(4));
 const sound = (bytes: number) => Buffer.alloc(bytes, 7);
 
-const page = (position: number, content: Buffer, serial = 0) =>
+const page = (position: number, content: Buffer, serial = 0, flags = 0) =>
   Buffer.concat([
-    ascii('OggS\0\0'),
+    ascii('OggS\0'),
+    Buffer.from([flags]),
     little(8, position),
     little(4, serial),
     Buffer.alloc(8),
@@ -127,6 +128,15 @@ const files: readonly (readonly [string, Buffer, number])[] = [
       ...[page(0, opusHead, 1), sound(30_000), page(20 * 48_000, sound(9), 1)],
       ...[page(0, vorbisHead(8000), 2), page(0, sound(9), 2), sound(30_000), page(10 * 8000, sound(9), 2)],
       ...[page(0, opusHead, 1), sound(30_000), page(5 * 48_000, sound(9), 1)],
+    ]),
+    35,
+  ],
+  [
+    'Ogg of two streams of the same number in a chain, the second of which repeats its first packet',
+    Buffer.concat([
+      ...[page(0, opusHead, 1, 2), sound(30_000), page(20 * 48_000, sound(9), 1)],
+      ...[page(0, opusHead, 1, 2), sound(30_000), page(10 * 48_000, sound(9), 1)],
+      ...[page(10 * 48_000, opusHead, 1), sound(30_000), page(15 * 48_000, sound(9), 1)],
     ]),
     35,
   ],
