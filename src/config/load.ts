@@ -170,7 +170,7 @@ const noObject = 'expected "{": this is a file of JSON';
 /** Of a file with nothing of JSON before the mistake. */
 const atStart: Readonly<Record<string, string>> = { InvalidSymbol: noObject, ValueExpected: noObject };
 
-/** By the library's error names and the character at which it was found. */
+/** By the library's error names and the character at which it was found, after a comma. */
 const afterComma: Readonly<Record<string, string>> = {
   'PropertyNameExpected }': 'no comma may stand before this "}"',
   'ValueExpected ]': 'no comma may stand before this "]"',
@@ -194,7 +194,11 @@ export function parseJson(source: string): {
   // Also what a reload finds while somebody writes the file anew.
   if (text.trim() === '') return { value: undefined, problems: [{ path: '', message: 'the file is empty' }] };
   const reading = new Reading();
+  let separator = '';
   visit(text, {
+    onSeparator: (character) => {
+      separator = character;
+    },
     onObjectBegin: (_offset, _length, line, column) => reading.open({}, { line, column }),
     onObjectProperty: (name, _offset, _length, line, column, path) =>
       reading.name(name, { line, column }, path()),
@@ -205,7 +209,8 @@ export function parseJson(source: string): {
     onError: (error, offset, _length, line, column) => {
       const ending = offset >= text.length ? ', but the file ends here' : '';
       const name = printParseErrorCode(error);
-      const special = reading.isAtStart ? atStart[name] : afterComma[`${name} ${text[offset]}`];
+      const closing = separator === ',' ? afterComma[`${name} ${text[offset]}`] : undefined;
+      const special = reading.isAtStart ? atStart[name] : closing;
       const mistake = special ?? words[name] ?? 'this is no JSON';
       reading.fail(mistake + ending, { line, column });
     },

@@ -9,6 +9,7 @@ test('a syntax error names its line and column, and no text of the file', (t) =>
     ['/* no end', 'line 1, column 1: this comment does not end'],
     ['{\n  "a": 1, // one\n}', 'line 3, column 1: no comma may stand before this "}"'],
     ['{"a": [1,\n]}', 'line 2, column 1: no comma may stand before this "]"'],
+    ['[1, {"a": ]}]', 'line 1, column 11: expected a value'],
     ['{"a": }', 'line 1, column 7: expected a value'],
     ['{a: 1}', 'line 1, column 2: this word is no value'],
     ['{\n  "a": sk-secret\n}', 'line 2, column 8: this word is no value'],
