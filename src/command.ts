@@ -233,14 +233,21 @@ async function check(options: Options): Promise<number> {
 async function prices(
   options: Options,
   action: string | undefined,
-  list: string | undefined,
+  file: string | undefined,
 ): Promise<number> {
-  if (action !== 'import' || list === undefined) throw new UsageError('prices needs "import" and a FILE');
+  if (action !== 'import' || file === undefined) throw new UsageError('prices needs "import" and a FILE');
   const path = options.into ?? configPath(options);
   if (path === null) throw new UsageError('prices import needs --config FILE, or --into FILE');
   const { importPrices, writePrices } = await import('./config/import-prices.js');
   const config = readText(path);
-  const found = importPrices(config, readText(list), options.replace ?? false);
+  const list = readText(file);
+  let found: ReturnType<typeof importPrices>;
+  try {
+    found = importPrices(config, list, options.replace ?? false);
+  } catch (error) {
+    if (error instanceof ConfigError || !(error instanceof Error)) throw error;
+    throw new Error(`${file}: ${error.message}`);
+  }
   const models = Object.entries(found.prices).map(([name, price]) => [name, { price }]);
   if (options.into === undefined) {
     process.stdout.write(`${JSON.stringify({ models: Object.fromEntries(models) }, null, 2)}\n`);
@@ -363,8 +370,9 @@ try {
     process.stderr.write(`${error.message}\nTry: model-gateway --help\n`);
     process.exitCode = 2;
   } else if (error instanceof ConfigError) {
-    const { values } = readArguments();
-    const file = values.into ?? configPath(values);
+    const { values, positionals } = readArguments();
+    const into = positionals[0] === 'prices' ? values.into : undefined;
+    const file = into ?? configPath(values);
     for (const problem of error.problems) {
       const line = formatProblem(problem);
       process.stderr.write(line.startsWith(`${file} `) ? `${line}\n` : `${file}: ${line}\n`);

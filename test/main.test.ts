@@ -184,10 +184,11 @@ test('check explains every error with its path, and sums up a valid file', (t) =
     .join('');
   t.strictSame(run(['check', '--config', file('bad.json')]), { code: 1, out: '', err: bad });
   t.strictSame(run(['start', '--config', file('bad.json')]), { code: 1, out: '', err: bad });
-  t.match(run(['check', '--config', file('broken.json')]), {
-    code: 1,
-    err: `${file('broken.json')}: line 2, column 3: expected ","\n`,
-  });
+  for (const more of [[], ['--into', file('good.json')]])
+    t.match(run(['check', '--config', file('broken.json'), ...more]), {
+      code: 1,
+      err: `${file('broken.json')}: line 2, column 3: expected ","\n`,
+    });
   const gone = { code: 1, out: '', err: `${file('gone.json')} cannot be read (ENOENT)\n` };
   t.strictSame(run(['check', '--config', file('gone.json')]), gone);
   t.strictSame(run(['prices', 'import', file('gone.json'), '--config', file('good.json')]), gone);
@@ -274,7 +275,7 @@ test('prices are found in a list, and printed or written into the config, where 
   });
   t.match(run(['prices', 'import', file('text.json'), '--config', file('config.json')]), {
     code: 1,
-    err: /^the list of prices is not a JSON object\n$/,
+    err: `${file('text.json')}: the list of prices is not a JSON object\n`,
   });
   t.end();
 });
