@@ -4,10 +4,12 @@ import { standsAt } from './json-skip.js';
 const pattern = Buffer.from('OggS\0');
 const opusHead = Buffer.from('OpusHead');
 const vorbisHead = Buffer.from('\x01vorbis');
+const flacHead = Buffer.from('\x7fFLAC');
+const speexHead = Buffer.from('Speex   ');
 /** Offset of a page's segment table, which follows the number of its entries. */
 const segmentsAt = 27;
 /** Most bytes that are read at the beginning of a page: with the beginning of a stream's first packet. */
-const headBytes = segmentsAt + 255 + 16;
+const headBytes = segmentsAt + 255 + 40;
 /** Maximum number of pages that are read. */
 const mostPages = 16_384;
 /** A search of `headBytes` for a page counts as so many pages. */
@@ -23,7 +25,7 @@ interface SoundStream {
 }
 
 /**
- * Reads the duration of an Ogg file (RFC 3533) with Opus or Vorbis from the heads of its pages. The links of a chain follow
+ * Reads the duration of an Ogg file (RFC 3533) with Opus, Vorbis, FLAC or Speex from the heads of its pages. The links of a chain follow
  * each other, and each counts its positions anew, so the durations of all of them are added. Of sounds side by side within a
  * link, the longest counts.
  */
@@ -143,5 +145,7 @@ function searchPage(bytes: Buffer, from: number): number {
 function positionRateOf(bytes: Buffer, at: number): number {
   const packet = at + segmentsAt + (bytes[at + segmentsAt - 1] as number);
   if (standsAt(bytes, packet, opusHead)) return 48_000;
-  return standsAt(bytes, packet, vorbisHead) ? bytes.readUInt32LE(packet + 12) : 0;
+  if (standsAt(bytes, packet, vorbisHead)) return bytes.readUInt32LE(packet + 12);
+  if (standsAt(bytes, packet, flacHead)) return bytes.readUInt32BE(packet + 27) >>> 12;
+  return standsAt(bytes, packet, speexHead) ? bytes.readUInt32LE(packet + 36) : 0;
 }

@@ -2,8 +2,8 @@ import { OggStreams } from './ogg-streams.js';
 
 /*
  * Reads the duration of a recording from its container: WAV (RIFF), FLAC (RFC 9639), MP3 (ISO/IEC 11172-3 with ID3v2
- * and the Info or Xing frame), Ogg (RFC 3533) with Opus or Vorbis, MP4 (ISO/IEC 14496-12), and Matroska or WebM (RFC
- * 9559).
+ * and the Info or Xing frame), Ogg (RFC 3533) with Opus, Vorbis, FLAC or Speex, MP4 (ISO/IEC 14496-12), and Matroska or
+ * WebM (RFC 9559).
  */
 
 /** Number of bytes read at one place: every header is shorter. */
@@ -112,7 +112,7 @@ export class Recording {
     if (word === 'fLaC') {
       const samples = (bytes.readUInt8(21) & 0xf) * 2 ** 32 + bytes.readUInt32BE(22);
       this.#told = samples / (bytes.readUInt32BE(18) >>> 12);
-    } else if (word === 'RIFF' && bytes.toString('latin1', 8, 12) === 'WAVE') {
+    } else if ((word === 'RIFF' || word === 'RF64') && bytes.toString('latin1', 8, 12) === 'WAVE') {
       this.#step = (chunk, chunkAt) => this.#readChunk(chunk, chunkAt);
       return at + 12;
     } else if (word === 'OggS') {

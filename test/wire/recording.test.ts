@@ -121,6 +121,22 @@ const files: readonly (readonly [string, Buffer, number])[] = [
     ]),
     100,
   ],
+  [
+    'FLAC in Ogg',
+    Buffer.concat([
+      page(0, Buffer.concat([ascii('\x7fFLAC'), Buffer.alloc(4), flac(1, 16_000).subarray(0, 42)])),
+      ...[sound(60_000), page(20 * 16_000, sound(9))],
+    ]),
+    20,
+  ],
+  [
+    'Speex in Ogg',
+    Buffer.concat([
+      page(0, Buffer.concat([ascii('Speex   '), Buffer.alloc(28), little(4, 8000), Buffer.alloc(40)])),
+      ...[sound(40_000), page(20 * 8000, sound(9))],
+    ]),
+    20,
+  ],
   ['Vorbis in Ogg', Buffer.concat([page(0, vorbisHead(8000)), sound(90_000), page(160_000, sound(9))]), 20],
   [
     'Ogg of three streams in a chain',
@@ -187,6 +203,21 @@ const files: readonly (readonly [string, Buffer, number])[] = [
   ['MP3 that counts its frames', Buffer.concat([tag(2000), counted(1000)]), 24],
   ['MP3 that does not', speech, speech.length / 4000],
   ['WAV of much', wave(stereo, data(384_000)), 2],
+  [
+    'WAV of much with sizes of 64 bits',
+    Buffer.concat([
+      ...[
+        ascii('RF64'),
+        little(4, 0xffffffff),
+        ascii('WAVE'),
+        ascii('ds64'),
+        little(4, 28),
+        Buffer.alloc(28),
+      ],
+      ...[stereo, data(384_000, 0xffffffff)],
+    ]),
+    2,
+  ],
   ['WAV in µ-law', wave(samples({ tag: 7, rate: 8000, channels: 1, bits: 8 }), data(80_000)), 10],
   ['WAV in A-law', wave(samples({ tag: 6, rate: 48_000, channels: 2, bits: 8 }), data(960_000)), 10],
   [
