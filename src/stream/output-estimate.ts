@@ -1,5 +1,4 @@
 import { isOfMedium, mediumTokens, tokensOf } from '../conversation/estimate-usage.js';
-import { lastEventEnd } from '../wire/sse.js';
 import { streamedWeight } from './streamed-text.js';
 import type { Tail } from './tail.js';
 
@@ -38,23 +37,16 @@ export class OutputEstimate {
     if (isBase64 && !this.#inMedium && (tail === null || includesAny(piece, mediumNames))) this.#media++;
     if (isLarge) this.#inMedium = isBase64;
     const isUnclear = !this.#isText || piece.length >= leastWithout;
-    const from = isBase64 ? -1 : tail !== null && isUnclear ? this.#textFrom(piece) : 0;
-    const isText = from !== -1;
-    if (isText) this.#ofText += piece.length - from;
+    const isText = !isBase64 && (tail === null || !isUnclear || this.#mayHaveText(piece));
+    if (isText) this.#ofText += piece.length;
     else if (this.#isText && tail !== null)
       this.#before = { tail: Buffer.from(tail.bytes()), passed: this.passed };
     this.#isText = isText;
     this.passed += piece.length;
   }
 
-  /** Returns the offset of the first event of a run that may have text, or -1. */
-  #textFrom(run: Buffer): number {
-    let first = this.#marks.length === 0 ? 0 : -1;
-    for (const mark of this.#marks) {
-      const at = run.indexOf(mark);
-      if (at !== -1 && (first === -1 || at < first)) first = at;
-    }
-    return first === -1 ? -1 : lastEventEnd(run, 0, first);
+  #mayHaveText(run: Buffer): boolean {
+    return this.#marks.length === 0 || includesAny(run, this.#marks);
   }
 
   /** @param tail the last bytes of a stream; null for a whole answer */
