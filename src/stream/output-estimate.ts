@@ -4,10 +4,6 @@ import type { Tail } from './tail.js';
 
 /** Smaller pieces of an answer are not checked for media. */
 const leastWithMedia = 4 * 1024;
-/** Names in events with a medium. Base64 without any is a signature, or what a client cannot read. */
-const mediumNames = ['image_generation_call', 'image_url', 'inlineData', 'inline_data', '"audio"'].map(
-  (name) => Buffer.from(name),
-);
 /** Smaller runs are not checked for text once the one before them had any: their share of text is read from the last ones. */
 const leastWithout = 512;
 
@@ -15,7 +11,7 @@ const leastWithout = 512;
 export class OutputEstimate {
   /** Bytes so far. */
   passed = 0;
-  /** How many of them are neither base64 nor, in a stream, runs without text. */
+  /** How many of them are neither media nor, in a stream, runs without text. */
   #ofText = 0;
   #media = 0;
   #inMedium = false;
@@ -32,12 +28,14 @@ export class OutputEstimate {
 
   /** @param tail the last bytes before the piece, if it is a run of events; null for a piece of a whole answer */
   add(piece: Buffer, tail: Tail | null): void {
-    const isLarge = piece.length >= leastWithMedia;
-    const isBase64 = isLarge && isOfMedium(piece);
-    if (isBase64 && !this.#inMedium && (tail === null || includesAny(piece, mediumNames))) this.#media++;
-    if (isLarge) this.#inMedium = isBase64;
+    let isMedium = false;
+    if (piece.length >= leastWithMedia) {
+      isMedium = isOfMedium(piece);
+      if (isMedium && !this.#inMedium) this.#media++;
+      this.#inMedium = isMedium;
+    }
     const isUnclear = !this.#isText || piece.length >= leastWithout;
-    const isText = !isBase64 && (tail === null || !isUnclear || this.#mayHaveText(piece));
+    const isText = !isMedium && (tail === null || !isUnclear || this.#mayHaveText(piece));
     if (isText) this.#ofText += piece.length;
     else if (this.#isText && tail !== null)
       this.#before = { tail: Buffer.from(tail.bytes()), passed: this.passed };
@@ -46,7 +44,9 @@ export class OutputEstimate {
   }
 
   #mayHaveText(run: Buffer): boolean {
-    return this.#marks.length === 0 || includesAny(run, this.#marks);
+    if (this.#marks.length === 0) return true;
+    for (const mark of this.#marks) if (run.includes(mark)) return true;
+    return false;
   }
 
   /** @param tail the last bytes of a stream; null for a whole answer */
@@ -59,9 +59,4 @@ export class OutputEstimate {
     const before = this.#before;
     return before === null ? 0 : streamedWeight(before.tail, before.passed, this.#ofText);
   }
-}
-
-function includesAny(run: Buffer, words: readonly Buffer[]): boolean {
-  for (const word of words) if (run.includes(word)) return true;
-  return false;
 }

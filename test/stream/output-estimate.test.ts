@@ -100,30 +100,6 @@ test('what a tool of the vendor has found is no output', (t) => {
   t.end();
 });
 
-test('signatures and encrypted reasoning are no output, and an image is one medium', (t) => {
-  const bytes = 'A+B/'.repeat(5000);
-  const signature = named({
-    type: 'content_block_delta',
-    index: 0,
-    delta: { type: 'signature_delta', signature: bytes },
-  });
-  const found = named({
-    type: 'content_block_start',
-    index: 1,
-    content_block: { type: 'redacted_thinking', data: bytes },
-  });
-  const item = (type: string, members: object): string =>
-    named({ type: 'response.output_item.done', item: { type, ...members } });
-  const reasoned = item('reasoning', { summary: [], encrypted_content: bytes });
-  const drawn = item('image_generation_call', { result: bytes });
-  for (const brokenBy of ['client', 'upstream'] as const) {
-    t.match(passed(messages, ...opened, said, signature, found).usageAtEnd(brokenBy), { output: 2 });
-    t.match(passed(responses, ...opening, reasoned).usageAtEnd(brokenBy), { output: 0 });
-    t.match(passed(responses, ...opening, spoken('hello'), drawn).usageAtEnd(brokenBy), { output: 1502 });
-  }
-  t.end();
-});
-
 test('signs of life between and behind events are no output', (t) => {
   const many = (sign: string): string[] => new Array(300).fill(sign);
   const streams: readonly (readonly [ObservedTransform, number])[] = [
