@@ -366,12 +366,7 @@ export class ObservedTransform implements AnswerTransform {
     const { watchEnd } = this.#observed;
     if (tail !== null && watchEnd != null && this.#hasWholeEnd(brokenBy)) watchEnd(tail);
     const isBegun = this.#heldBytes > 0 || (grows && this.#started);
-    const state = this.#started ? this.#judgeEnd().state : null;
-    const hasFailed = tail !== null && brokenBy === 'upstream' && state === 'failed';
-    // An answer without any content that ends in an error is an error, which no client pays for.
-    if (hasFailed && estimates === 'conversation' && this.#output.tokens(tail) === 0) return null;
-    const isReported = tail !== null && this.#endsReported(tail);
-    const isWhole = brokenBy === null || !isBegun || state === 'complete' || (hasFailed && isReported);
+    const isWhole = brokenBy === null || !isBegun || (this.#started && this.#judgeEnd().state === 'complete');
     const missing = reported === null ? 0 : this.#unreportedMedia(this.#cutBy(brokenBy));
     if (reported !== null && missing > 0) return withMedia(reported, missing, brokenBy);
     if (reported !== null && isWhole) return brokenBy === null ? this.#allCounted(reported) : reported;
@@ -382,21 +377,17 @@ export class ObservedTransform implements AnswerTransform {
       estimates: unreported === null ? estimates : 'conversation',
       reported,
       input: this.#observed.inputEstimate,
-      output: isReported ? 0 : this.#outputOf(unreported, brokenBy, tail),
+      output: tail !== null && this.#endsReported(tail) ? 0 : this.#outputOf(unreported, brokenBy, tail),
     });
     const isOfImages = unreported === 'image' && reported === null && usage !== null;
     return isOfImages ? ofImages(usage) : usage;
   }
 
-  /**
-   * Whether the last event that passed, or the one before an error, reports the usage so far, to which nothing that was sent has
-   * to be added.
-   */
+  /** Whether the last event that passed reports the usage so far, to which nothing that was sent has to be added. */
   #endsReported(tail: Buffer): boolean {
     if (!this.#started || !this.#rules.metering.grows) return false;
     if (this.#soFar?.passed === this.passed && this.#soFar.ending.usage !== null) return true;
-    const end = this.#judgeEnd().state === 'failed' ? eventStart(tail, tail.length) : tail.length;
-    const last = tail.subarray(eventStart(tail, end), end);
+    const last = tail.subarray(eventStart(tail, tail.length));
     return this.#rules.judgeEnd(last, { usageAtStart: null, ended: false }).usage !== null;
   }
 

@@ -379,23 +379,6 @@ test('the images of a whole response that passes in pieces are counted, and its 
   }
 });
 
-test('a stream that fails has used what it reported, and none if it has failed before any content', (t) => {
-  const usage = { prompt_tokens: 7, completion_tokens: 50 };
-  const error = { error: { message: 'no', type: 'server_error' } };
-  const behind = observed(chat);
-  behind.pass(sse(delta('Hello'), { choices: [], usage }, error));
-  t.strictSame(behind.usageAtEnd('upstream'), { input: 7, output: 50, ...nothing });
-  const unsaid = observed(chat);
-  unsaid.pass(sse(delta('Hello'), error));
-  t.strictSame(unsaid.usageAtEnd('upstream'), { input: 100, output: 2, ...nothing, partial: true });
-  const start = { type: 'message_start', message: { usage: { input_tokens: 42, output_tokens: 1 } } };
-  const failed = observed(messages);
-  failed.pass(named(start, { type: 'error', error: { type: 'overloaded_error', message: 'no' } }));
-  t.equal(failed.usageAtEnd('upstream'), null);
-  t.match(failed.usage, { input: 42 }, 'its upstream may bill it');
-  t.end();
-});
-
 test('an empty usage in the last chunk of a chat stream says nothing against the one before it', (t) => {
   const each = observed(chat);
   const usage = { prompt_tokens: 7, completion_tokens: 50 };

@@ -12,7 +12,7 @@ import type { RoutedCall } from '../call.js';
 import { keepEnd, sendStreamEnd } from '../conversation/keep.js';
 import { countUnread, releaseBody } from '../memory-budget.js';
 import { account } from '../record/account.js';
-import { noteReportedUsage, noteUsage } from '../record/consumption.js';
+import { noteUsage } from '../record/consumption.js';
 import { endFailedStream, outcomeOf, refuseStream } from '../refuse.js';
 import type { Services } from '../services.js';
 import type { Hedge } from '../upstream/hedge.js';
@@ -174,7 +174,6 @@ export abstract class AnswerEnds extends SweepMember {
     this.#cancel(givenUpBy(error), error);
     this.call.error = error;
     endFailedStream(this.call);
-    if (this.transform?.usageAtEnd('upstream') === null) noteReportedUsage(this.call, this.attempt);
     this.finish('upstream_error');
   }
 

@@ -117,34 +117,6 @@ const sse = (...blocks: readonly object[]): string =>
 
 const words = 'MALFORMED_FUNCTION_CALL): Malformed function call: print\\(f\\(';
 
-const named = (event: { readonly type: string; readonly [name: string]: unknown }): string =>
-  chunk(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
-const opened = ['response.created', 'response.in_progress']
-  .map((type) => named({ type, response: { ...failed, status: 'in_progress', error: null, usage: null } }))
-  .join('');
-const spoken = named({ type: 'response.output_text.delta', item_id: 'msg_1', delta: 'hello' });
-const ended = named({ type: 'response.failed', response: failed });
-
-test('a stream that is passed on and fails before any content costs its client nothing, and what it has used is noted', async (t) => {
-  const { store, lines } = openLedger(t);
-  for (const events of [opened + ended, opened + spoken + ended]) {
-    const { port } = await startTranslated(t, {
-      config: { store, usage: { ledger: true } },
-      kind: 'chat',
-      answer: streamHead + events + lastChunk,
-      target: { responses: 'only' },
-    });
-    const { status, body } = await post(port, '/v1/responses', { model: 'm', input: 'hi', stream: true });
-    t.equal(status, 200);
-    t.match(body, /response\.failed/);
-  }
-  const records = await lines(3);
-  const used = records.map(({ outcome, inputTokens, outputTokens, tokensKnown }) =>
-    [outcome, inputTokens, outputTokens, tokensKnown].join(' '),
-  );
-  t.same(used.sort(), ['attempt 70 8 partial', 'upstream_error 0 0 none', 'upstream_error 70 8 exact']);
-});
-
 test('a call that could not be written is an error, and not the end of the work', async (t) => {
   const results = await told(t, 'generateContent', jsonAnswer(200, JSON.stringify(malformed)), false);
   t.same(Object.keys(results).sort(), ['chat', 'messages', 'responses']);
