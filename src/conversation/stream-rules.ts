@@ -151,8 +151,6 @@ export interface StreamRules {
    * each is then parsed.
    */
   readonly marks: readonly Buffer[];
-  /** Those of events that may have output in text. Absent if they are the same. */
-  readonly textMarks?: readonly Buffer[];
   /**
    * Whether an event without a mark is clearly one of the protocol's own and cannot contain an error, so that it is not
    * parsed. False is inconclusive. Absent if such events are rare.

@@ -123,7 +123,7 @@ export class ObservedTransform implements AnswerTransform {
   #usageAtHead: Usage | null = null;
   /** The end of the stream as read from what has passed. Cached, since it is read several times at the end. */
   #ending: StreamEnding | null = null;
-  readonly #output: OutputEstimate;
+  readonly #output = new OutputEstimate();
   #watch: AnswerWatch | null;
   #watched = 0;
   /** Bytes that have arrived after the end. */
@@ -142,7 +142,6 @@ export class ObservedTransform implements AnswerTransform {
     this.#observed = observed;
     this.#rules = observed.rules;
     this.#check = new UsageCheck(observed.tokens, observed.inputEstimate);
-    this.#output = new OutputEstimate(observed.rules.textMarks ?? observed.rules.marks);
     this.#counter = observed.rules.countUnits?.() ?? null;
     this.#withheld = new WithheldEvents(observed.rules, observed.secrets);
     this.#watch = observed.watch ?? null;
@@ -225,7 +224,7 @@ export class ObservedTransform implements AnswerTransform {
   #observe(run: Buffer, isPart: boolean, wasInside: boolean): void {
     const before = wasInside && this.#tail !== null ? Buffer.from(this.#tail.bytes()) : nothing;
     this.#tail ??= new Tail();
-    this.#output.add(run, this.#tail);
+    this.#output.add(run);
     this.#tail.add(run);
     // A stream that is cut to withhold something is cut after an event.
     const isInside = this.failure === null ? isPart : wasInside && run.length === 0;
@@ -341,7 +340,7 @@ export class ObservedTransform implements AnswerTransform {
     this.#tail.add(chunk);
     this.#counter?.addWhole(chunk);
     this.#usage = null;
-    this.#output.add(chunk, null);
+    this.#output.add(chunk);
   }
 
   usageAtEnd(brokenBy: BrokenBy): Usage | null {
@@ -386,9 +385,11 @@ export class ObservedTransform implements AnswerTransform {
   /** Whether the last event that passed reports the usage so far, to which nothing that was sent has to be added. */
   #endsReported(tail: Buffer): boolean {
     if (!this.#started || !this.#rules.metering.grows) return false;
-    if (this.#soFar?.passed === this.passed && this.#soFar.ending.usage !== null) return true;
+    const soFar = this.#soFar?.passed === this.passed ? this.#soFar.ending.usage : null;
     const last = tail.subarray(eventStart(tail, tail.length));
-    return this.#rules.judgeEnd(last, { usageAtStart: null, ended: false }).usage !== null;
+    const usage = soFar ?? this.#rules.judgeEnd(last, { usageAtStart: null, ended: false }).usage;
+    // Some vendors report the input alone until the end.
+    return usage !== null && usage.output > 0;
   }
 
   /** Returns who ended the answer before its last medium: nobody, if a usage has said of how many it is. */

@@ -1,4 +1,3 @@
-import { weightOfToken } from '../conversation/estimate-usage.js';
 import { isObject, parseObject, textOrNull } from '../wire/json.js';
 import { firstEventEnd, parseEvent } from '../wire/sse.js';
 import { textWeight } from '../wire/text-weight.js';
@@ -81,17 +80,17 @@ function addWritten(written: Written, value: unknown, depth: number): void {
 const longestUnread = 64 * 1024;
 
 /**
- * Estimates how much text a stream contains, by `textWeight`, from the share of text in its last events.
+ * Estimates how much text a stream contains, by `textWeight`, from the share of text in its last events. The framing around the
+ * text is the same in all events, so earlier ones have the same share.
  * @param tail the last bytes of the stream
  * @param bytes length of the stream so far
- * @param ofText how many of them are of events that may have text
  */
-export function streamedWeight(tail: Buffer, bytes: number, ofText = bytes): number {
-  const isCut = bytes > tail.length;
-  const first = isCut ? Math.max(0, firstEventEnd(tail, 0, tail.length)) : 0;
-  let start = first;
+export function streamedWeight(tail: Buffer, bytes: number): number {
+  let read = 0;
   let weight = 0;
   let events = 0;
+  let start = 0;
+  if (bytes > tail.length) start = Math.max(0, firstEventEnd(tail, 0, tail.length));
   while (start < tail.length) {
     const next = firstEventEnd(tail, start, tail.length);
     if (next === -1) break;
@@ -100,15 +99,13 @@ export function streamedWeight(tail: Buffer, bytes: number, ofText = bytes): num
     if (body !== null) weight += writtenIn(body).weight;
     // The end mark is no object. Comments have no data.
     if (data !== null) events++;
+    read += next - start;
     start = next;
   }
-  const read = start - first;
-  if (read === 0) return Math.min(ofText, longestUnread);
-  if (!isCut) return weight;
-  if (weight > 0 || events === 0) return Math.max(weight, Math.round((weight / read) * ofText));
-  // What was cut is of a longer event. Or else events such as the last ones, which have no text, were about a token each before.
-  const before = first > read ? ofText : (ofText / read) * events * weightOfToken;
-  return Math.min(Math.round(before), longestUnread);
+  // The last events may have no text: the ends of many choices, or one that repeats the whole answer.
+  const isBefore = weight === 0 && events > 0 && bytes > tail.length;
+  if (read === 0 || isBefore) return Math.min(bytes, longestUnread);
+  return Math.round((weight / read) * bytes);
 }
 
 /** Returns the weight of the text in a transcript. Its segments and words repeat the text. */

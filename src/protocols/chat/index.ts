@@ -22,7 +22,6 @@ import {
   judgeStart,
   marks,
   marksEnd,
-  textMarks,
 } from './stream/rules.js';
 
 /** Marks of tokens in ids or beside calls; see `Translation.carriedMarks`. */
@@ -67,7 +66,6 @@ export const chat: TextEndpoint = {
   usageOnRequest: true,
   outputLimit: bodyOutputLimit,
   marks,
-  textMarks,
   isHarmless,
   judgeStart,
   judgeContent,

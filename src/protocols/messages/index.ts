@@ -27,7 +27,7 @@ import { countTokensRequest, messagesRequest } from './request/schema.js';
 import { isOwnSearchId, ownSearchMark, searchName } from './search-blocks.js';
 import { MessagesDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
-import { judgeContent, judgeEnd, judgeStart, marks, textMarks } from './stream/rules.js';
+import { judgeContent, judgeEnd, judgeStart, marks } from './stream/rules.js';
 
 /**
  * Marks of tokens, including those in ids of calls, and of searches that another vendor ran; see
@@ -88,7 +88,6 @@ export const messages: TextEndpoint = {
   upstreamQuery: (query) => (queryParameter(query, 'beta') === 'true' ? '?beta=true' : ''),
   outputLimit: bodyOutputLimit,
   marks,
-  textMarks,
   judgeStart,
   judgeContent,
   usageAtStart: firstUsage,

@@ -57,7 +57,6 @@ const plainMembers = marksOf(
   ...['"service_tier"', '"system_fingerprint"', '"provider"', '"obfuscation"'],
 );
 const choicesMember = plainMembers[4];
-const textMarks = marksOf('"choices"');
 const dataField = Buffer.from('data:');
 const usageKey = Buffer.from('"usage"');
 const nullLength = 4;
@@ -72,10 +71,7 @@ const givenReason = /^\s*:\s*"[^"]/;
 
 /** The part of a `StreamRules` that chat and completions share. */
 interface ChoiceStream
-  extends Pick<
-    StreamRules,
-    'marks' | 'textMarks' | 'judgeStart' | 'judgeContent' | 'hideUsage' | 'isHarmless'
-  > {
+  extends Pick<StreamRules, 'marks' | 'judgeStart' | 'judgeContent' | 'hideUsage' | 'isHarmless'> {
   marksEnd(run: Buffer): boolean;
   /** Judges an ended stream by its last bytes alone. */
   judgeEnd(tail: Buffer): StreamEnding;
@@ -116,7 +112,6 @@ export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
 
   return {
     marks: choiceMarks,
-    textMarks,
     isHarmless,
     judgeStart: judgingEvents(judgeEvent),
     judgeContent: judgingContent(judgeEvent, ({ choices }) => !listOf(choices).some(hasContent)),

@@ -28,15 +28,7 @@ import { encodeRequest } from './request/encode.js';
 import { compactRequest, inputTokensRequest, responsesRequest } from './request/schema.js';
 import { ResponseDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
-import {
-  judgeContent,
-  judgeEnd,
-  judgeStart,
-  lastNumber,
-  marks,
-  marksEnd,
-  textMarks,
-} from './stream/rules.js';
+import { judgeContent, judgeEnd, judgeStart, lastNumber, marks, marksEnd } from './stream/rules.js';
 
 /**
  * Marks of tokens, including those in ids of calls, of compactions, and of other vendors' searches and reasoning; see
@@ -95,7 +87,6 @@ export const responses: TextEndpoint = {
   upstreamPath: () => '/responses',
   outputLimit: bodyOutputLimit,
   marks,
-  textMarks,
   judgeStart,
   judgeContent,
   marksEnd,

@@ -4,5 +4,5 @@ import { type ChoiceStreamParts, createChoiceStream } from '../../openai-shared/
 export const streamParts: ChoiceStreamParts = { protocol: 'chat', chunkObject: 'chat.completion.chunk' };
 
 /** How a stream of this protocol is judged as it passes; see `StreamRules`. */
-export const { marks, textMarks, isHarmless, judgeStart, judgeContent, marksEnd, judgeEnd, hideUsage } =
+export const { marks, isHarmless, judgeStart, judgeContent, marksEnd, judgeEnd, hideUsage } =
   createChoiceStream(streamParts);

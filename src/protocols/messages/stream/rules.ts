@@ -16,8 +16,6 @@ import { foreignEventOf, isForeign, upstreamError } from '../upstream-error.js';
 
 /** See `StreamRules.marks`. */
 export const marks = marksOf('"content_block_', '"message_');
-/** See `StreamRules.textMarks`. */
-export const textMarks = marksOf('"content_block_delta"');
 
 /** Judges the first events of a messages stream; see `StreamRules.judgeStart`. */
 export const judgeStart = judgingEvents(judgeEvent);

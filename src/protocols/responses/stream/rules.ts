@@ -27,8 +27,6 @@ const numberKey = Buffer.from('"sequence_number"');
 
 /** See `StreamRules.marks`. */
 export const marks = marksOf('"response.');
-/** See `StreamRules.textMarks`. */
-export const textMarks = marksOf('.delta"');
 
 /** Types of events that only open an answer. */
 const openingTypes: ReadonlySet<unknown> = new Set([
