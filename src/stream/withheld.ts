@@ -257,10 +257,16 @@ function isUnreadable(text: string, event: string | null, data: string | null): 
   return isSignOfLife(event, data) && parseObject(data) === null;
 }
 
-/** Whether an event is a comment, or has the name or type of a sign of life. */
+/** Longest data of an event that may be a sign of life. */
+const longestSign = 256;
+
+/** Whether an event is a comment, or a short one that has the name or type of a sign of life. */
 function isIdle(event: string | null, data: string | null): boolean {
-  const name = event ?? (data === null ? null : textOrNull(parseObject(data)?.type));
-  return name === null ? data === null : isSignOfLife(null, name);
+  if (data === null) return event === null || isSignOfLife(null, event);
+  if (data.length > longestSign) return false;
+  // The end mark is no JSON, and an error of its parser takes as long as many events.
+  const name = event ?? (data.startsWith('{') ? textOrNull(parseObject(data)?.type) : null);
+  return name !== null && isSignOfLife(null, name);
 }
 
 /** Whether a whole answer has an error, and not only an empty member for one. */
