@@ -28,7 +28,12 @@ function tellTooFew(files: number | null): void {
 }
 
 const files = openFiles();
-if (files !== null && files < leastFiles && process.argv.includes('start')) tellTooFew(files);
+if (
+  files !== null &&
+  files < leastFiles &&
+  process.argv.slice(2).find((word) => !word.startsWith('-')) === 'start'
+)
+  tellTooFew(files);
 else {
   try {
     await import('./command.js');

@@ -119,8 +119,7 @@ function nameOf({ path }: Named): string {
 
 function pathProblem(path: readonly string[]): string | null {
   const names = path.filter((name) => name !== eachObject);
-  const isList = path.some((name, index) => name === eachObject && path[index - 1] === eachObject);
-  if (names.includes('') || isList || path[0] === eachObject || path.at(-1) === eachObject)
+  if (names.includes(''))
     return 'a member is named by names with dots between them, and one of the objects in a list as in "list[].name"';
   if (names.length > deepest) return `a member may lie at most ${deepest} levels deep`;
   const reason = ownMembers.get(foldName(path[0] ?? ''));

@@ -6,7 +6,7 @@ import type { ClientHeaders, ConfiguredHeaders, TargetRules, ThinkingForm } from
 
 /** Parses a member's name in a file, such as `generationConfig.topK` or `input[].phase`. */
 export function memberPath(member: string): MemberPath {
-  return member.replaceAll(eachObject, `.${eachObject}`).split('.');
+  return member.replaceAll(`${eachObject}.`, `.${eachObject}.`).split('.');
 }
 
 /** A rule for a member, and where it stands among the rules. */

@@ -28,7 +28,7 @@ import { reportableError } from '../protocols/error-formats/vendor-account.js';
 import { CLOSE_BRACE, OPEN_BRACE, SPACE } from '../wire/bytes.js';
 import { parseObject } from '../wire/json.js';
 import { beforeList, textStart } from '../wire/json-skip.js';
-import { eventEnd, eventLength, eventStart, parseEvent } from '../wire/sse.js';
+import { eventEnd, eventLength, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, StreamFailure, TransformEnd, WaitingEnd } from './answer-transform.js';
 import { LargeEvent } from './large-event.js';
 import { type Alternatives, StreamOpening } from './opening.js';
@@ -376,20 +376,10 @@ export class ObservedTransform implements AnswerTransform {
       estimates: unreported === null ? estimates : 'conversation',
       reported,
       input: this.#observed.inputEstimate,
-      output: tail !== null && this.#endsReported(tail) ? 0 : this.#outputOf(unreported, brokenBy, tail),
+      output: this.#outputOf(unreported, brokenBy, tail),
     });
     const isOfImages = unreported === 'image' && reported === null && usage !== null;
     return isOfImages ? ofImages(usage) : usage;
-  }
-
-  /** Whether the last event that passed reports the usage so far, to which nothing that was sent has to be added. */
-  #endsReported(tail: Buffer): boolean {
-    if (!this.#started || !this.#rules.metering.grows) return false;
-    const soFar = this.#soFar?.passed === this.passed ? this.#soFar.ending.usage : null;
-    const last = tail.subarray(eventStart(tail, tail.length));
-    const usage = soFar ?? this.#rules.judgeEnd(last, { usageAtStart: null, ended: false }).usage;
-    // Some vendors report the input alone until the end.
-    return usage !== null && usage.output > 0;
   }
 
   /** Returns who ended the answer before its last medium: nobody, if a usage has said of how many it is. */

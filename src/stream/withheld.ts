@@ -258,7 +258,7 @@ function isUnreadable(text: string, event: string | null, data: string | null): 
 }
 
 /** Longest data of an event that may be a sign of life. */
-const longestSign = 256;
+const longestSign = 128;
 
 /** Whether an event is a comment, or a short one that has the name or type of a sign of life. */
 function isIdle(event: string | null, data: string | null): boolean {

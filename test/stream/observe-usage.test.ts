@@ -378,17 +378,3 @@ test('the images of a whole response that passes in pieces are counted, and its 
     }
   }
 });
-
-test('an empty usage in the last chunk of a chat stream says nothing against the one before it', (t) => {
-  const each = observed(chat);
-  const usage = { prompt_tokens: 7, completion_tokens: 50 };
-  each.pass(sse(delta('Hello'), { choices: [], usage }, { choices: [], usage: {} }));
-  each.pass(Buffer.from('data: [DONE]\n\n'));
-  each.end();
-  t.strictSame(each.usageAtEnd(null), { input: 7, output: 50, ...nothing });
-  const none = observed(chat);
-  none.pass(sse(delta('Hello'), { choices: [], usage: {} }));
-  none.pass(Buffer.from('data: [DONE]\n\n'));
-  t.match(none.usageAtEnd(null), { input: 100, output: 2, estimated: true });
-  t.end();
-});

@@ -253,14 +253,8 @@ function readerOf(
   }
   return {
     lastUsage: (bytes) => {
-      let usage: Usage | null = null;
-      // A last chunk may have an empty one.
-      for (let looked = 0, end = bytes.length; usage === null && looked < mostLooked; looked++) {
-        const start = lastObjectStart(bytes.subarray(0, end), usageKey);
-        if (start === -1) return null;
-        usage = usageAt(bytes, start);
-        end = start;
-      }
+      const start = lastObjectStart(bytes, usageKey);
+      const usage = start === -1 ? null : usageAt(bytes, start);
       return usage === null ? null : withTier(usage, lastWordOf(bytes, tierKey));
     },
     lastUsageWithin: (bytes, levels) => {
@@ -280,8 +274,6 @@ function readerOf(
 }
 
 const usageKey = Buffer.from('"usage"');
-/** Most usages that are looked at, from the last one, for one that names tokens. */
-const mostLooked = 3;
 const tierKey = needleOf('"service_tier"');
 
 function withTier(usage: Usage, word: unknown): Usage {

@@ -123,6 +123,8 @@ function amend(body: Buffer, wanted: Wanted): Buffer {
   const given = answer?.[source];
   if (answer === null || !Array.isArray(given)) return body;
   const results: readonly unknown[] = given;
+  // Other answers have a list there, too, such as errors of some vendors.
+  if (source === 'data' && numberOrNull(objectOf(results[0]).index) === null) return body;
   const order = bestOf(results, wanted.most);
   const missing = missingOf(answer, wanted.model);
   const isKept = source === 'results' && order === null && !results.some(hasTextAlone);
@@ -134,14 +136,20 @@ function amend(body: Buffer, wanted: Wanted): Buffer {
   const found = withoutMembers(body, replaced);
   if (found === null) return body;
   const chosen = order ?? [...results.keys()];
-  const changed = isKept ? [] : [`"results":${resultTexts(results, chosen, found.taken.get(source) ?? '')}`];
-  if (addsData) changed.push(`"data":${dataText(results, chosen, wanted.withDocuments)}`);
+  const texts = elementsOf(Buffer.from(found.taken.get(source) ?? '')) ?? [];
+  const changed = isKept ? [] : [`"results":${resultTexts(results, chosen, texts)}`];
+  // Voyage's own results stay as they are.
+  const ofVoyage = source === 'data' ? `[${chosen.map((index) => texts[index] ?? 'null').join()}]` : null;
+  if (addsData) changed.push(`"data":${ofVoyage ?? dataText(results, chosen, wanted.withDocuments)}`);
   return withMembers([...changed, ...memberTexts(missing)].join(), found.rest);
 }
 
 /** Writes results without parsing what they repeat of the request: its numbers may have more digits than a parsed one keeps. */
-function resultTexts(results: readonly unknown[], order: readonly number[], text: string): string {
-  const texts = elementsOf(Buffer.from(text)) ?? [];
+function resultTexts(
+  results: readonly unknown[],
+  order: readonly number[],
+  texts: readonly string[],
+): string {
   return `[${order.map((index) => withDocument(results[index], texts[index] ?? 'null')).join()}]`;
 }
 

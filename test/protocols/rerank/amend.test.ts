@@ -79,6 +79,14 @@ test('what a Voyage server answers is there for the clients of others', async (t
   t.notOk('data' in answer);
 });
 
+test('results of Voyage keep their bytes for its own clients, and a list of anything else is no results', async (t) => {
+  const own = '{"index":0,"relevance_score":0.500000000000000011,"extra":"e","document":"a"}';
+  const answer = amenderOf({ top_k: 2 })(Buffer.from(`{"object":"list","data":[${own}]}`)).toString();
+  t.ok(answer.includes(`"data":[${own}]`), answer);
+  const failed = bytes({ code: 400, data: [{ detail: 'no' }] });
+  t.equal(amenderOf()(failed), failed);
+});
+
 test('the best results come first, equals in the order they came, and no more than asked for', async (t) => {
   const results = [result(0, 0.1), result(1, 0.8), result(2, 0.8), result(3, -2)];
   const order = (more: object) =>

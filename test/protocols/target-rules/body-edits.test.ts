@@ -259,6 +259,8 @@ test('a member of the objects in a list is left out of each, and all else keeps 
     textOf('{"input":[{"content":[{"meta":1,"text":"a"},{"text":"b"}],"role":{"x":1}}]}'),
     '{"input":[{"content":[{"text":"a"},{"text":"b"}],"role":{}}]}',
   );
+  const literal = Buffer.from('{"include[]":1,"x":2}');
+  t.equal(Buffer.concat(pieces(literal, { drop: ['include[]'] }, 'responses', {})).toString(), '{"x":2}');
   for (const text of ['{"input":"meta"}', '{"input":{"meta":1}}', '{"input":[]}', '{"input":null}', '{}'])
     t.equal(textOf(text), text);
   const withRoles = { ...settings, roles: { developer: 'system' } };
