@@ -230,14 +230,19 @@ test('a response that the upstream ignores is not reserved for until the session
   t.match(heard[2], /^d/);
 });
 
-test('an event without a type needs no reservation, and a type in escapes one as any other', async (t) => {
+/** Opens a session whose budget pays for two responses at once. */
+async function openPaidForTwo(t: Test) {
   const upstream = await startRealtimeUpstream(t);
   const heard: string[] = [];
-  // It pays for two.
   const gateway = await start(t, upstream.url, 0.9, { price: { output: 10_000 }, outputTokens: 40 });
   const client = await openClient(t, gateway.port);
   const { socket } = await upstream.arrival(0);
   socket.on('message', (data: Buffer) => heard.push(data.toString()));
+  return { heard, client };
+}
+
+test('an event without a type needs no reservation, and a type in escapes one as any other', async (t) => {
+  const { heard, client } = await openPaidForTwo(t);
   const untyped = Array.from({ length: 6 }, (_, i) => JSON.stringify({ event: 'audio', number: i }));
   const escaped = ['{"type":"response.\\u0063reate"}', '{"\\u0074ype":"response.create"}'];
   for (const event of [...untyped, ...escaped, ...escaped]) client.socket.send(event);
@@ -249,13 +254,7 @@ test('an event without a type needs no reservation, and a type in escapes one as
 });
 
 test('a response that is asked for in bytes is reserved for however its type is written', async (t) => {
-  const upstream = await startRealtimeUpstream(t);
-  const heard: string[] = [];
-  // It pays for two.
-  const gateway = await start(t, upstream.url, 0.9, { price: { output: 10_000 }, outputTokens: 40 });
-  const client = await openClient(t, gateway.port);
-  const { socket } = await upstream.arrival(0);
-  socket.on('message', (data: Buffer) => heard.push(data.toString()));
+  const { heard, client } = await openPaidForTwo(t);
   const asked = [
     '{"\\u0074ype":"response.create"}',
     ' {"type":"response.\\u0063reate"}',
