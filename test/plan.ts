@@ -78,6 +78,7 @@ const timed = [
   'faults/tasks-commit',
   'faults/tasks-outage',
   'faults/worker-death',
+  'flow/conversation/held-native',
   'flow/upstream/hedge',
   'flow/video/poll',
   'store/postgres-outage',

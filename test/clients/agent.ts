@@ -23,6 +23,8 @@ export interface Agent {
   environment(url: string): Readonly<Record<string, string>>;
   /** Files below its home. */
   files(url: string): Readonly<Record<string, string>>;
+  /** What a native upstream refuses in its requests, after which it asks again with others. */
+  readonly asksAgainAfter?: RegExp;
 }
 
 /** Models that agents ask for of themselves, besides those that are named here. */
@@ -73,6 +75,8 @@ env_key = "GATEWAY_KEY"
 
 const claudeCode: Agent = {
   name: 'claude code',
+  // It changes the beginning of its own conversations, also without a gateway, and then sends them without the thinking.
+  asksAgainAfter: /The block is bound to a different conversation$/,
   program: `@anthropic-ai/claude-code-${platform}/claude`,
   turn: (prompt, isFirst, image) => [
     '-p',
