@@ -29,12 +29,12 @@ import { CLOSE_BRACE, OPEN_BRACE, SPACE } from '../wire/bytes.js';
 import { parseObject } from '../wire/json.js';
 import { beforeList, textStart } from '../wire/json-skip.js';
 import { eventEnd, eventLength, parseEvent } from '../wire/sse.js';
+import { Tail, tailBytes } from '../wire/tail.js';
 import type { AnswerTransform, StreamFailure, TransformEnd, WaitingEnd } from './answer-transform.js';
 import { LargeEvent } from './large-event.js';
 import { type Alternatives, StreamOpening } from './opening.js';
 import { OutputEstimate } from './output-estimate.js';
 import { transcriptWeight, writtenIn } from './streamed-text.js';
-import { Tail, tailBytes } from './tail.js';
 import { uncut, WithheldEvents } from './withheld.js';
 
 /** Answers up to this size are sent in one piece, so that an upstream that breaks off still leads to an error status. */

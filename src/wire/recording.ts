@@ -1,4 +1,5 @@
 import { OggStreams } from './ogg-streams.js';
+import { Tail } from './tail.js';
 
 /*
  * Reads the duration of a recording from its container: WAV (RIFF), FLAC (RFC 9639), MP3 (ISO/IEC 11172-3 with ID3v2
@@ -44,9 +45,8 @@ export class Recording {
   /** Ogg: its reader, and the offset of the next byte for it. */
   #ogg: OggStreams | null = null;
   #oggAt = 0;
-  /** The last bytes of an Ogg file with more pages than are read, and their number. */
-  #tail: Buffer | null = null;
-  #tailBytes = 0;
+  /** The end of an Ogg file with more pages than are read. */
+  #tail: Tail | null = null;
   /**
    * MP3 without a frame count, and WAV of an encoding such as ADPCM or GSM: offset of the frames, and bytes per second by
    * the first frame or the head.
@@ -83,7 +83,7 @@ export class Recording {
     }
     if (this.#byteRate > 0 && this.#samplesAt !== -1)
       return Math.max(0, this.#length - this.#samplesAt) / this.#byteRate;
-    if (this.#tail !== null) this.#ogg?.readLast(this.#tail.subarray(0, this.#tailBytes));
+    if (this.#tail !== null) this.#ogg?.readLast(this.#tail.bytes());
     if (this.#ogg !== null) this.#told = this.#ogg.seconds();
     if (this.#frameRate > 0)
       this.#told = Math.min(this.#length - this.#framesAt, this.#frameBytes) / this.#frameRate;
@@ -155,18 +155,8 @@ export class Recording {
   #readOgg(ogg: OggStreams, bytes: Buffer): void {
     if (!ogg.isOver) ogg.add(bytes.subarray(Math.max(0, this.#oggAt - this.#length)));
     if (!ogg.isOver) return;
-    this.#tail ??= Buffer.allocUnsafe(2 * tailBytes);
-    this.#keepLast(this.#tail, bytes.subarray(-tailBytes));
-  }
-
-  /** @param bytes no more than there is room for after the last ones */
-  #keepLast(tail: Buffer, bytes: Buffer): void {
-    if (bytes.length === tailBytes) this.#tailBytes = 0;
-    else if (this.#tailBytes + bytes.length > tail.length) {
-      tail.copyWithin(0, this.#tailBytes - tailBytes, this.#tailBytes);
-      this.#tailBytes = tailBytes;
-    }
-    this.#tailBytes += bytes.copy(tail, this.#tailBytes);
+    this.#tail ??= new Tail(tailBytes);
+    this.#tail.add(bytes);
   }
 
   #readBox(bytes: Buffer, at: number): number {

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { streamedWeight, writtenIn } from '../../src/stream/streamed-text.js';
-import { Tail } from '../../src/stream/tail.js';
+import { Tail } from '../../src/wire/tail.js';
 
 test('what a model has written is found in the events of every text protocol', async (t) => {
   const events: readonly (readonly [characters: number, event: unknown])[] = [

@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { noParts } from '../../../src/conversation/usage.js';
 import { GatewayError } from '../../../src/errors.js';
 import { imageEdits, imageGenerations } from '../../../src/protocols/images/index.js';
-import { Tail } from '../../../src/stream/tail.js';
+import { Tail } from '../../../src/wire/tail.js';
 
 const { judgeStart, judgeEnd, usageOf } = imageGenerations;
 const run = (text: string) => Buffer.from(text);

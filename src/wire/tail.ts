@@ -1,7 +1,7 @@
 /** Bytes of a stream's end that are kept: more than its final events, and small enough for Node's buffer pool. */
 export const tailBytes = 1536;
 
-/** Keeps the last bytes of an answer that is passed on, so that its usage and end are read once, when it is over. */
+/** Keeps the last bytes of an answer that is passed on, or of an upload, so that its end is read once, when it is over. */
 export class Tail {
   #buffer: Buffer | null = null;
   #length = 0;

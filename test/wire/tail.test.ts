@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { Tail, tailBytes } from '../../src/stream/tail.js';
+import { Tail, tailBytes } from '../../src/wire/tail.js';
 
 test('the end of a stream is kept whatever the pieces', async (t) => {
   const all = Buffer.from(Array.from({ length: 50_000 }, (_, index) => index % 251));
