@@ -164,6 +164,11 @@ export interface StreamRules {
    */
   readonly judgeContent?: (run: Buffer) => StreamStart;
   /**
+   * Returns how many bytes at the start of some whole events are events that only open an answer and may repeat its
+   * request. Absent if those that do are short.
+   */
+  readonly openedBy?: (run: Buffer) => number;
+  /**
    * Returns usage that only the first events of a stream report, or null. The function is null if the last events
    * report everything.
    */

@@ -109,6 +109,8 @@ export class ObservedTransform implements AnswerTransform {
   /** Null before the first events of a stream. */
   #opening: StreamOpening | null = null;
   #usageAtStart: Usage | null = null;
+  /** Only events that open the answer have arrived. */
+  #isOpening = true;
   /** Number of the last event in the last run that did not fit into the tail, or is not in it. */
   #number: number | null = null;
   #started = false;
@@ -224,8 +226,9 @@ export class ObservedTransform implements AnswerTransform {
   #observe(run: Buffer, isPart: boolean, wasInside: boolean): void {
     const before = wasInside && this.#tail !== null ? Buffer.from(this.#tail.bytes()) : nothing;
     this.#tail ??= new Tail();
-    this.#output.add(run);
-    this.#tail.add(run);
+    const opened = this.#isOpening && !isPart && !wasInside ? this.#openedBy(run) : 0;
+    this.#output.add(run, opened);
+    this.#tail.add(opened === 0 ? run : run.subarray(opened));
     // A stream that is cut to withhold something is cut after an event.
     const isInside = this.failure === null ? isPart : wasInside && run.length === 0;
     const large = isInside ? (this.#large ?? new LargeEvent()) : this.#large;
@@ -238,6 +241,14 @@ export class ObservedTransform implements AnswerTransform {
     if (run.length > tailBytes) this.#number = this.#rules.lastNumber?.(run) ?? this.#number;
     if (this.#rules.marksEnd !== null) this.#noteEnd(run, part, this.#rules.marksEnd, wasInside);
     if (this.#watch !== null) this.#show(run, true);
+  }
+
+  /** Returns how many bytes of a run are events that only open the answer: they may repeat the request, and show no output. */
+  #openedBy(run: Buffer): number {
+    const opened = this.#rules.openedBy?.(run) ?? 0;
+    this.#isOpening = opened === run.length;
+    if (opened > 0) this.#number = this.#rules.lastNumber?.(run.subarray(0, opened)) ?? this.#number;
+    return opened;
   }
 
   #noteCharges(run: Buffer): void {

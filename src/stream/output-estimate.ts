@@ -8,13 +8,17 @@ const leastWithMedia = 4 * 1024;
 export class OutputEstimate {
   /** Bytes so far. */
   passed = 0;
+  /** How many of them only opened the answer. */
+  #opened = 0;
   /** How many of them were images and sounds in base64, whose length does not indicate their tokens. */
   #ofMedia = 0;
   #media = 0;
   #inMedium = false;
 
-  add(piece: Buffer): void {
+  /** @param opened number of bytes at the start of `piece` that only open the answer */
+  add(piece: Buffer, opened = 0): void {
     this.passed += piece.length;
+    this.#opened += opened;
     if (piece.length < leastWithMedia) return;
     const isMedium = isOfMedium(piece);
     if (isMedium) this.#ofMedia += piece.length;
@@ -22,10 +26,11 @@ export class OutputEstimate {
     this.#inMedium = isMedium;
   }
 
-  /** @param tail the last bytes of a stream; null for a whole answer */
+  /** @param tail the last bytes of a stream, without what only opens it; null for a whole answer */
   tokens(tail: Buffer | null): number {
-    const written = tail === null ? this.passed : streamedWeight(tail, this.passed);
-    const ofText = this.#ofMedia === 0 ? 1 : 1 - this.#ofMedia / this.passed;
+    const answered = this.passed - this.#opened;
+    const written = tail === null ? answered : streamedWeight(tail, answered);
+    const ofText = this.#ofMedia === 0 ? 1 : 1 - this.#ofMedia / answered;
     return this.#media * mediumTokens + tokensOf(written * ofText);
   }
 }

@@ -39,6 +39,39 @@ const named = (...events: readonly { readonly type: string; readonly [name: stri
   Buffer.from(events.map((each) => `event: ${each.type}\ndata: ${JSON.stringify(each)}\n\n`).join(''));
 const nothing = { cached: 0, cacheWritten: 0, reasoning: 0 };
 
+test('what opens a responses stream and repeats its request is no output', async (t) => {
+  const response = {
+    id: 'resp_1',
+    status: 'in_progress',
+    instructions: 'Answer briefly. '.repeat(2500),
+    output: [],
+  };
+  const opening = named(
+    { type: 'response.created', sequence_number: 0, response },
+    { type: 'response.in_progress', sequence_number: 1, response },
+  );
+  const item = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: '' };
+  const added = named({ type: 'response.output_item.added', sequence_number: 2, output_index: 0, item });
+  for (const brokenBy of ['client', 'upstream'] as const) {
+    const opened = observed(responses);
+    opened.pass(opening);
+    t.strictSame(opened.usageAtEnd(brokenBy), { input: 100, output: 0, ...nothing, partial: true });
+    t.equal(opened.nextNumber, 2);
+    const reasons = observed(responses);
+    reasons.pass(Buffer.concat([opening, added]));
+    t.ok((reasons.usageAtEnd(brokenBy)?.output ?? 1000) <= added.length / 4);
+    const answers = observed(responses);
+    for (const type of ['response.created', 'response.in_progress'])
+      answers.pass(named({ type, sequence_number: 0, response }));
+    for (let n = 0; n < 20; n++)
+      answers.pass(
+        named({ type: 'response.output_text.delta', sequence_number: n, item_id: 'msg_1', delta: 'hello ' }),
+      );
+    t.strictSame(answers.usageAtEnd(brokenBy), { input: 100, output: 30, ...nothing, partial: true });
+    t.equal(answers.nextNumber, 20);
+  }
+});
+
 test('what was reported is exact, also when the client leaves between the report and the end', async (t) => {
   const each = observed(chat);
   const finished = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };

@@ -56,6 +56,17 @@ function judgeEvents(run: Buffer, awaitsContent: boolean): StreamStart {
   return 'silence';
 }
 
+/** Returns the length of the events at the start of a run that only open the answer; see `StreamRules.openedBy`. */
+export function openedBy(run: Buffer): number {
+  let start = 0;
+  while (start < run.length) {
+    const end = eventEnd(run, start);
+    if (!openingTypes.has(typeOf(run, start, end))) break;
+    start = end;
+  }
+  return start;
+}
+
 function typeOf(run: Buffer, start: number, end: number): unknown {
   return nameOf(run, start, end) ?? eventObject(run, start, end)?.type;
 }
