@@ -118,14 +118,17 @@ function isAnnouncement(value: unknown): value is Announcement {
 /** The life of a record without an end, in a store where every record has one: a hundred years. */
 export const foreverMs = 100 * 365 * 24 * 60 * 60 * 1000;
 
-/** How long a revoked or expired key is still shown to operators, and its id stays taken. */
+/** How long a revoked or expired key is at least shown to operators, and its id stays taken. */
 const endedMs = 30 * 24 * 60 * 60 * 1000;
 
 /**
  * The remaining life of a key's record in milliseconds.
  * @param now Unix milliseconds
+ * @param ownedMs how long the key's conversations and tasks may be kept: they belong to its id, so until then no other key
+ * may have it
  */
-export function retentionMs({ expiresAt, revokedAt }: ManagedKey, now: number): number {
+export function retentionMs({ expiresAt, revokedAt }: ManagedKey, now: number, ownedMs = 0): number {
   const end = Math.min(expiresAt ?? Number.POSITIVE_INFINITY, revokedAt ?? Number.POSITIVE_INFINITY);
-  return end === Number.POSITIVE_INFINITY ? foreverMs : Math.max(1, end + endedMs - now);
+  if (end === Number.POSITIVE_INFINITY) return foreverMs;
+  return Math.max(1, end + Math.max(endedMs, ownedMs) - now);
 }

@@ -19,6 +19,8 @@ interface KeyBookOptions {
   taken(id: string): boolean | Promise<boolean>;
   /** Most records in the store, including those of ended keys; default 100,000. */
   readonly mostKeys?: number;
+  /** Returns how long, in milliseconds, what a key owns may be kept; called for each change. Default: not at all. */
+  ownedMs?(): number;
   /** Unix milliseconds; default the system clock. */
   readonly now?: () => number;
 }
@@ -58,11 +60,13 @@ export class KeyBook {
   readonly #now: () => number;
   readonly #announce: (id: string) => Promise<void>;
   readonly #count: KeyCount;
+  readonly #ownedMs: () => number;
 
   constructor(store: Store, options: KeyBookOptions) {
     this.#store = store;
     this.#taken = (id) => options.taken(id);
     this.#now = options.now ?? Date.now;
+    this.#ownedMs = () => options.ownedMs?.() ?? 0;
     this.#announce = createAnnouncer(store);
     this.#count = createKeyCount(store, options.mostKeys ?? 100_000);
   }
@@ -100,7 +104,7 @@ export class KeyBook {
     await this.#count.add(async () => {
       await this.#announce(id);
       const value = writeManagedKey(record);
-      const ttlMs = retentionMs(record, this.#now());
+      const ttlMs = this.#retentionMs(record);
       if (!(await this.#store.create(keyCollection, id, value, ttlMs))) throw idTaken();
     });
     await this.#announceIssued(id);
@@ -184,8 +188,12 @@ export class KeyBook {
     return foundKey(id, stored.value, stored.revision);
   }
 
+  #retentionMs(record: ManagedKey): number {
+    return retentionMs(record, this.#now(), this.#ownedMs());
+  }
+
   #replace({ record, revision }: BookedKey): Promise<boolean> {
-    const ttlMs = retentionMs(record, this.#now());
+    const ttlMs = this.#retentionMs(record);
     return this.#store.replace(keyCollection, record.id, writeManagedKey(record), revision, ttlMs);
   }
 

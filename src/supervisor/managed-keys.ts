@@ -67,6 +67,7 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
   const configured = createLookup(config);
   const book = new KeyBook(store, {
     taken: async (id) => (await configured([id])).has(id),
+    ownedMs: () => ownedMs(config()),
   });
   /** Repeats a revocation that the store has lost, because hosts that start later would not know of it. */
   const revokeAgain = (id: string): void => {
@@ -148,6 +149,13 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
 
 /** Keys in one message, which is written and read in one turn of the event loop. */
 const keysOfPart = 128;
+
+const hourMs = 3_600_000;
+
+/** How long, in milliseconds, video tasks and conversations may be kept for the key that made them. */
+function ownedMs({ store, conversations }: ResolvedConfig): number {
+  return Math.max(24 * store.taskDays, conversations?.hours ?? 0) * hourMs;
+}
 
 async function tellWhole(
   child: ChildProcess,

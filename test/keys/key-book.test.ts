@@ -35,6 +35,31 @@ test('an id is given once, and never when the config has it', async (t) => {
   await refused(t, book.create({ ...plainInput, id: 'a' }), { kind: 'conflict' }, 'not while it is shown');
 });
 
+test('the id of an ended key is free when nothing can be left of what it owned', async (t) => {
+  const dayMs = 24 * 60 * 60 * 1000;
+  for (const [ownedDays, freeAfter] of [
+    [7, 30],
+    [365, 365],
+  ] as const) {
+    let now = 0;
+    const clock = () => now;
+    const book = new KeyBook(fakeStore({ now: clock }), {
+      ...none,
+      now: clock,
+      ownedMs: () => ownedDays * dayMs,
+    });
+    await book.create({ ...plainInput, id: 'revoked' });
+    await book.create({ ...plainInput, id: 'expires', expiresAt: dayMs });
+    now = dayMs;
+    await book.revoke('revoked');
+    now += freeAfter * dayMs - 1;
+    for (const id of ['revoked', 'expires'])
+      await refused(t, book.create({ ...plainInput, id }), { kind: 'conflict', param: 'id' });
+    now += 1;
+    for (const id of ['revoked', 'expires']) await t.resolves(book.create({ ...plainInput, id }));
+  }
+});
+
 test('what is not there is not found', async (t) => {
   const book = new KeyBook(fakeStore(), none);
   for (const id of ['none', '', '__proto__', 'x'.repeat(5000)]) {

@@ -32,14 +32,14 @@ class FakeWorker extends EventEmitter {
 const sha256 = (key: string) => hashKey(key).slice('sha256:'.length);
 
 /** The keys of a gateway with two workers, and what is logged. */
-function make(t: Test, data = fakeData(), before: (call: FakeCall) => void = () => {}) {
+function make(t: Test, data = fakeData(), before: (call: FakeCall) => void = () => {}, taskDays: number = 1) {
   const lines: Record<string, unknown>[] = [];
   const workers = [new FakeWorker(), new FakeWorker()];
   const knows = (key: string) => workers.map(({ set }) => set.find(sha256(key)) !== null);
   /** Ids of keys of which the primary heard before its workers. */
   const early: string[] = [];
   const demo = demoConfig(1);
-  const config = { ...demo, store: { kind: 'embedded', path: t.testdir(), taskDays: 1 } as const };
+  const config = { ...demo, store: { kind: 'embedded', path: t.testdir(), taskDays } as const };
   const keys = createManagedKeys({
     store: { ...fakeStore({ data, before }), changes: null },
     config: () => config,
@@ -88,6 +88,16 @@ test('what an operator changes is in force on every worker before the answer', a
 test('an id of the config file is taken', async (t) => {
   const { keys } = make(t);
   await refused(t, keys.desk.create({ ...plainInput, id: 'demo' }), { kind: 'conflict', param: 'id' });
+});
+
+test('the id of a revoked key stays taken while its video tasks may be kept', async (t) => {
+  const data = fakeData();
+  const { keys } = make(t, data, () => {}, 365);
+  await keys.looked();
+  await keys.desk.create({ ...plainInput, id: 'team' });
+  await keys.desk.revoke('team');
+  const keptMs = (data.collections.get('managed-keys')?.get('team')?.expiresAt ?? 0) - Date.now();
+  t.ok(keptMs > 364 * 24 * 60 * 60 * 1000);
 });
 
 test('what others change in the store reaches the workers by itself', async (t) => {
