@@ -159,17 +159,31 @@ interface Writing {
 function encodeContents(turns: readonly Turn[], target: Pick<TargetOptions, 'thinking'>): string {
   const writing: Writing = { target, names: new Map() };
   let text = '';
+  let parts = '';
+  let wasModel = false;
   for (let index = 0; index < turns.length; ) {
     const isModel = turns[index]?.role === 'assistant';
     let end = index + 1;
     while (end < turns.length && (turns[end]?.role === 'assistant') === isModel) end++;
     const row = turns.slice(index, end);
-    const parts = isModel ? modelParts(row, writing) : userParts(row, writing);
-    if (parts !== '')
-      text += `${text === '' ? '' : ','}{"role":"${isModel ? 'model' : 'user'}","parts":[${parts}]}`;
     index = end;
+    const more = isModel ? modelParts(row, writing) : userParts(row, writing);
+    // A row without content is not written, so those around it are one content.
+    if (more === '') continue;
+    if (isModel !== wasModel) {
+      text = joined(text, contentOf(wasModel, parts));
+      parts = '';
+      wasModel = isModel;
+    }
+    parts = joined(parts, more);
   }
+  text = joined(text, contentOf(wasModel, parts));
   return `[${text}]`;
+}
+
+/** Writes a content; empty for one without parts. */
+function contentOf(isModel: boolean, parts: string): string {
+  return parts === '' ? '' : `{"role":"${isModel ? 'model' : 'user'}","parts":[${parts}]}`;
 }
 
 /**

@@ -281,6 +281,24 @@ test('turns of one role in a row are one content, and instructions are said by t
   t.same(encodeTurns([says(''), answers(text('a'))]), [{ role: 'model', parts: [{ text: 'a' }] }]);
 });
 
+test('turns around one without content are one content, since a call must follow the user', async (t) => {
+  const turns = [
+    says('a'),
+    answers(text('b')),
+    says(''),
+    answers(call()),
+    { role: 'user', parts: [result()] },
+  ];
+  t.match(encodeTurns(turns as Turn[]), [
+    { role: 'user', parts: [{ text: 'a' }] },
+    { role: 'model', parts: [{ text: 'b' }, { functionCall: {} }] },
+    { role: 'user', parts: [{ functionResponse: {} }] },
+  ]);
+  t.same(encodeTurns([says('a'), answers(text('')), says('b')]), [
+    { role: 'user', parts: [{ text: 'a' }, { text: 'b' }] },
+  ]);
+});
+
 test('results come before instructions that stand between them and their calls', async (t) => {
   const turns: Turn[] = [
     says('q'),
