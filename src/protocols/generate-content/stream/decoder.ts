@@ -24,6 +24,10 @@ interface Progress {
   /** A text or a call has arrived. */
   hasSaid: boolean;
   hasText: boolean;
+  /** A text was the last that has arrived. */
+  isInText: boolean;
+  /** The last signature that stood on a later piece of this text. */
+  textSignature: string | null;
   /** Log probabilities of chunks without a text, which go with the next one. */
   logprobs: TokenLogprob[];
   /** Its finish reason was reported, and nothing may follow. */
@@ -115,21 +119,25 @@ export class BlockDecoder implements StreamDecoder {
     for (const part of parts) {
       const text = textOf(part.text);
       const signature = signatureOf(part, this.#source);
+      const call = part.thought === true || text !== '' ? null : callOf(part);
+      if (part.thought === true || call !== null) endText(choice, progress, out);
       if (part.thought === true) {
         if (text !== '') out.push({ kind: 'reasoning', choice, text });
         if (signature !== null) out.push({ kind: 'signature', choice, signature });
         continue;
       }
-      // A part carries the signature of the reasoning before it.
-      if (signature !== null) out.push({ kind: 'signature', choice, signature });
+      // A part carries the signature of the reasoning before it. Gemini also writes one on the last piece of a text
+      // (https://github.com/pydantic/pydantic-ai/issues/3481), where it would divide the text.
+      if (signature !== null && progress.isInText) progress.textSignature = signature;
+      else if (signature !== null) out.push({ kind: 'signature', choice, signature });
       if (text !== '') {
         out.push(textEvent(choice, text, progress));
         progress.hasText = true;
+        progress.isInText = true;
         progress.grounding.addText(text);
         progress.hasSaid = true;
         continue;
       }
-      const call = callOf(part);
       if (call === null) {
         noteLostParts(part, this.#source);
         continue;
@@ -168,6 +176,8 @@ export class BlockDecoder implements StreamDecoder {
         isEmpty: true,
         hasSaid: false,
         hasText: false,
+        isInText: false,
+        textSignature: null,
         logprobs: [],
         isFinished: false,
         grounding: new GroundingReader(this.#source),
@@ -185,6 +195,14 @@ function textEvent(choice: number, text: string, progress: Progress): StreamEven
   return { kind: 'text', choice, text, logprobs };
 }
 
+/** Reports the signature of a text that has ended. */
+function endText(choice: number, progress: Progress, out: StreamEvent[]): void {
+  const { textSignature: signature } = progress;
+  if (signature !== null) out.push({ kind: 'signature', choice, signature });
+  progress.isInText = false;
+  progress.textSignature = null;
+}
+
 /** Reports why a choice ended, once. */
 function finishChoice(choice: number, progress: Progress, out: StreamEvent[]): void {
   if (progress.isFinished) return;
@@ -192,6 +210,7 @@ function finishChoice(choice: number, progress: Progress, out: StreamEvent[]): v
   // An empty text after a call would begin another message.
   if (progress.logprobs.length > 0 && progress.hasText && progress.calls === 0)
     out.push(textEvent(choice, '', progress));
+  endText(choice, progress, out);
   for (const search of progress.grounding.searches()) out.push({ ...search, choice });
   const reason = decodeFinish(progress.finishReason, progress.calls > 0);
   out.push({ kind: 'finish', choice, reason, stopSequence: null });

@@ -84,6 +84,29 @@ test('a signature comes before the part that it stands on', async (t) => {
   ]);
 });
 
+test('a signature within a text comes where the text ends, so that clients get one text', async (t) => {
+  const signature = { kind: 'signature', choice: 0, signature: token('s') };
+  const texts = ['a', 'b', 'c'].map((text) => ({ kind: 'text', choice: 0, text }));
+  const early = parts({ text: 'a' }, { text: 'b', thoughtSignature: 's' });
+  t.same(decodeBlocks(early, stop({ text: 'c' })).slice(1, -3), [...texts, signature]);
+  t.same(decodeBlocks(early, stop({ text: 'c', thoughtSignature: 's' })).slice(1, -3), [...texts, signature]);
+  t.same(
+    decodeBlocks(parts({ text: 'a' }, { text: '', thoughtSignature: 's' }), parts({ text: 'b' })).slice(
+      1,
+      -1,
+    ),
+    [...texts.slice(0, 2)],
+  );
+  const call = { functionCall: { id: 'x', name: 'f', args: {} } };
+  t.same(kindsOf(early, stop(call)), [
+    ...['start', 'text', 'text', 'signature', 'callStart', 'callArguments', 'callEnd'],
+    ...['finish', 'usage', 'end'],
+  ]);
+  t.same(kindsOf(early, parts({ text: 'hm', thought: true }), stop({ text: 'c', thoughtSignature: 's' })), [
+    ...['start', 'text', 'text', 'signature', 'reasoning', 'signature', 'text', 'finish', 'usage', 'end'],
+  ]);
+});
+
 test('several candidates, each with its reason', async (t) => {
   const both = (finishReason: string | undefined, ...texts: string[]) => ({
     candidates: texts.map((text, index) => ({ index, finishReason, content: { parts: [{ text }] } })),
