@@ -1,5 +1,5 @@
 import type { LeftOut } from './left-out.js';
-import type { ConversationRequest, TextProtocolName, UserPart } from './request.js';
+import type { ContentPart, ConversationRequest, TextProtocolName, UserPart } from './request.js';
 
 /**
  * Paths of a setting's members. The first is the name for clients of the protocol. None if the protocol has no member
@@ -163,8 +163,11 @@ export function isSetByClient(request: ConversationRequest, setting: Setting): b
   }
 }
 
-function hasPart({ turns }: ConversationRequest, isWanted: (part: UserPart) => boolean): boolean {
-  return turns.some((turn) => turn.role === 'user' && turn.parts.some(isWanted));
+/** Returns whether the user or a tool's result has a part. */
+function hasPart({ turns }: ConversationRequest, isWanted: (part: ContentPart) => boolean): boolean {
+  const isWithin = (part: UserPart) =>
+    part.kind === 'toolResult' ? part.content.some(isWanted) : isWanted(part);
+  return turns.some((turn) => turn.role === 'user' && turn.parts.some(isWithin));
 }
 
 /**

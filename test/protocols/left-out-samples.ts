@@ -10,6 +10,7 @@ const mark = { cache_control: { type: 'ephemeral' } };
 const place = { type: 'approximate', country: 'NO' };
 const image = 'data:image/png;base64,iVBORw0KGgo=';
 const pdf = 'JVBERi0xLjQ=';
+const pdfUrl = `data:application/pdf;base64,${pdf}`;
 
 export const bases: Readonly<Record<TextProtocolName, JsonObject>> = {
   chat: { model: 'm', messages: [{ role: 'user', content: 'hi' }] },
@@ -148,13 +149,13 @@ const chatSamples: readonly Sample[] = [
   ],
   [
     'file',
-    chatPart({ type: 'file', file: { file_data: `data:application/pdf;base64,${pdf}`, filename: 'a.pdf' } }),
+    chatPart({ type: 'file', file: { file_data: pdfUrl, filename: 'a.pdf' } }),
     chatSays([{ type: 'text', text: 'hi' }]),
   ],
   [
     'filename',
-    chatPart({ type: 'file', file: { file_data: `data:application/pdf;base64,${pdf}`, filename: 'a.pdf' } }),
-    chatPart({ type: 'file', file: { file_data: `data:application/pdf;base64,${pdf}` } }),
+    chatPart({ type: 'file', file: { file_data: pdfUrl, filename: 'a.pdf' } }),
+    chatPart({ type: 'file', file: { file_data: pdfUrl } }),
   ],
   [
     'cache_control of a part',
@@ -196,6 +197,9 @@ const responsesLoop = (
     { type: 'function_call_output', call_id: 'call_1', output },
   ],
 });
+const responsesOutput = (part: JsonObject): JsonObject => responsesLoop([], {}, [part]);
+const file = { type: 'input_file', file_data: pdfUrl };
+const picture = { type: 'input_image', image_url: image };
 const namespaces = ['n', 'o'].map((name) => ({ type: 'namespace', name, ...responsesTool() }));
 const responsesPart = (part?: JsonObject): JsonObject => ({
   input: [
@@ -242,6 +246,8 @@ const responsesSamples: readonly Sample[] = [
   ['text.format', responsesFormat()],
   ['text.format.name', responsesFormat({ name: 'other' }), responsesFormat()],
   ['text.format.description', responsesFormat({ description: 'd' }), responsesFormat()],
+  ['filename in an output', responsesOutput({ ...file, filename: 'a.pdf' }), responsesOutput(file)],
+  ['detail in an output', responsesOutput({ ...picture, detail: 'low' }), responsesOutput(picture)],
   ['text.format.strict', responsesFormat({ strict: true }), responsesFormat({ strict: false })],
   ['reasoning', { reasoning: { effort: 'high' } }],
   [
@@ -274,16 +280,8 @@ const responsesSamples: readonly Sample[] = [
   ['prompt_cache_retention', { prompt_cache_retention: '24h' }],
   ['service_tier', { service_tier: 'flex' }],
   ['an unknown member', { of_tomorrow: 1 }],
-  [
-    'detail',
-    responsesPart({ type: 'input_image', image_url: image, detail: 'low' }),
-    responsesPart({ type: 'input_image', image_url: image }),
-  ],
-  [
-    'input_file',
-    responsesPart({ type: 'input_file', file_data: `data:application/pdf;base64,${pdf}`, filename: 'a.pdf' }),
-    responsesPart(),
-  ],
+  ['detail', responsesPart({ ...picture, detail: 'low' }), responsesPart(picture)],
+  ['input_file', responsesPart({ ...file, filename: 'a.pdf' }), responsesPart()],
   [
     'a member of a part of a result',
     responsesLoop([], {}, [
@@ -347,12 +345,13 @@ const messagesLoop = (
     { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'sunny', ...result }] },
   ],
 });
-const messagesDocument = (more: JsonObject = {}): JsonObject =>
-  messagesSays({
-    type: 'document',
-    source: { type: 'base64', media_type: 'application/pdf', data: pdf },
-    ...more,
-  });
+const document = (more: JsonObject = {}): JsonObject => ({
+  type: 'document',
+  source: { type: 'base64', media_type: 'application/pdf', data: pdf },
+  ...more,
+});
+const messagesResult = (block: JsonObject): JsonObject => messagesLoop([], {}, { content: [block] });
+const messagesDocument = (more: JsonObject = {}): JsonObject => messagesSays(document(more));
 const messagesSearch = (more: JsonObject = {}): JsonObject => ({
   tools: [{ type: 'web_search_20250305', name: 'web_search', ...more }],
 });
@@ -431,6 +430,7 @@ const messagesSamples: readonly Sample[] = [
   ],
   ['document', messagesDocument(), messagesSays()],
   ['title', messagesDocument({ title: 't' }), messagesDocument()],
+  ['title in a result', messagesResult(document({ title: 't' })), messagesResult(document())],
   ['context', messagesDocument({ context: 'c' }), messagesDocument()],
   ['citations of a document', messagesDocument({ citations: { enabled: true } }), messagesDocument()],
   ['search_result', messagesSays(result()), messagesSays()],
