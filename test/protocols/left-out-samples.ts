@@ -41,6 +41,9 @@ const chatFormat = (more: JsonObject = {}, format: JsonObject = {}): JsonObject 
   response_format: { type: 'json_schema', json_schema: { name: 'n', schema: closed, ...more }, ...format },
 });
 
+const endless = (more: JsonObject = {}): JsonObject =>
+  chatFormat({ schema: { type: 'object', properties: { a: { $ref: '#' } } }, ...more });
+
 const chatSamples: readonly Sample[] = [
   ['max_completion_tokens', { max_completion_tokens: 50 }],
   ['max_tokens', { max_tokens: 50 }],
@@ -103,6 +106,7 @@ const chatSamples: readonly Sample[] = [
   ['json_schema', chatFormat()],
   ['json_schema.name', chatFormat({ name: 'other' }), chatFormat()],
   ['json_schema.description', chatFormat({ description: 'd' }), chatFormat()],
+  ['description of an endless schema', endless({ description: 'd' }), endless()],
   ['json_schema.strict', chatFormat({ strict: true }), chatFormat()],
   ['reasoning_effort', { reasoning_effort: 'high' }],
   ['verbosity', { verbosity: 'low' }],

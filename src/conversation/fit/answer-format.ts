@@ -3,7 +3,7 @@ import type { Answer, AnswerPart, StreamEvent } from '../answer.js';
 import { clientTraitsOf } from '../client-traits.js';
 import type { AnswerSchemaRules, StrictRules } from '../codec.js';
 import type { ConversationRequest, OutputFormat, Turn } from '../request.js';
-import { leaveOut } from '../setting-names.js';
+import { isSetByClient, leaveOut } from '../setting-names.js';
 import type { AnswerRestorer, FitContext, Fitted } from './fitted.js';
 import { type MemberReader, MemberText, MemberValue } from './member-reader.js';
 import { allowsObject, mapSchemas } from './schema.js';
@@ -32,8 +32,10 @@ export function fitAnswerSchema(
   const schema = asStrict(moveKeywords(format.schema, rules, moved), rules, strictTools);
   if (schema === null) {
     leaveOut(request, 'strict', leftOut);
-    const loose = { ...request, format: { ...format, strict: null } };
-    return { request: rules.onlyStrict ? loose : instructed(request, format.schema), restorer: null };
+    if (rules.onlyStrict)
+      return { request: { ...request, format: { ...format, strict: null } }, restorer: null };
+    if (isSetByClient(request, 'formatDescription')) leaveOut(request, 'formatDescription', leftOut);
+    return { request: instructed(request, format.schema), restorer: null };
   }
   for (const name of moved) leftOut.add(name);
   const strict = rules.onlyStrict ? true : format.strict;
