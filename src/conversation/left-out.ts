@@ -55,8 +55,8 @@ export function withoutLeftOut(echo: JsonObject | null, names: readonly string[]
   for (const name of names) {
     const path = name.split('.');
     const [member = ''] = path;
-    // The newer name of `user`.
-    if (member === 'user') kept = withoutMember(kept, ['safety_identifier']);
+    // The newer name of `user`, which is sent instead of it.
+    if (member === 'safety_identifier') kept = withoutMember(kept, ['user']);
     if (!repeated.includes(member)) kept = withoutMember(kept, path);
   }
   return kept;

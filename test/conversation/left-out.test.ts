@@ -26,10 +26,10 @@ test('an answer repeats no setting that was left out', async (t) => {
   };
   t.equal(withoutLeftOut(echo, []), echo);
   t.equal(withoutLeftOut(null, ['a']), null);
-  t.same(withoutLeftOut(echo, ['service_tier', 'text.verbosity', 'user', 'temperature.x', 'other.y']), {
-    text: { format: { type: 'json_schema', name: 'n', description: 'd' } },
-    temperature: 1,
-  });
+  const most = ['service_tier', 'text.verbosity', 'temperature.x', 'other.y'];
+  const kept = { text: { format: { type: 'json_schema', name: 'n', description: 'd' } }, temperature: 1 };
+  t.same(withoutLeftOut(echo, [...most, 'safety_identifier']), kept);
+  t.same(withoutLeftOut(echo, [...most, 'user']), { ...kept, safety_identifier: 'u' });
   t.same(withoutLeftOut(echo, ['text.format.description', 'text.verbosity.x']), {
     ...echo,
     text: { verbosity: 'low', format: { type: 'json_schema', name: 'n' } },

@@ -45,6 +45,12 @@ export function decodeUser({
   return { user: textOrNull(user) || null };
 }
 
+/** Names `user` if the newer member counts in its place, and it is another id: other protocols have one of them. */
+export function sparedUser({ safety_identifier: id, user }: JsonObject): readonly string[] {
+  const [newer, older] = [textOrNull(id) || null, textOrNull(user) || null];
+  return newer === null || older === null || newer === older ? [] : ['user'];
+}
+
 /** Members of chat and responses bodies that determine how the call is served, not its answer. */
 export const servingMembers = [
   'service_tier',

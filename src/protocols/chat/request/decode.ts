@@ -39,7 +39,7 @@ import {
 } from '../../../wire/json.js';
 import { breakpointOf } from '../../openai-shared/cache-breakpoint.js';
 import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
-import { decodeSchema, decodeServing, decodeUser } from '../../openai-shared/settings.js';
+import { decodeSchema, decodeServing, decodeUser, sparedUser } from '../../openai-shared/settings.js';
 import { ofType, unreadMembers, untranslatable } from '../../unsupported.js';
 import { carriedReasoning, cutIdOf, withReasoning } from '../carried.js';
 import { hasMembers, namedSchema, readMembers } from '../read-members.js';
@@ -60,7 +60,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   return {
     from: 'chat',
     stream,
-    leftOut: [...leftOut, ...unreadMembers(body, readMembers(body))],
+    leftOut: [...leftOut, ...unreadMembers(body, readMembers(body)), ...sparedUser(body)],
     system,
     systemCache: systemCache.some((cache) => cache !== null) ? systemCache : undefined,
     turns,

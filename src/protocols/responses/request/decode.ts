@@ -35,7 +35,7 @@ import {
 import type { Sealer } from '../../../wire/seal.js';
 import { breakpointOf } from '../../openai-shared/cache-breakpoint.js';
 import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
-import { decodeServing, decodeUser } from '../../openai-shared/settings.js';
+import { decodeServing, decodeUser, sparedUser } from '../../openai-shared/settings.js';
 import { ofType, untranslatable } from '../../unsupported.js';
 import { callIdOf, clientCallOf, clientOutputOf } from '../client-tools.js';
 import { isCompaction, keptContents, openCompaction } from '../compact.js';
@@ -120,7 +120,7 @@ function decodeBody(
   const request: ConversationRequest = {
     from: 'responses',
     stream,
-    leftOut: [...leftOut, ...unreadOf(body)],
+    leftOut: [...leftOut, ...unreadOf(body), ...sparedUser(body)],
     system: [...instructions, ...input.system],
     systemCache: input.systemCache.some((mark) => mark !== null)
       ? [...instructions.map(() => null), ...input.systemCache]

@@ -37,7 +37,7 @@ test('settings are read, and what no other protocol has is dropped', async (t) =
   t.strictSame(request, {
     from: 'chat',
     stream: true,
-    leftOut: ['store', 'whatever'],
+    leftOut: ['store', 'whatever', 'user'],
     system: [],
     systemCache: undefined,
     turns: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
