@@ -167,14 +167,17 @@ for (const [kind, open] of Object.entries(openStores)) {
   });
 
   storeTest('a process that has ended and that nobody has asked for is none', async (t, store) => {
-    // What the shell becomes never asks for the child that the shell had.
-    const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 60'], {
+    // What the shell becomes never asks for the child that the shell had, and the shell may.
+    const parent = spawn('sh', ['-c', 'sleep 60 & echo $!; exec sleep 60'], {
       stdio: ['ignore', 'pipe', 'ignore'],
     });
     t.teardown(() => parent.kill('SIGKILL'));
     const [line] = (await once(parent.stdout, 'data')) as [Buffer];
     const zombie = Number(line.toString());
-    await eventually(() => /\) Z /.test(readFileSync(`/proc/${zombie}/stat`, 'latin1')));
+    const statOf = (pid: number): string => readFileSync(`/proc/${pid}/stat`, 'latin1');
+    await eventually(() => statOf(parent.pid ?? 0).includes('(sleep)'));
+    process.kill(zombie, 'SIGKILL');
+    await eventually(() => /\) Z /.test(statOf(zombie)));
     const book = new TaskBook(store);
     await book.open(task('a'), { ...submissionHere('a', longMs), started: '', process: zombie }, null);
     await book.open(

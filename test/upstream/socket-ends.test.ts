@@ -189,7 +189,8 @@ test('a silent upstream is asked, and found dead', async (t) => {
   t.strictSame(heard.closed, { code: 1006, reason: '' });
   t.equal(heard.fault?.reason, 'idle_timeout');
   // The peer, in the same process, may read it only now.
-  t.equal(await eventually(() => pinged), 1);
+  await eventually(() => pinged > 0);
+  t.equal(pinged, 1);
   t.ok(took >= 390 && took < 10_000, `${took}`);
 });
 
