@@ -3,7 +3,7 @@ import { hashKey } from '../../src/keys/secret.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { type ClientFormat, clientFormats, vendorjAt, vendorkAt } from '../support/media/client-formats.js';
 import { ask, mateKey, mediaConfig, strangerKey } from '../support/media/gateway.js';
-import { ended, make, simulated, startVideos } from '../support/media/videos.js';
+import { ended, make, onlyClientsAsk, simulated, startVideos } from '../support/media/videos.js';
 import { simulate } from '../support/simulator.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 
@@ -59,6 +59,7 @@ test('a key of the same group that guesses the id of a task gets 404, by every p
 });
 
 test('a task under way is as invisible, and asking for it reaches no upstream', async (t) => {
+  onlyClientsAsk(t);
   const { gateway, simulator } = await startVideos(t, { pace: { queuedMs: 60_000, runningMs: 60_000 } });
   const [clientFormat] = clientFormats;
   if (clientFormat === undefined) throw new Error('no client format');

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { type ClientFormat, clientFormats, vendorjAt, vendorkAt } from '../support/media/client-formats.js';
 import { ask, type Heard } from '../support/media/gateway.js';
-import { ended, make, startVideos, wires } from '../support/media/videos.js';
+import { ended, make, onlyClientsAsk, startVideos, wires } from '../support/media/videos.js';
 
 const prompt = '[[video:bytes=100000]] a fox';
 const createdMembers = {
@@ -175,6 +175,7 @@ test('image2video makes a video of an image, by URL or base64, in both bodies of
 });
 
 test('the members of a generic request reach each upstream', async (t) => {
+  onlyClientsAsk(t);
   const { gateway, simulator } = await startVideos(t);
   const body = { prompt: 'a fox', duration: '5', width: 1280, height: 720, fps: 24, seed: 7, user: 'me' };
   const sent = async (model: string): Promise<{ target: string; body: string }> => {
@@ -199,6 +200,7 @@ test('the members of a generic request reach each upstream', async (t) => {
 });
 
 test('a native body is passed on as it is, with the name of the model at the upstream', async (t) => {
+  onlyClientsAsk(t);
   const { gateway, simulator } = await startVideos(t);
   const body = {
     model_name: 'vendork',

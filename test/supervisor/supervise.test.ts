@@ -212,7 +212,7 @@ test('a gateway without a simulator, and with a short drain', async (t) => {
   });
 
   await t.test('requests that outlive the drain limit are cut, and the exit code is still 0', async (t) => {
-    const answer = await ask(gateway, 'one two three four five six seven eight nine ten', true);
+    const answer = await ask(gateway, 'word '.repeat(600), true);
     gateway.kill('SIGINT');
     await t.rejects(answer.text());
     t.strictSame(await gateway.exited, { code: 0, signal: null });

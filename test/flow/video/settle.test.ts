@@ -113,8 +113,8 @@ test('a task that has failed when it is made costs nothing', async (t) => {
 test('however many gateways and clients see a task end, what it was charged is given back once', async (t) => {
   const stage = await start(t, { gateways: 3 });
   const [first, ...others] = stage.gateways as [RunningGateway, ...RunningGateway[]];
-  const made = await stage.create();
   const began = performance.now();
+  const made = await stage.create();
   await eventually(() => stage.polls() > 0);
   stage.polled = task('failed', { error: { code: 'c', message: 'no' } });
   const isEnded = async (gateway: RunningGateway) =>
