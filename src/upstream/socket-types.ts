@@ -21,8 +21,8 @@ export interface SocketRequest {
   /** From the moment the request was handed over to the head of the answer. */
   readonly firstByteMs: number;
   /**
-   * Silence (no byte) after which a ping is sent. After twice this time without a byte, the socket ends as broken. Both
-   * may be late by up to a quarter of `pingMs`, and do not run while reading is paused.
+   * Silence (no byte) after which a ping is sent. After as long again without a byte, the socket ends as broken. Each of
+   * the two may be late by up to a quarter of `pingMs`, and they do not run while reading is paused.
    */
   readonly pingMs: number;
 }

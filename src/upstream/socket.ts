@@ -69,7 +69,8 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
   /** `bytesRead` at the last check for silence, or when the request was sent. */
   #bytesRead = 0;
   #heardAt = 0;
-  #pinged = false;
+  /** When the ping of the present silence was sent; 0 if none was. */
+  #pingedAt = 0;
 
   constructor(request: SocketRequest, dialer: Dialer, listener: SocketListener) {
     super();
@@ -439,15 +440,15 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     if (this.#heardAt === 0 || this.#paused || raw.bytesRead !== this.#bytesRead) {
       this.#bytesRead = raw.bytesRead;
       this.#heardAt = now;
-      this.#pinged = false;
+      this.#pingedAt = 0;
     }
-    const silence = now - this.#heardAt;
-    if (silence >= 2 * pingMs) {
+    // Counted from the ping: a process that did not run has asked nothing meanwhile, however long the silence was.
+    if (this.#pingedAt > 0 && now - this.#pingedAt >= pingMs) {
       this.#break('idle_timeout', 'no answer to a ping');
       return;
     }
-    if (silence >= pingMs && !this.#pinged) {
-      this.#pinged = true;
+    if (this.#pingedAt === 0 && now - this.#heardAt >= pingMs) {
+      this.#pingedAt = now;
       this.#writeControl('ping', nothing);
     }
     wheel.set(this, now + pingMs / 4);

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { test } from 'tap';
 import { eventually } from '../support/eventually.js';
 import { onRequests, rawServer } from './raw.js';
@@ -192,6 +193,19 @@ test('a silent upstream is asked, and found dead', async (t) => {
   await eventually(() => pinged > 0);
   t.equal(pinged, 1);
   t.ok(took >= 390 && took < 10_000, `${took}`);
+});
+
+test('an upstream is asked before it is given up, however long the process itself did not run', async (t) => {
+  const server = await socketServer(t);
+  const heard = await new Heard(server.origin, { pingMs: 400 }).opened;
+  let pings = 0;
+  server.peers[0]!.socket.on('ping', () => pings++);
+  // The first check for silence, from which it counts, comes in one of these turns.
+  for (let turn = 0; turn < 5; turn += 1) await pause(60);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1200);
+  await eventually(() => pings > 0 || heard.closed !== null);
+  t.equal(heard.closed, null);
+  heard.socket.terminate();
 });
 
 test('one that answers pings, one that sends and one that is paused live on', async (t) => {
