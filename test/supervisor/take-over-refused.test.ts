@@ -43,8 +43,8 @@ test('a gateway leaves the one on its port alone while its PostgreSQL', { skip }
   const server = await postgresFor(t);
   const before = await startGateway(t, { workers: 1, file: configWith({}) });
   const args = ['--port', `${before.port}`, '--take-over'];
-  const startWith = (url: string) => {
-    const file = configWith({ store: { kind: 'postgres', url, timeoutMs: 1000 }, secret: sharedSecret });
+  const startWith = (url: string, settings: object = {}) => {
+    const file = configWith({ store: { kind: 'postgres', url, ...settings }, secret: sharedSecret });
     return startGateway(t, { workers: 1, file, args });
   };
   const serves = async () => {
@@ -81,7 +81,8 @@ DELETE FROM gateway.migrations WHERE number = (SELECT max(number) FROM gateway.m
     await reader.connect();
     await reader.query('BEGIN');
     await reader.query('SELECT count(*) FROM gateway.calls');
-    const starting = startWith(server.url);
+    // Less than the statement is seen to wait.
+    const starting = startWith(server.url, { timeoutMs: 3000 });
     const waiting = `SELECT count(*) FROM pg_stat_activity
 WHERE query LIKE '%ADD COLUMN characters%' AND xact_start < clock_timestamp() - interval '4 s' AND pid <> pg_backend_pid()`;
     await eventually(() => server.query(waiting), { fits: (count) => count === '1' });
