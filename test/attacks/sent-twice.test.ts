@@ -374,15 +374,19 @@ test('creations and stored responses whose connection breaks at once are asked f
 });
 
 test('a stored response is not sent to two targets at once, one that is not stored is', async (t) => {
-  const slow: Answering = ({ socket }) =>
-    void after(200).then(() =>
-      socket.write(jsonAnswer(200, '{"id":"resp_1","object":"response","status":"completed","output":[]}')),
-    );
+  let isSentTwice = false;
+  const slow: Answering = async ({ socket }) => {
+    if (isSentTwice) await eventually(() => counts()[1] === 1);
+    else await after(200);
+    socket.write(jsonAnswer(200, '{"id":"resp_1","object":"response","status":"completed","output":[]}'));
+  };
   const { post, counts } = await startPair(t, slow);
   t.equal(await post('/v1/responses', { ...responses, model: 'h' }), 200);
   t.strictSame(counts(), [1, 0]);
+  isSentTwice = true;
   t.equal(await post('/v1/responses', { ...responses, model: 'h', store: false }), 200);
   t.strictSame(counts(), [2, 1]);
+  isSentTwice = false;
   const hedged = '/v1beta/models/hg:generateContent';
   const drawing = { ...asked, generationConfig: { responseModalities: ['IMAGE'] } };
   t.equal(await post(hedged, drawing), 200);
