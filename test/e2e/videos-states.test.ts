@@ -7,7 +7,8 @@ import { ended, make, startVideos, wires } from '../support/media/videos.js';
 const order = ['queued', 'in_progress', 'completed'];
 
 test('a task goes forward only, whoever asks, and its progress never falls', async (t) => {
-  const { gateway } = await startVideos(t, { pace: { queuedMs: 900, runningMs: 1500 } });
+  // An upstream is asked once a second: it runs for several of them.
+  const { gateway } = await startVideos(t, { pace: { queuedMs: 900, runningMs: 5000 } });
   await Promise.all(
     wires.map(async (wire) => {
       const [compat] = clientFormats;

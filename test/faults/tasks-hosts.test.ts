@@ -6,7 +6,8 @@ import { otherKey, workerLogs } from '../support/tasks/gateway.js';
 import { startHostsStage } from '../support/tasks/hosts.js';
 
 const skip = skipWithoutPostgres();
-const runningMs = 2500;
+/** Several times as long as the second in which an upstream is asked once. */
+const runningMs = 5000;
 /** Longest wait for the store, which nothing is to fail by here. */
 const longMs = 20_000;
 

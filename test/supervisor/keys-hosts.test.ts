@@ -7,7 +7,7 @@ const skip = skipWithoutPostgres();
 
 test('two gateways on one PostgreSQL', { skip }, async (t) => {
   const postgres = await postgresFor(t);
-  const store = { kind: 'postgres', url: postgres.url, timeoutMs: 1000 };
+  const store = { kind: 'postgres', url: postgres.url };
   const [here, there] = await Promise.all([
     startKeysGateway(t, { workers: 1, store }),
     startKeysGateway(t, { workers: 1, store }),
@@ -53,7 +53,7 @@ test('two gateways on one PostgreSQL', { skip }, async (t) => {
 
 test('a gateway starts without its store, and its keys come with it', { skip }, async (t) => {
   const postgres = await postgresFor(t);
-  const store = { kind: 'postgres', url: postgres.url, timeoutMs: 1000 };
+  const store = { kind: 'postgres', url: postgres.url };
   const first = await startKeysGateway(t, { workers: 1, store });
   const { body } = await first.operate('POST', '/keys', { groups: ['default'] });
   const key = String(body.key);
