@@ -53,7 +53,7 @@ export abstract class AnswerEnds extends SweepMember {
   handedOn: 'nothing' | 'head' | 'answer' = 'nothing';
   /** The client reads what is written as fast as it arrives. */
   flowing = true;
-  /** Runs while a limit applies to the time until the first event. */
+  /** The timer of the time until the first event, as long as a limit applies to it. */
   firstTokenTimer: NodeJS.Timeout | undefined;
 
   constructor(services: Services, call: RoutedCall, owner: AttemptOwner) {
@@ -68,9 +68,15 @@ export abstract class AnswerEnds extends SweepMember {
     return this.awaited instanceof RelayedAttempt ? this.awaited : null;
   }
 
+  /** Ends the limit on the time until the first event, also where that time is over and only a last read is waited for. */
+  stopFirstTokenTimer(): void {
+    clearTimeout(this.firstTokenTimer);
+    this.firstTokenTimer = undefined;
+  }
+
   /** Stops the call's timers, and removes it from the sweep list. */
   stopTimers(): void {
-    clearTimeout(this.firstTokenTimer);
+    this.stopFirstTokenTimer();
     this.services.sweepList.remove(this);
   }
 

@@ -75,7 +75,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     this.transform = this.attempt?.transform ?? null;
     this.phase = waiting;
     this.head = null;
-    clearTimeout(this.firstTokenTimer);
+    this.stopFirstTokenTimer();
     if (this.call.gathered > 0) takeAnswerMemory(this.services, this.call, 0);
     this.call.sentAt = 0;
     this.call.answeredAt = 0;
@@ -443,7 +443,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
       else this.giveUp(judged);
       return false;
     }
-    clearTimeout(this.firstTokenTimer);
+    this.stopFirstTokenTimer();
     this.#begin('answer');
     releaseBody(this.services, this.call, this.awaited, this.transform);
     return true;

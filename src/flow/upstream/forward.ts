@@ -243,11 +243,13 @@ export class Forwarding implements AttemptAdapter, AttemptOwner, ForwardedCall {
   awaitFirstToken({ firstTokenMs }: Target): void {
     const { call, relay } = this;
     if (firstTokenMs === null || call.accounted || !call.validated?.stream) return;
-    clearTimeout(relay.firstTokenTimer);
-    relay.firstTokenTimer = setTimeout(
-      guard('timer', call, () => this.#onSilent()),
-      firstTokenMs,
-    );
+    relay.stopFirstTokenTimer();
+    const late = guard('timer', call, () => {
+      if (relay.firstTokenTimer === timer) this.#onSilent();
+    });
+    // After a blocked event loop, the first event may be waiting. It is read before the immediate runs.
+    const timer = setTimeout(() => setImmediate(late), firstTokenMs);
+    relay.firstTokenTimer = timer;
   }
 
   /** Called when the attempt has sent nothing of its answer in time. The attempt ends if another target can be tried. */

@@ -264,6 +264,16 @@ test('an event in time keeps its target, however slow the rest is', async (t) =>
   t.strictSame(routed.counts(), [1, 0]);
 });
 
+test('an event that has come when a blocked event loop goes on is in time', async (t) => {
+  const routed = await start(t, [silent, second], { firstTokenMs: 1000 });
+  const asked = routed.ask({}, stream);
+  const request = await routed.upstreams[0]?.request(0);
+  request?.socket.write(streamOf('first'));
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1200);
+  t.match(await asked, { status: 200, body: /first/ });
+  t.strictSame(routed.counts(), [1, 0]);
+});
+
 test('a target of its own time has that, and the last one all the time that there is', async (t) => {
   const routed = await start(t, [silent, silent], { firstTokenMs: 600_000, own: 10 });
   const asked = routed.ask({}, stream);
