@@ -417,6 +417,8 @@ function decodeToolChoice(body: JsonObject): ToolChoice | null {
   const choice = body.tool_choice ?? null;
   if (choice === null) return functionCallChoice(body.function_call);
   if (choice === 'none' || choice === 'auto' || choice === 'required') return { mode: choice };
+  // Mistral's clients (https://docs.mistral.ai/capabilities/function_calling).
+  if (choice === 'any') return { mode: 'required' };
   if (!isObject(choice))
     throw wrongValue('tool_choice', "'none', 'auto', 'required' or an object that names a tool");
   if (choice.type === 'function' || choice.type === 'custom')

@@ -143,6 +143,7 @@ test('tools, hosted tools and choices among them', async (t) => {
   });
   const choice = (value: unknown) => decode({ tool_choice: value }).toolChoice;
   t.strictSame(choice('auto'), { mode: 'auto' });
+  t.strictSame(choice('any'), { mode: 'required' }, "the word of Mistral's clients");
   t.strictSame(choice({ type: 'function', function: { name: 'f' } }), { mode: 'named', name: 'f' });
   t.strictSame(choice({ type: 'function', name: 'f' }), { mode: 'named', name: 'f' });
   t.strictSame(choice({ type: 'custom', custom: { name: 'g' } }), { mode: 'named', name: 'g' });
