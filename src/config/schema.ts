@@ -401,7 +401,7 @@ const translation = closedObject({
     Type.Boolean(),
   ),
   forcedCalls: optional(
-    '`false` for messages upstreams whose model refuses a `tool_choice` that forces a call: in translated calls it is `auto` there.',
+    '`false` for messages upstreams whose model refuses a `tool_choice` that forces a call: in translated calls it is `auto` there, with an instruction to call the tool.',
     Type.Boolean(),
   ),
   encryptedReasoning: optional(

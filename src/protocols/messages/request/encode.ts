@@ -45,8 +45,8 @@ const leastThinkingTopP = 0.95;
  */
 export function encodeRequest(request: ConversationRequest, target: TargetOptions, leftOut: LeftOut): string {
   refuseUnsupported(request, target, 'messages', ['candidates', 'logprobs', 'logitBias']);
-  const { tools, toolChoice, forced } = encodeTools(request, target, leftOut);
-  const messages = encodeMessages(request, target);
+  const { tools, toolChoice, forced, demand } = encodeTools(request, target, leftOut);
+  const messages = encodeMessages(request, target, demand);
   const mayThink = target.thinking === 'adaptive' ? !messages.isBegun : messages.mayThink;
   const { thinking, effort, maxTokens } = encodeThinking(request, target, mayThink && !forced);
   if (thinking === undefined && effort === undefined && wantsThinking(request))
@@ -315,16 +315,23 @@ type Spoken = (Cacheable & { readonly text: string }) | { readonly thinking: str
  * messages of the system behind the user's, where targets that take these require them.
  * Reasoning is kept if an upstream of this protocol signed it. A message is written in the same way in every later
  * request of the conversation.
+ * @param demand an instruction behind the last message of the user, where it changes nothing that is cached; null for none
  * @throws {GatewayError} of status 400, naming the client's field, for parts that the protocol cannot express, and for
  * a conversation without content
  */
-function encodeMessages(request: ConversationRequest, target: TargetOptions): EncodedMessages {
+function encodeMessages(
+  request: ConversationRequest,
+  target: TargetOptions,
+  demand: string | null,
+): EncodedMessages {
   const messages = collect(request, target);
   trimPrefill(messages);
-  if (messages.length === 0) throw nothingSaid(request.from);
+  const last = messages.at(-1);
+  if (last === undefined) throw nothingSaid(request.from);
+  if (demand !== null && last.role === 'user') addInstruction(last, { kind: 'text', text: demand }, target);
   return {
     text: `[${messages.map(encodeMessage).join(',')}]`,
-    isBegun: messages.at(-1)?.role !== 'user',
+    isBegun: last.role !== 'user',
     mayThink: mayThink(messages),
   };
 }
@@ -345,9 +352,7 @@ function collect({ turns }: ConversationRequest, target: TargetOptions): Message
   for (const turn of turns) {
     if (turn.role === 'system') {
       if (isBlank(turn.text)) continue;
-      const message = userMessage(messages);
-      const place = target.systemMessages ? message.instructions : message.rest;
-      place.push({ kind: 'text', text: turn.text, cache: turn.cache });
+      addInstruction(userMessage(messages), { kind: 'text', text: turn.text, cache: turn.cache }, target);
     } else if (turn.role === 'user') {
       for (const part of turn.parts) {
         if (part.kind === 'toolResult') userMessage(messages).results.push(part);
@@ -358,6 +363,10 @@ function collect({ turns }: ConversationRequest, target: TargetOptions): Message
     }
   }
   return messages;
+}
+
+function addInstruction(message: UserMessage, part: TextPart, { systemMessages }: TargetOptions): void {
+  (systemMessages ? message.instructions : message.rest).push(part);
 }
 
 function userMessage(messages: Message[]): UserMessage {
@@ -455,6 +464,8 @@ interface EncodedTools {
   readonly toolChoice: JsonObject | undefined;
   /** The answer must be a call, which the upstream does not allow beside thinking. */
   readonly forced: boolean;
+  /** What the model is told where it refuses a choice that forces a call; null for other choices and models. */
+  readonly demand: string | null;
 }
 
 /** Writes `tools` and `tool_choice`. A choice among some of the tools leaves out all others. */
@@ -466,21 +477,29 @@ function encodeTools(
   // The upstream refuses a choice without tools.
   const { search } = request;
   if (request.tools.length === 0 && search === undefined)
-    return { tools: undefined, toolChoice: undefined, forced: false };
+    return { tools: undefined, toolChoice: undefined, forced: false, demand: null };
   const choice = presentChoice(request);
   const chosen = choice?.mode === 'allowed' ? new Set(choice.names) : null;
   const tools = chosen === null ? request.tools : request.tools.filter(({ name }) => chosen.has(name));
   // In the older form of calls, an answer has one.
   let toolChoice = encodeToolChoice(choice, request.functionForm === true ? false : request.parallelCalls);
   let forced = toolChoice?.type === 'any' || toolChoice?.type === 'tool';
+  let demand: string | null = null;
   if (forced && !forcedCalls) {
     leaveOut(request, 'toolChoice', leftOut);
+    demand = callDemand(toolChoice?.name);
     toolChoice = { ...toolChoice, type: 'auto', name: undefined };
     forced = false;
   }
   // The last tool may have the mark up to which the prompt is cached.
   const searches = search === undefined ? [] : [encodeSearch(search)];
-  return { tools: [...searches, ...tools.map(encodeTool)], toolChoice, forced };
+  return { tools: [...searches, ...tools.map(encodeTool)], toolChoice, forced, demand };
+}
+
+/** Returns the instruction to call a tool, whose name may be open: clients read structured answers from such calls. */
+function callDemand(name: unknown): string {
+  const tool = typeof name === 'string' ? `the tool '${name}'` : 'one of the tools';
+  return `Answer with a call of ${tool}, not with a text.`;
 }
 
 /** Removes names from a choice that no tool has: those tools may have been dropped. Returns null if no name remains. */

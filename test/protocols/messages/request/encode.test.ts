@@ -234,6 +234,27 @@ test('a choice that forces a call is auto where the model refuses it', async (t)
   t.strictSame(encode(free, unforced).tool_choice, { type: 'auto' });
 });
 
+test('a model that cannot be forced to call a tool is told to, behind all that is cached', async (t) => {
+  const unforced = { thinking: 'adaptive', forcedCalls: false } as const;
+  const messages = (
+    toolChoice: ConversationRequest['toolChoice'],
+    options: Partial<TargetOptions> = unforced,
+  ) => encode({ tools: [f], toolChoice }, options).messages;
+  const named = { mode: 'named', name: 'f' } as const;
+  const said = { type: 'text', text: 'hi' };
+  const told = { type: 'text', text: "Answer with a call of the tool 'f', not with a text." };
+  t.strictSame(messages(named), [{ role: 'user', content: [said, told] }]);
+  const begun = [{ role: 'user', content: [said] }];
+  t.strictSame(messages(named, { ...unforced, systemMessages: true }), [
+    ...begun,
+    { role: 'system', content: [told] },
+  ]);
+  const open = { type: 'text', text: 'Answer with a call of one of the tools, not with a text.' };
+  t.strictSame(messages({ mode: 'required' }), [{ role: 'user', content: [said, open] }]);
+  t.strictSame(messages(named, { ...unforced, forcedCalls: true }), begun, 'not where the choice does it');
+  t.strictSame(messages({ mode: 'auto' }), begun);
+});
+
 test('a model that adapts has room for its thinking where the client sets no limit', async (t) => {
   const limit = (changes: Partial<ConversationRequest>, maxTokens = 4096) =>
     encode(changes, { thinking: 'adaptive', maxTokens }).max_tokens;
