@@ -36,7 +36,7 @@ import {
   responseOfItem,
   writeKept,
 } from './kept.js';
-import { mayRefer, referredTo } from './references.js';
+import { mayRefer, referredTo, storedAs } from './references.js';
 import { joinItems, readConversation, storeOf } from './socket-message.js';
 import { endedResponse } from './stream/rules.js';
 
@@ -85,15 +85,23 @@ function recall(body: Buffer): Recall | null {
   if (previousId !== null && isStrangeId(previousId)) throw previousNotFound(previousId);
   if (previousId !== null && isLegalId(previousId)) ids.of(previousId);
   const references: Reference[] = [];
+  const completed: string[] = [];
   for (const [index, element] of elements.entries()) {
     const id = referredTo(element);
-    if (id === null) continue;
-    if (isStrangeId(id)) throw itemNotFound(id);
-    const response = responseOfItem(id);
-    const own = response === null ? -1 : ids.of(response);
-    const held = isLegalId(id) ? ids.of(id) : -1;
-    references.push({ index, id, own, held });
-    if (references.length > mostReferences) throw tooManyReferences();
+    const named = id ?? storedAs(element);
+    if (named === null) continue;
+    if (isStrangeId(named)) throw itemNotFound(named);
+    const response = responseOfItem(named);
+    const held = isLegalId(named) ? named : null;
+    if (id !== null) {
+      const own = response === null ? -1 : ids.of(response);
+      references.push({ index, id, own, held: held === null ? -1 : ids.of(held) });
+    } else if (held !== null && response === null) {
+      // No upstream knows an item that the gateway has made.
+      completed.push(held);
+      ids.of(held);
+    }
+    if (references.length + completed.length > mostReferences) throw tooManyReferences();
   }
   if (conversationId !== null && isStrangeId(conversationId)) throw conversationNotFound(conversationId);
   if (conversationId !== null) ids.of(conversationId);
@@ -105,7 +113,7 @@ function recall(body: Buffer): Recall | null {
   }
   if (ids.list.length === 0 && previousId === null && references.length === 0) return null;
   const { withItems } = conversation;
-  const asked = { previousId, conversationId, containers, ids, elements, references, withItems };
+  const asked = { previousId, conversationId, containers, ids, elements, references, completed, withItems };
   return {
     ids: ids.list,
     notTheirs: (ofOthers) => notTheirs(asked, ofOthers),
@@ -116,7 +124,7 @@ function recall(body: Buffer): Recall | null {
 
 /** Returns the error for the first thing that a request continues from and that belongs to another key. */
 function notTheirs(
-  { previousId, conversationId, containers, ids, references }: Asked,
+  { previousId, conversationId, containers, ids, references, completed }: Asked,
   ofOthers: readonly string[],
 ): GatewayError | null {
   const foreign = new Set(ofOthers);
@@ -125,7 +133,8 @@ function notTheirs(
   if (conversationId !== null && foreign.has(conversationId)) return conversationNotFound(conversationId);
   if (container !== undefined) return containerNotFound(container);
   const reference = references.find(({ own, held }) => foreign.has(ids.list[own === -1 ? held : own] ?? ''));
-  return reference === undefined ? null : itemNotFound(reference.id);
+  const item = reference?.id ?? completed.find((id) => foreign.has(id));
+  return item === undefined ? null : itemNotFound(item);
 }
 
 /** The ids of records to look for, without duplicates: most references of a request are to items of few responses. */
@@ -164,6 +173,8 @@ interface Asked {
   /** JSON texts of the input's items. */
   readonly elements: readonly string[];
   readonly references: readonly Reference[];
+  /** Ids of items that their upstream completes from what it has stored. */
+  readonly completed: readonly string[];
   readonly withItems: (items: string) => Buffer;
 }
 

@@ -116,9 +116,19 @@ async function tellResponsesApart(t: Test, targets: number, config: object): Pro
     );
     t.equal(answer.status, 404);
     t.equal((await askResponse(gateway, { input: [item] })).status, 200, 'its own key refers to it');
+    for (const type of ['reasoning', 'image_generation_call', 'file_search_call']) {
+      const completed = { input: [{ type, id: item.id, summary: [] }] };
+      for (const path of ['/v1/responses', '/v1/responses/compact', '/v1/responses/input_tokens'])
+        t.match(
+          await askResponse(gateway, completed, { ...other, path }),
+          { status: 404 },
+          `${path} ${type}`,
+        );
+      t.equal((await askResponse(gateway, completed)).status, 200, `its own key has ${type} completed`);
+    }
   }
   const refused = at.total();
-  t.equal(refused, targets > 1 ? before + 1 : before, 'no upstream was asked');
+  t.equal(refused, targets > 1 ? before + 4 : before, 'no upstream was asked');
   t.equal((await askResponse(gateway, stolen)).status, 200, 'its own key goes on from it');
   t.equal((await askResponse(gateway, { ...stolen, previous_response_id: 'resp_out' }, other)).status, 200);
   t.equal(at.total(), refused + 2, "one that nobody has made here is the upstream's to judge");
