@@ -62,5 +62,10 @@ export const steeringMembers = [
   // Azure. In the query of a session, these replace the model.
   'deployment',
   'deployment_id',
+  // SGLang: an adapter in place of the model.
+  'lora_path',
+  // SGLang and vLLM: the server from which the cache of a prompt is fetched.
+  'bootstrap_host',
+  'kv_transfer_params',
 ] as const;
 export type SteeringMember = (typeof steeringMembers)[number];
