@@ -2,8 +2,8 @@ import type { Key, Model, Price, Snapshot, Target, Upstream } from '../config/ty
 import { GatewayError, shortened } from '../errors.js';
 
 /*
- * A call may name another model for a part of its work: one that transcribes the input of a session, or writes an SVG. A key
- * cannot use a model of the config in this way that it could not call. Names that the config does not have are the
+ * A call may name another model for a part of its work: one that transcribes the input of a session, writes an SVG, or runs a
+ * tool. A key cannot use a model of the config in this way that it could not call. Names that the config does not have are the
  * upstream's own.
  */
 
@@ -34,6 +34,8 @@ interface NamingCall {
   readonly upstream: Upstream;
 }
 
+type InnerPart = 'transcribe the input' | 'write the SVG' | 'run a tool';
+
 /**
  * Judges the name of the model for a part of a call.
  * @param at path of the name in the body or event
@@ -43,7 +45,7 @@ interface NamingCall {
 export function innerModel(
   name: string,
   at: string,
-  part: 'transcribe the input' | 'write the SVG',
+  part: InnerPart,
   { snapshot, key, upstream }: NamingCall,
 ): string | GatewayError {
   const own = key.models.get(name)?.targets.find((target) => target.upstream.name === upstream.name);

@@ -26,6 +26,7 @@ import { ResponsesSocket } from './responses-socket/socket.js';
 import type { SocketCall } from './responses-socket/upstream-session.js';
 import type { Services } from './services.js';
 import { takeSlot } from './sockets/take-slot.js';
+import { refuseClosedToolModels } from './tool-models.js';
 import { forward } from './upstream/forward.js';
 import { serveContent } from './video/content-relay.js';
 import { createsTask, serveAction, serveCreate, showTask } from './video/serve.js';
@@ -193,6 +194,7 @@ function proceed(services: Services, call: AuthenticatedCall): void {
   call.steering = call.socketCall?.steering ?? validated.members.steering;
   const resolved = resolveModel(call, endpoint.protocol);
   if (!endpoint.modelInBody) requirePathModel(call);
+  refuseClosedToolModels(resolved);
   if (validated.inBackground && endpoint.answersLater) {
     if (call.socketCall === null) requireOutputLimit(resolved);
     else refuseUncounted(resolved);
