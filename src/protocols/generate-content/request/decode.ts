@@ -338,7 +338,7 @@ function decodeContents(contents: unknown): Turn[] {
     } else if (role === 'model') {
       if (open === null) {
         ids.beginTurn();
-        open = { parts: [], unsignedFrom: 0 };
+        open = { parts: [], unsignedFrom: 0, signature: null };
       }
       addModelParts(open, { content, at, ids });
       if (open.parts.length > 0 && turns.at(-1)?.role !== 'assistant')
@@ -386,6 +386,8 @@ interface ModelTurn {
   readonly parts: AssistantPart[];
   /** Index of the first part that may be reasoning without a signature. */
   unsignedFrom: number;
+  /** The last signature that was read. */
+  signature: string | null;
 }
 
 interface ModelContent {
@@ -402,7 +404,10 @@ function addModelParts(turn: ModelTurn, { content, at, ids }: ModelContent): voi
     const signature = carriedSignature('generateContent', textOf(memberOf(part, 'thoughtSignature')), false);
     if (part.thought === true) {
       addReasoning(parts, textOf(part.text), signature);
-      if (signature !== null) turn.unsignedFrom = parts.length;
+      if (signature !== null) {
+        turn.unsignedFrom = parts.length;
+        turn.signature = signature;
+      }
       continue;
     }
     if (signature !== null) addSigned(turn, signature);
@@ -423,13 +428,17 @@ function addModelParts(turn: ModelTurn, { content, at, ids }: ModelContent): voi
 
 /**
  * Adds the reasoning of a signature, which stands on the next part. The vendor's own signature belongs to that part. In
- * answers of other vendors' models, it stands after the texts that followed the reasoning.
+ * answers of other vendors' models, it stands after the texts that followed the reasoning. Some clients copy it to
+ * further parts, whose reasoning it is not.
  */
-function addSigned({ parts, unsignedFrom }: ModelTurn, signature: string): void {
+function addSigned(turn: ModelTurn, signature: string): void {
+  const { parts, unsignedFrom } = turn;
   if (signatureFor('generateContent', signature) !== null) {
     addReasoning(parts, '', signature);
     return;
   }
+  if (turn.signature === signature) return;
+  turn.signature = signature;
   // Earlier parts are not examined again, however many parts are signed.
   let shown = parts.length - 1;
   while (shown >= unsignedFrom && !isUnsigned(parts[shown])) shown--;

@@ -1,8 +1,9 @@
 import { test } from 'tap';
+import { tagSignature } from '../../../../src/conversation/signature.js';
 import { plainSearch } from '../../../../src/conversation/web-search.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
 import { refusalOf } from '../../../support/refusal.js';
-import { decode, user } from '../samples.js';
+import { decode, foreignToken, user } from '../samples.js';
 
 const model = (...parts: JsonObject[]) => ({ role: 'model', parts });
 const results = (...responses: JsonObject[]) => ({
@@ -371,6 +372,38 @@ test('contents of the model in a row are one turn, whose texts and thoughts go o
     },
   ]);
   t.equal(turns.length, 2);
+});
+
+test('a signature of another vendor that a client copies to further parts of its turn is read once', async (t) => {
+  const call = { functionCall: { name: 'f', args: {} }, thoughtSignature: foreignToken };
+  const otherToken = tagSignature({ protocol: 'messages', model: 'c', value: 'y', redacted: false });
+  const other = { ...call, thoughtSignature: otherToken };
+  const reasoning = (signature: string) => ({ kind: 'reasoning', text: '', signature });
+  const { turns } = decode({
+    contents: [
+      model({ text: 'so', thoughtSignature: foreignToken }, call, call, other),
+      user('Hi'),
+      model(call),
+    ],
+  });
+  t.match(turns, [
+    {
+      parts: [
+        reasoning(foreignToken),
+        { kind: 'text', text: 'so' },
+        { kind: 'toolCall' },
+        { kind: 'toolCall' },
+        reasoning(otherToken),
+        { kind: 'toolCall' },
+      ],
+    },
+    { role: 'user' },
+    { parts: [reasoning(foreignToken), { kind: 'toolCall' }] },
+  ]);
+  const thought = { text: 'hm', thought: true, thoughtSignature: foreignToken };
+  t.match(decode({ contents: [model(thought, call)] }).turns, [
+    { parts: [{ kind: 'reasoning', text: 'hm', signature: foreignToken }, { kind: 'toolCall' }] },
+  ]);
 });
 
 test('a tool may have any number of members', async (t) => {
