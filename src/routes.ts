@@ -93,7 +93,7 @@ type Operation =
 /** One entry of the HTTP surface: everything that follows from a request's method and path. */
 export interface Route {
   readonly method: string;
-  /** Path pattern: see `parsePath` of the router. */
+  /** Path pattern: see `leafAt` of the router. */
   readonly path: string;
   readonly operation: Operation;
   /** Protocol in which the model has to be offered; null if the route calls no model. */

@@ -1,7 +1,6 @@
-import { SLASH } from '../wire/bytes.js';
 export interface RouterEntry<T> {
   readonly method: string;
-  /** See `parsePath`. */
+  /** See `leafAt`. */
   readonly path: string;
   readonly value: T;
 }
@@ -19,165 +18,6 @@ export interface Router<T> {
    * @param path path of the request target, without the query
    */
   find(method: string, path: string): RouterMatch<T>;
-}
-
-const notFound = Object.freeze({ kind: 'notFound' } as const);
-// What remains to be tried at a node: everything, everything but static text, or only the greedy parameter.
-const tryAll = 0;
-const tryWildcards = 1;
-const tryGreedy = 2;
-const methodSyntax = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
-
-/**
- * Builds a radix tree over the entries, which cannot change afterwards. find-my-way 9.10 is not used: it takes 70 ns
- * for a path without parameters among the gateway's 180, where this takes 9, and does not report the other methods of a
- * path.
- * @throws Error for an invalid path or method, a duplicate route, or a parameter with two names at one place
- */
-export function createRouter<T>(entries: readonly RouterEntry<T>[]): Router<T> {
-  const root = createNode<T>('');
-  // Static text comes first at each segment, so a path that is literally a route's path matches that route.
-  const plain = new Map<string, Leaf<T>>();
-  for (const { method, path, value } of entries) {
-    if (!methodSyntax.test(method)) throw new Error(`'${method}' is not a method name (route '${path}').`);
-    const leaf = leafFor(root, parsePath(path));
-    if (leaf.methods.includes(method)) throw new Error(`The route ${method} ${path} is given twice.`);
-    addMethod(leaf, method, value);
-    if (leaf.names.length === 0) plain.set(path, leaf);
-  }
-  const walk = createWalk(root);
-  return {
-    find(method, path) {
-      const leaf = plain.get(path) ?? walk.locate(path);
-      if (leaf === null) return notFound;
-      const answer = leaf.answers[leaf.methods.indexOf(method)];
-      if (answer === undefined) return leaf.notAllowed;
-      if (leaf.names.length === 0) return answer;
-      const params = walk.readParams(leaf.names, path);
-      return params === null ? notFound : { kind: 'found', value: answer.value, params };
-    },
-  };
-}
-
-interface Walk<T> {
-  locate(path: string): Leaf<T> | null;
-  /** Returns the parameters of the last path passed to `locate`, or null for a malformed escape. */
-  readParams(names: readonly string[], path: string): Record<string, string> | null;
-}
-
-/**
- * Creates the walker for all requests. One is enough, since a walk is synchronous. Its stack of untried branches is
- * held in parallel arrays that are never freed. Each node is reached at no more than one offset of a path, since only
- * the last part of a route may span segments. Backtracking therefore tries nothing twice.
- */
-function createWalk<T>(root: Node<T>): Walk<T> {
-  const starts: number[] = [];
-  const ends: number[] = [];
-  const branches: Node<T>[] = [];
-  const branchOffsets: number[] = [];
-  const branchCaptured: number[] = [];
-  const branchStages: number[] = [];
-  let depth = 0;
-
-  const remember = (node: Node<T>, offset: number, captured: number, stage: number): void => {
-    branches[depth] = node;
-    branchOffsets[depth] = offset;
-    branchCaptured[depth] = captured;
-    branchStages[depth] = stage;
-    depth++;
-  };
-
-  const locate = (path: string): Leaf<T> | null => {
-    depth = 0;
-    let node = root;
-    let offset = 0;
-    let captured = 0;
-    let stage = tryAll;
-    for (;;) {
-      const more = offset < path.length;
-      if (!more && node.leaf !== null) return node.leaf;
-      const child = more && stage === tryAll ? staticChild(node, path, offset) : null;
-      if (child !== null) {
-        if (node.name !== null) remember(node, offset, captured, tryWildcards);
-        node = child;
-        offset += child.prefix.length;
-        continue;
-      }
-      if (more && node.name !== null) {
-        starts[captured] = offset;
-        const acting = stage === tryGreedy ? null : actionLeaf(node, path, offset);
-        if (acting !== null) {
-          ends[captured] = path.lastIndexOf(':');
-          return acting;
-        }
-        const next = stage === tryGreedy ? null : node.parameter;
-        const end = segmentEnd(path, offset);
-        if (next !== null && end > offset) {
-          if (node.greedy !== null) remember(node, offset, captured, tryGreedy);
-          ends[captured++] = end;
-          node = next;
-          offset = end;
-          stage = tryAll;
-          continue;
-        }
-        if (node.greedy !== null && hasNoEmptySegment(path, offset, path.length)) {
-          ends[captured] = path.length;
-          return node.greedy;
-        }
-      }
-      if (depth === 0) return null;
-      depth--;
-      node = branches[depth] ?? root;
-      offset = branchOffsets[depth] ?? 0;
-      captured = branchCaptured[depth] ?? 0;
-      stage = branchStages[depth] ?? tryGreedy;
-    }
-  };
-
-  const readParams = (names: readonly string[], path: string): Record<string, string> | null => {
-    const params: Record<string, string> = {};
-    for (const [index, name] of names.entries()) {
-      const value = decode(path.slice(starts[index], ends[index]));
-      if (value === null) return null;
-      params[name] = value;
-    }
-    return params;
-  };
-
-  return { locate, readParams };
-}
-
-/** Returns the leaf of the node's action that follows the path's last colon, or null. */
-function actionLeaf<T>(node: Node<T>, path: string, offset: number): Leaf<T> | null {
-  if (node.actions.length === 0) return null;
-  const colon = path.lastIndexOf(':');
-  if (colon <= offset || !hasNoEmptySegment(path, offset, colon)) return null;
-  const length = path.length - colon - 1;
-  for (let index = 0; index < node.actions.length; index++) {
-    const action = node.actions[index];
-    if (action?.length === length && path.endsWith(action)) return node.actionLeaves[index] ?? null;
-  }
-  return null;
-}
-
-function segmentEnd(path: string, offset: number): number {
-  const end = path.indexOf('/', offset);
-  return end === -1 ? path.length : end;
-}
-
-function hasNoEmptySegment(path: string, start: number, end: number): boolean {
-  if (path.charCodeAt(start) === SLASH || path.charCodeAt(end - 1) === SLASH) return false;
-  const doubled = path.indexOf('//', start);
-  return doubled === -1 || doubled >= end;
-}
-
-function decode(text: string): string | null {
-  if (!text.includes('%')) return text;
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return null;
-  }
 }
 
 interface Found<T> {
@@ -204,70 +44,128 @@ interface Leaf<T> {
 }
 
 /**
- * A place in the tree, reached after `prefix`. All parameters that may begin here share one name, so that a parameter
- * has the same meaning whichever route matches.
+ * A place between two segments. All parameters that may begin here share one name, so that a parameter has the same
+ * meaning whichever route matches.
  */
 interface Node<T> {
-  prefix: string;
-  /** First character codes of the children, parallel to them: scanning a few integers costs less than a Map. */
-  readonly codes: number[];
-  readonly children: Node<T>[];
+  /** By static segment. */
+  readonly children: Map<string, Node<T>>;
   leaf: Leaf<T> | null;
   /** Name of the parameters that may begin here, or null if there are none. */
   name: string | null;
-  /** Actions that may follow the last colon, and their leaves, in parallel. */
-  readonly actions: string[];
-  readonly actionLeaves: Leaf<T>[];
+  /** By what may follow the last colon. */
+  readonly actions: Map<string, Leaf<T>>;
   /** The node after a parameter of one segment. */
   parameter: Node<T> | null;
   greedy: Leaf<T> | null;
 }
 
+const notFound = Object.freeze({ kind: 'notFound' } as const);
 const noParams: Readonly<Record<string, string>> = Object.freeze({});
+const methodSyntax = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 
-/** Creates a node without children. */
-function createNode<T>(prefix: string): Node<T> {
+/**
+ * Builds a tree over the segments of the entries, which cannot change afterwards. find-my-way 9.10 is not used: it takes
+ * 70 ns for a path without parameters among the gateway's 180, where this takes 9, and does not report the other methods
+ * of a path.
+ * @throws Error for an invalid path or method, a duplicate route, or a parameter with two names at one place
+ */
+export function createRouter<T>(entries: readonly RouterEntry<T>[]): Router<T> {
+  const root = createNode<T>();
+  // Static text comes first at each segment, so a path that is literally a route's path matches that route.
+  const plain = new Map<string, Leaf<T>>();
+  for (const { method, path, value } of entries) {
+    if (!methodSyntax.test(method)) throw new Error(`'${method}' is not a method name (route '${path}').`);
+    const leaf = leafAt(root, path);
+    if (leaf.methods.includes(method)) throw new Error(`The route ${method} ${path} is given twice.`);
+    addMethod(leaf, method, value);
+    if (leaf.names.length === 0) plain.set(path, leaf);
+  }
   return {
-    prefix,
-    codes: [],
-    children: [],
+    find(method, path) {
+      const known = plain.get(path);
+      if (known !== undefined) return answerOf(known, method);
+      const values: string[] = [];
+      const leaf = path.startsWith('/') ? locate(root, path, 1, values, 0) : null;
+      if (leaf === null) return notFound;
+      const answer = answerOf(leaf, method);
+      if (answer.kind === 'methodNotAllowed') return answer;
+      const params = readParams(leaf.names, values);
+      return params === null ? notFound : { kind: 'found', value: answer.value, params };
+    },
+  };
+}
+
+function answerOf<T>(leaf: Leaf<T>, method: string): Found<T> | MethodNotAllowed {
+  return leaf.answers[leaf.methods.indexOf(method)] ?? leaf.notAllowed;
+}
+
+/**
+ * Finds the most specific path from a node on. Each node is reached at no more than one offset of a path, since only the
+ * last part of a route may span segments. So nothing is tried twice.
+ * @param offset of the next segment; beyond the end if none is left
+ * @param values receives the raw values of the path's parameters, from `count` on
+ */
+function locate<T>(
+  node: Node<T>,
+  path: string,
+  offset: number,
+  values: string[],
+  count: number,
+): Leaf<T> | null {
+  if (offset > path.length) return node.leaf;
+  const slash = path.indexOf('/', offset);
+  const end = slash === -1 ? path.length : slash;
+  const segment = path.slice(offset, end);
+  const child = node.children.get(segment);
+  const found = child === undefined ? null : locate(child, path, end + 1, values, count);
+  if (found !== null || node.name === null || segment === '') return found;
+  if (node.actions.size > 0) {
+    const colon = path.lastIndexOf(':');
+    const acting = colon > offset ? node.actions.get(path.slice(colon + 1)) : undefined;
+    values[count] = path.slice(offset, colon);
+    if (acting !== undefined && !hasEmptySegment(values[count])) return acting;
+  }
+  if (node.parameter !== null) {
+    values[count] = segment;
+    const below = locate(node.parameter, path, end + 1, values, count + 1);
+    if (below !== null) return below;
+  }
+  values[count] = path.slice(offset);
+  return hasEmptySegment(values[count]) ? null : node.greedy;
+}
+
+function hasEmptySegment(text: string | undefined = ''): boolean {
+  return text.startsWith('/') || text.endsWith('/') || text.includes('//');
+}
+
+/** @returns null for a malformed escape */
+function readParams(names: readonly string[], values: readonly string[]): Record<string, string> | null {
+  const params: Record<string, string> = {};
+  for (const [index, name] of names.entries()) {
+    const text = values[index] ?? '';
+    try {
+      params[name] = text.includes('%') ? decodeURIComponent(text) : text;
+    } catch {
+      return null;
+    }
+  }
+  return params;
+}
+
+function createNode<T>(): Node<T> {
+  return {
+    children: new Map(),
     leaf: null,
     name: null,
-    actions: [],
-    actionLeaves: [],
+    actions: new Map(),
     parameter: null,
     greedy: null,
   };
 }
 
-/**
- * Finds the leaf of a path below `root`, and creates missing nodes.
- * @throws Error if another route has a parameter with a different name at the same place
- */
-function leafFor<T>(root: Node<T>, parts: readonly PathPart[]): Leaf<T> {
-  let node = root;
-  const names: string[] = [];
-  for (const part of parts) {
-    if (part.kind === 'static') {
-      node = descend(node, part.text);
-      continue;
-    }
-    claimName(node, part.name);
-    names.push(part.name);
-    switch (part.kind) {
-      case 'parameter':
-        node.parameter ??= createNode('');
-        node = node.parameter;
-        break;
-      case 'suffix':
-        return actingLeaf(node, part.action, names);
-      case 'greedy':
-        node.greedy ??= createLeaf(names);
-        return node.greedy;
-    }
-  }
-  node.leaf ??= createLeaf(names);
-  return node.leaf;
+function createLeaf<T>(names: readonly string[]): Leaf<T> {
+  return { names, methods: [], answers: [], notAllowed: refusal([]) };
 }
 
 /** Adds a method to the end of a path. */
@@ -277,130 +175,66 @@ function addMethod<T>(leaf: Leaf<T>, method: string, value: T): void {
   leaf.notAllowed = refusal(leaf.methods);
 }
 
-/** Returns the child whose prefix matches `path` at `offset`, or null. */
-function staticChild<T>(node: Node<T>, path: string, offset: number): Node<T> | null {
-  const index = node.codes.indexOf(path.charCodeAt(offset));
-  if (index === -1) return null;
-  const child = node.children[index];
-  return child !== undefined && path.startsWith(child.prefix, offset) ? child : null;
-}
-
-function createLeaf<T>(names: readonly string[]): Leaf<T> {
-  return { names, methods: [], answers: [], notAllowed: refusal([]) };
-}
-
 function refusal(methods: readonly string[]): MethodNotAllowed {
   return Object.freeze({ kind: 'methodNotAllowed', allow: methods.toSorted().join(', ') });
 }
-
-function claimName<T>(node: Node<T>, name: string): void {
-  node.name ??= name;
-  if (node.name !== name) {
-    throw new Error(`The parameter '${name}' is called '${node.name}' by another route at the same place.`);
-  }
-}
-
-function actingLeaf<T>(node: Node<T>, action: string, names: readonly string[]): Leaf<T> {
-  const known = node.actionLeaves[node.actions.indexOf(action)];
-  if (known !== undefined) return known;
-  const leaf = createLeaf<T>(names);
-  node.actions.push(action);
-  node.actionLeaves.push(leaf);
-  return leaf;
-}
-
-/** Follows static text from a node. Splits a child if the text differs from its prefix half-way. */
-function descend<T>(from: Node<T>, text: string): Node<T> {
-  let node = from;
-  let rest = text;
-  while (rest !== '') {
-    const code = rest.charCodeAt(0);
-    const index = node.codes.indexOf(code);
-    const child = node.children[index];
-    if (child === undefined) {
-      const added = createNode<T>(rest);
-      node.codes.push(code);
-      node.children.push(added);
-      return added;
-    }
-    const shared = sharedLength(child.prefix, rest);
-    rest = rest.slice(shared);
-    if (shared === child.prefix.length) {
-      node = child;
-      continue;
-    }
-    const upper = createNode<T>(child.prefix.slice(0, shared));
-    child.prefix = child.prefix.slice(shared);
-    upper.codes.push(child.prefix.charCodeAt(0));
-    upper.children.push(child);
-    node.children[index] = upper;
-    node = upper;
-  }
-  return node;
-}
-
-function sharedLength(one: string, other: string): number {
-  const limit = Math.min(one.length, other.length);
-  let length = 0;
-  while (length < limit && one.charCodeAt(length) === other.charCodeAt(length)) length++;
-  return length;
-}
-
-/** One piece of a route's path. */
-type PathPart =
-  | { readonly kind: 'static'; readonly text: string }
-  /** `{name}`: one segment. */
-  | { readonly kind: 'parameter'; readonly name: string }
-  /** `{name}:action`, only last: everything up to the path's last `:action`. */
-  | { readonly kind: 'suffix'; readonly name: string; readonly action: string }
-  /** `{name...}`, only last: the rest of the path. */
-  | { readonly kind: 'greedy'; readonly name: string };
 
 // A name starts with a letter, so it can never be `__proto__`.
 const wildcard = /^\{([A-Za-z][A-Za-z0-9_]*)(\.\.\.)?\}(?::([A-Za-z0-9_-]+))?$/;
 const staticText = /^[^{}?#\s]*$/;
 
 /**
- * Parses a route's path: static text, `{name}`, and as the last segment `{name}:action` or `{name...}`.
- * @throws Error if the text does not have this syntax
+ * Finds the leaf of a route's path, and creates what is missing. A path has segments of static text and of `{name}`, one
+ * segment, and as the last one perhaps `{name...}`, the rest of the path, or `{name}:action`: everything up to the path's
+ * last `:action`.
+ * @throws Error if the text does not have this syntax, or another route has a parameter with a different name at the same
+ * place
  */
-function parsePath(path: string): readonly PathPart[] {
+function leafAt<T>(root: Node<T>, path: string): Leaf<T> {
   if (!path.startsWith('/')) throw syntaxError(path, 'it must begin with a slash');
-  const parts: PathPart[] = [];
-  const names = new Set<string>();
   const segments = path.slice(1).split('/');
-  let text = '/';
+  const names: string[] = [];
+  let node = root;
   for (const [index, segment] of segments.entries()) {
     const last = index === segments.length - 1;
-    if (index > 0) text += '/';
     if (segment === '' && !last) throw syntaxError(path, 'it has an empty segment');
     const match = wildcard.exec(segment);
     if (match === null) {
       if (!staticText.test(segment))
         throw syntaxError(path, `the segment '${segment}' is neither static text nor a parameter`);
-      text += segment;
+      const child: Node<T> = node.children.get(segment) ?? createNode();
+      node.children.set(segment, child);
+      node = child;
       continue;
     }
-    parts.push({ kind: 'static', text });
-    text = '';
-    const part = wildcardPart(path, match);
-    if (part.kind !== 'parameter' && !last) throw syntaxError(path, `'${segment}' must be the last segment`);
-    if (names.has(part.name)) throw syntaxError(path, `the parameter '${part.name}' is named twice`);
-    names.add(part.name);
-    parts.push(part);
+    const [, name = '', dots, action] = match;
+    if (dots !== undefined && action !== undefined)
+      throw syntaxError(path, 'a parameter that takes the rest has no action');
+    if (names.includes(name)) throw syntaxError(path, `the parameter '${name}' is named twice`);
+    claimName(node, name);
+    names.push(name);
+    if (dots === undefined && action === undefined) {
+      node.parameter ??= createNode();
+      node = node.parameter;
+      continue;
+    }
+    if (!last) throw syntaxError(path, `'${segment}' must be the last segment`);
+    if (action === undefined) {
+      node.greedy ??= createLeaf(names);
+      return node.greedy;
+    }
+    const leaf: Leaf<T> = node.actions.get(action) ?? createLeaf(names);
+    node.actions.set(action, leaf);
+    return leaf;
   }
-  if (text !== '') parts.push({ kind: 'static', text });
-  return parts;
+  node.leaf ??= createLeaf(names);
+  return node.leaf;
 }
 
-function wildcardPart(path: string, match: RegExpExecArray): Exclude<PathPart, { kind: 'static' }> {
-  const [, name = '', dots, action] = match;
-  if (dots !== undefined && action !== undefined) {
-    throw syntaxError(path, 'a parameter that takes the rest has no action');
-  }
-  if (dots !== undefined) return { kind: 'greedy', name };
-  if (action !== undefined) return { kind: 'suffix', name, action };
-  return { kind: 'parameter', name };
+function claimName<T>(node: Node<T>, name: string): void {
+  node.name ??= name;
+  if (node.name !== name)
+    throw new Error(`The parameter '${name}' is called '${node.name}' by another route at the same place.`);
 }
 
 function syntaxError(path: string, reason: string): Error {
