@@ -131,7 +131,7 @@ export class Gateway {
         log.warn(words, 'breaker open: the target keeps failing and is skipped for a while');
       } else log.warn({ upstream, model }, 'breaker closed: the target answers again');
     });
-    atOnce(this.#health.retainSteps(targetsOf(snapshot)));
+    atOnce(this.#health.retainSteps(targetsOf(snapshot), snapshot.routing));
     const dialer = createDialer(undefined, staleNamesTo(log));
     const upstream = createUpstreamClient(dialer, {
       mostConnections: usualConnections,

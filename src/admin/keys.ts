@@ -196,12 +196,10 @@ export function configKeyView(key: ResolvedKey) {
 /**
  * Shows a managed key.
  * @param isOverridden the config file has a key with the same id
- * @param now Unix milliseconds
  */
 export function managedKeyView(
   { record, revision }: { readonly record: ManagedKey; readonly revision?: number },
   isOverridden: boolean,
-  now: number = Date.now(),
 ) {
   const end = Math.min(
     record.expiresAt ?? Number.POSITIVE_INFINITY,
@@ -216,7 +214,7 @@ export function managedKeyView(
     createdAt: dateTime(record.createdAt),
     revokedAt: record.revokedAt === null ? null : dateTime(record.revokedAt),
     // Former keys that still work, because the grace period of a rotation has not ended.
-    formerKeys: record.former.filter(({ until }) => Math.min(until, end) > now).length,
+    formerKeys: record.former.filter(({ until }) => Math.min(until, end) > Date.now()).length,
     overridden: isOverridden,
     // Omitted if the store has not reported it.
     ...(revision === undefined ? {} : { revision }),

@@ -218,8 +218,8 @@ export class TargetHealth {
     upstream: string,
     model: string,
     settings: RoutingSettings,
-    apiKeys: readonly string[] = [],
-    onBreaker: BreakerListener = () => {},
+    apiKeys: readonly string[],
+    onBreaker: BreakerListener,
   ) {
     this.upstream = upstream;
     this.model = model;
@@ -452,9 +452,9 @@ export class HealthTable {
   #former: readonly WeakMap<Target, TargetHealth>[] = [];
   readonly #byName = new Map<string, Entry>();
   #settings: RoutingSettings;
-  readonly #onBreaker: BreakerListener | undefined;
+  readonly #onBreaker: BreakerListener;
 
-  constructor(settings: RoutingSettings, onBreaker?: BreakerListener) {
+  constructor(settings: RoutingSettings, onBreaker: BreakerListener) {
     this.#settings = settings;
     this.#onBreaker = onBreaker;
   }
@@ -501,9 +501,9 @@ export class HealthTable {
    * config becomes the running one, which it must become right after the last step. A target whose upstream has moved,
    * or has other keys, starts as healthy, so that a corrected mistake does not count against it. Calls in flight end at
    * the health that they began with.
-   * @param settings settings for every target from then on. Default: the current ones
+   * @param settings settings for every target from then on
    */
-  *retainSteps(targets: Iterable<Target>, settings = this.#settings): Steps<void> {
+  *retainSteps(targets: Iterable<Target>, settings: RoutingSettings): Steps<void> {
     const kept = new Set<string>();
     const byTarget = new WeakMap<Target, TargetHealth>();
     for (const target of targets) {

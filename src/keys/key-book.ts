@@ -10,7 +10,6 @@ import { type FoundKey, foundKey, keyCollection } from './stored-keys.js';
 
 /** Tries of a revocation, which is never refused for a concurrent change; more conflicts in a row mean a fault. */
 const maxTries = 20;
-const maxListed = 1000;
 /** Most former secrets of a key that still work; the oldest are dropped first. */
 const maxFormer = 4;
 
@@ -114,10 +113,10 @@ export class KeyBook {
   /**
    * Lists keys in no particular order, a page at a time. A key that changes meanwhile may be listed twice.
    * @param cursor `next` of the previous page; null for the first
-   * @param limit most keys of the page; default 100, at most 1000
+   * @param limit most keys of the page
    */
-  async list(cursor: string | null, limit = 100): Promise<KeyPage> {
-    const page = await this.#store.list(keyCollection, Math.min(Math.max(limit, 1), maxListed), cursor);
+  async list(cursor: string | null, limit: number): Promise<KeyPage> {
+    const page = await this.#store.list(keyCollection, limit, cursor);
     const keys: BookedKey[] = [];
     const damaged: string[] = [];
     for (const { id, value, revision } of page.records) {
@@ -162,7 +161,7 @@ export class KeyBook {
    * @param graceMs milliseconds; 0 ends all former secrets immediately
    * @param revision the revision that may be rotated; null for any
    */
-  async rotate(id: string, graceMs: number, revision: number | null = null): Promise<IssuedKey> {
+  async rotate(id: string, graceMs: number, revision: number | null): Promise<IssuedKey> {
     const key = newKey();
     const { record } = await this.#change(id, revision, (old) => {
       const now = this.#now();
@@ -176,7 +175,7 @@ export class KeyBook {
   }
 
   /** @param revision the revision that may be changed; null for any */
-  async update(id: string, changes: KeyUpdate, revision: number | null = null): Promise<BookedKey> {
+  async update(id: string, changes: KeyUpdate, revision: number | null): Promise<BookedKey> {
     const booked = await this.#change(id, revision, (old) => updated(old, changes));
     await this.#announce(id);
     return booked;

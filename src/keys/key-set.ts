@@ -64,7 +64,7 @@ export function createManagedKeySet(now: () => number = Date.now): ManagedKeySet
       return isComplete;
     },
     find: (hash) => byHash.get(hash) ?? null,
-    apply({ whole, put: changed, removed, more = false }) {
+    apply({ whole, put: changed, removed, more }) {
       if (whole) for (const id of [...byId.keys()]) remove(id);
       for (const id of removed) remove(id);
       const at = now();

@@ -275,7 +275,7 @@ export class KeyWatch {
   }
 
   #report(change: KeyChange): void {
-    const { whole, put, removed, more = false } = change;
+    const { whole, put, removed, more } = change;
     const isEnd = this.#isPart && !more;
     if (this.#isStopped || (!whole && !isEnd && put.length === 0 && removed.length === 0)) return;
     this.#isUntold = true;

@@ -34,7 +34,7 @@ type WireLimits = readonly [
 ];
 
 /** Converts a change to its wire form. */
-export function toWire({ whole, put, removed, more = false }: KeyChange): WireKeys {
+export function toWire({ whole, put, removed, more }: KeyChange): WireKeys {
   const groups: (readonly string[])[] = [];
   const indices = new Map<string, number>();
   const indexOf = (names: readonly string[]): number => {

@@ -40,7 +40,7 @@ export interface KeyChange {
   /** Ids of keys that were revoked or no longer exist. None of them is in `put`. */
   readonly removed: readonly string[];
   /** Whether further changes follow, of which the first was `whole`; the keys are incomplete until then. */
-  readonly more?: boolean;
+  readonly more: boolean;
 }
 
 /** Ids that operators may choose: they appear unescaped in paths, logs and tables. */

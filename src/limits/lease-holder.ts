@@ -48,8 +48,8 @@ interface LeaseHolderOptions {
   readonly now: () => number;
   /** Sends a message to the primary, in order. Must not throw or call the holder. */
   readonly send: (message: HolderMessage) => void;
-  /** Runs a callback at the end of the turn of the event loop. Default: runs it immediately. */
-  readonly defer?: (run: () => void) => void;
+  /** Runs a callback at the end of the turn of the event loop. */
+  readonly defer: (run: () => void) => void;
   /**
    * What to do with a call if the primary does not reply in time, or is gone. `open` admits it beyond the limits, except for
    * budgets. `closed` denies it as `unknown`.
@@ -58,8 +58,6 @@ interface LeaseHolderOptions {
   /** Most calls that wait for units of one pool. Default: 1,000. */
   readonly maxWaiting?: number;
 }
-
-const runNow = (run: () => void): void => run();
 
 /** A worker's side of all limits. Holds leased units, and admits or denies calls by them. */
 export class LeaseHolder {
@@ -85,7 +83,7 @@ export class LeaseHolder {
   #seenAt = 0;
 
   constructor(options: LeaseHolderOptions) {
-    const { now, send, defer = runNow, outageRates, maxWaiting = 1000 } = options;
+    const { now, send, defer, outageRates, maxWaiting = 1000 } = options;
     this.#now = now;
     this.#outbox = new Outbox(send, defer);
     this.#outageRates = outageRates;

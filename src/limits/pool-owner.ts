@@ -2,7 +2,7 @@ import { atOnce, type EndOfSlice, type Steps } from '../wire/steps.js';
 import type { HolderMessage, OwnerMessage, PoolAnswer, PoolAsk, PoolRecalled } from './lease-messages.js';
 import { type Ask, earlier, OwnedPool, OwnedPools, OwnedWorker } from './owned-pool.js';
 import { type Pool, type PoolKind, sliceOf, windowMsOf } from './pool.js';
-import { type ShareSource, unsharedSource } from './share-source.js';
+import type { ShareSource } from './share-source.js';
 import { bucketMs } from './sliding-window.js';
 
 /** How long workers may take to reply to a recall before requests are decided without them. */
@@ -24,13 +24,13 @@ interface PoolOwnerOptions {
   readonly poolOf: (name: string) => Pool | undefined;
   /** Returns the milliseconds of a monotonic clock that all processes of the host share. Reads the clock every time. */
   readonly now: () => number;
-  /** Source of the units. Default: this host has all limits to itself. */
-  readonly shares?: ShareSource;
+  /** Source of the units. */
+  readonly shares: ShareSource;
   /**
-   * Divisor for the slices of a worker that joins now (see `sliceOf`), or 0 for no slices. Default: 0. A host that
-   * shares its limits with others has no slices.
+   * Divisor for the slices of a worker that joins now (see `sliceOf`), or 0 for no slices. A host that shares its limits
+   * with others has no slices.
    */
-  readonly sliceDivisor?: () => number;
+  readonly sliceDivisor: () => number;
 }
 
 /** The numbers of one pool. The sum of `free`, `inWindow` and all of `leased` is always `share`. */
@@ -74,7 +74,7 @@ export class PoolOwner {
   readonly #sliceDivisor: () => number;
   #recalls = 0;
 
-  constructor({ poolOf, now, shares = unsharedSource, sliceDivisor = () => 0 }: PoolOwnerOptions) {
+  constructor({ poolOf, now, shares, sliceDivisor }: PoolOwnerOptions) {
     this.#poolOf = poolOf;
     this.#now = now;
     this.#shares = shares;
@@ -232,7 +232,7 @@ export class PoolOwner {
    * read at a different moment.
    * @param names further pools to include
    */
-  *inspectSteps(names: Iterable<string> = []): Steps<OwnedUnits[]> {
+  *inspectSteps(names: Iterable<string>): Steps<OwnedUnits[]> {
     const units = new Map<string, OwnedUnits>();
     for (const pool of this.#pools.values()) {
       units.set(pool.name, unitsOf(pool));

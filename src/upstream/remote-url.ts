@@ -16,19 +16,19 @@ import type { ResponseHead } from './types.js';
 export interface RemoteOptions {
   /** Whether hosts that are not on the public internet are allowed as well. */
   readonly allowPrivate: boolean;
-  /** Whether a client has named the file: no connection to its server is kept. Default: false. */
-  readonly isByClient?: boolean;
+  /** Whether a client has named the file: no connection to its server is kept. */
+  readonly isByClient: boolean;
   /** An origin such as `https://host:8443` that is allowed at any address, also for redirects. */
   readonly privateOrigin?: string | null;
   /** How `privateOrigin` is reached and verified: like its upstream. Default: like any other origin. */
   readonly ownRoute?: Route;
   /**
-   * Proxy for all other origins. Default: direct connections. The proxy resolves names, so that their addresses are
+   * Proxy for all other origins; null for direct connections. The proxy resolves names, so that their addresses are
    * unknown here: only names that are private by themselves are refused.
    */
-  readonly proxy?: EgressProxy | null;
-  /** Further rules of the operator. Default: none. */
-  readonly rules?: FetchRules;
+  readonly proxy: EgressProxy | null;
+  /** Further rules of the operator. */
+  readonly rules: FetchRules;
   /** Replaces the system's resolver. */
   readonly resolve?: Resolver;
   /** Replaces `isPublicAddress`. */
@@ -69,7 +69,7 @@ function checkRemote(url: URL, options: RemoteOptions): RemoteHost {
   const isOwn = url.origin === options.privateOrigin;
   const isOpen = allowPrivate || isOwn;
   const allows = (address: string): boolean =>
-    (rules === undefined || !deniesAddress(rules, address)) && (isOpen || isPublic(address));
+    !deniesAddress(rules, address) && (isOpen || isPublic(address));
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
     throw new Refusal('only http and https URLs are fetched');
   }
@@ -78,10 +78,8 @@ function checkRemote(url: URL, options: RemoteOptions): RemoteHost {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   if (host.length > longestHost) throw new Refusal(unreachable);
   const isAddress = isIP(host) !== 0;
-  if (rules !== undefined) {
-    if (deniesHost(rules, host)) throw new Refusal(unreachable);
-    if (!isOwn && !allowsPort(rules, portOf(url))) throw new Refusal('nothing is fetched from its port');
-  }
+  if (deniesHost(rules, host)) throw new Refusal(unreachable);
+  if (!isOwn && !allowsPort(rules, portOf(url))) throw new Refusal('nothing is fetched from its port');
   if (isAddress && !allows(host)) throw new Refusal(unreachable);
   const route = routeOf(options, isOwn);
   if (route.proxy !== null && !isOpen && !isAddress && isPrivateName(withoutEndDots(host)))
@@ -89,7 +87,7 @@ function checkRemote(url: URL, options: RemoteOptions): RemoteHost {
   return { url, host, isAddress, allows, route };
 }
 
-function routeOf({ ownRoute, proxy = null }: RemoteOptions, isOwn: boolean): Route {
+function routeOf({ ownRoute, proxy }: RemoteOptions, isOwn: boolean): Route {
   if (isOwn && ownRoute !== undefined) return ownRoute;
   return {
     identity: proxy?.identity ?? '',
@@ -238,7 +236,7 @@ export function reachUrl(
     over = true;
     done(result);
   };
-  const isKept = options.isByClient !== true;
+  const isKept = !options.isByClient;
   const immediate = setImmediate(() => {
     const remote = hostOf(url, options);
     if (remote instanceof Refusal) {

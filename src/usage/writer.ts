@@ -40,7 +40,7 @@ export interface UsageWriterOptions {
   /** Called each time the store rejects a batch, with the number of waiting records. */
   onFailure(error: unknown, waiting: number): void;
   /** Called for each batch that the store accepts, with the number of records still waiting. */
-  onTaken?(waiting: number): void;
+  onTaken(waiting: number): void;
   /** Longest wait of a record while the store accepts batches; default 500 ms. */
   readonly flushMs?: number;
   /**
@@ -249,7 +249,7 @@ export class UsageWriter {
     for (let attempt = 0; !this.#hasEnded; attempt++) {
       try {
         await this.#options.store.append(usageLedger, batch, attempt);
-        this.#options.onTaken?.(this.#count);
+        this.#options.onTaken(this.#count);
         return true;
       } catch (error) {
         this.#options.onFailure(error, this.waiting());
@@ -422,7 +422,7 @@ export class OpenBatch {
    * @param memory used by this batch alone until it is sealed
    * @param record counts calls in the metrics, and returns a counter of their times
    */
-  constructor(memory: BatchMemory, record: Recorder['recordSums'], form: CallForm = 'pages') {
+  constructor(memory: BatchMemory, record: Recorder['recordSums'], form: CallForm) {
     this.#memory = memory;
     this.#record = record;
     this.#form = form;

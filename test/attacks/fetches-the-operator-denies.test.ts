@@ -16,7 +16,7 @@ import { startGateway } from '../support/gateway.js';
 import { clientFormats } from '../support/media/client-formats.js';
 import { ask, mediaConfig } from '../support/media/gateway.js';
 import { inputBody, png } from '../support/media/images.js';
-import { unboundedDownload } from '../support/unbounded-download.js';
+import { anyHost, unboundedDownload } from '../support/unbounded-download.js';
 import { jsonAnswer, startHttpUpstream, startRawUpstream } from '../support/upstream.js';
 
 const anyPort = [[1, 65_535]] as const;
@@ -41,7 +41,7 @@ const resolvingTo =
     );
 
 function reach(url: string, rules: FetchRules, resolve?: Resolver): Promise<Reached | Refusal> {
-  const options = { allowPrivate: true, rules, ...(resolve === undefined ? {} : { resolve }) };
+  const options = { ...anyHost, allowPrivate: true, rules, ...(resolve === undefined ? {} : { resolve }) };
   return new Promise((done) => reachUrl(url, options, done));
 }
 

@@ -34,7 +34,6 @@ test('a file that comes a byte at a time is kept in a few blocks, and all of it 
       `http://127.0.0.1:${port}/`,
       {
         allowPrivate: true,
-        rules: { ports: [[1, 65_535]], denyNetworks: [], denyHosts: [] },
         maxBytes: 1_000_000,
         timeoutMs: 60_000,
         ...unboundedDownload,

@@ -12,7 +12,7 @@ const failure: FailedOutcome = { kind: 'failure', error: 'reset', retryAfterMs: 
 const limited: FailedOutcome = { kind: 'rateLimited', error: '429', retryAfterMs: null };
 
 function setUp(change: Partial<typeof settings> = {}) {
-  const health = new HealthTable({ ...settings, failures: 1, openMs: 100, ...change });
+  const health = new HealthTable({ ...settings, failures: 1, openMs: 100, ...change }, () => {});
   const chooser = new TargetChooser(health, randomOf(1));
   const begin = (target: Target, times = 1) => {
     for (let i = 0; i < times; i++) health.of(target).began(0);

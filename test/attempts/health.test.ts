@@ -16,7 +16,8 @@ const quick: RoutingSettings = {
 };
 const failure: FailedOutcome = { kind: 'failure', error: 'reset', retryAfterMs: null };
 const limited: FailedOutcome = { kind: 'rateLimited', error: '429', retryAfterMs: null };
-const make = (change: Partial<RoutingSettings> = {}) => new TargetHealth('u', 'm', { ...quick, ...change });
+const make = (change: Partial<RoutingSettings> = {}) =>
+  new TargetHealth('u', 'm', { ...quick, ...change }, [], () => {});
 
 function fail(health: TargetHealth, now: number, times = 1): void {
   for (let i = 0; i < times; i++) health.ended(now, health.began(now), failure);

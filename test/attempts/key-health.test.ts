@@ -75,7 +75,7 @@ test('a key rests for as long as it is asked to, and shortly where nothing is sa
 });
 
 test('a target is ill only when all its keys are', async (t) => {
-  const make = () => new TargetHealth('u', 'm', { ...quick, failures: 1 }, ['a', 'b']);
+  const make = () => new TargetHealth('u', 'm', { ...quick, failures: 1 }, ['a', 'b'], () => {});
   const end = (health: TargetHealth, outcome: FailedOutcome, key: number) =>
     health.ended(0, health.began(0), outcome, key);
   for (const failure of [failed('rejected'), failed('rateLimited', 100)]) {
@@ -101,7 +101,7 @@ test('a target is ill only when all its keys are', async (t) => {
 });
 
 test('the refusal of a probe with one key leaves its place to the next call', async (t) => {
-  const health = new TargetHealth('u', 'm', { ...quick, failures: 1 }, ['a', 'b']);
+  const health = new TargetHealth('u', 'm', { ...quick, failures: 1 }, ['a', 'b'], () => {});
   health.ended(0, health.began(0), failed('failure'), 0);
   const probe = health.began(100);
   t.equal(health.mayTake(100), false);
@@ -110,7 +110,7 @@ test('the refusal of a probe with one key leaves its place to the next call', as
 });
 
 test('with one key its refusals are those of the target', async (t) => {
-  const health = new TargetHealth('u', 'm', { ...quick, failures: 1 }, ['a']);
+  const health = new TargetHealth('u', 'm', { ...quick, failures: 1 }, ['a'], () => {});
   health.ended(0, health.began(0), failed('doubted'));
   t.equal(health.mayTake(0), true);
   health.ended(0, health.began(0), failed('rejected'));

@@ -18,7 +18,7 @@ const managed = managedKey({ id: 'team', hash: hashKey(secret).slice('sha256:'.l
 /** Managed keys of which there is one. */
 function oneKey() {
   const set = createManagedKeySet();
-  set.apply({ whole: true, put: [managed], removed: [] });
+  set.apply({ whole: true, put: [managed], removed: [], more: false });
   return set;
 }
 
@@ -42,7 +42,7 @@ test('a managed key lets in until it is revoked, whatever becomes of the config'
   t.equal(early.headers.get('retry-after'), '1');
   t.match(await early.json(), { error: { code: 'store_unavailable' } });
   t.equal((await ask('sk-test')).status, 200);
-  managedKeys.apply({ whole: true, put: [managed], removed: [] });
+  managedKeys.apply({ whole: true, put: [managed], removed: [], more: false });
   t.equal((await ask(secret)).status, 200);
   t.equal((await ask('sk-unknown')).status, 401);
   atOnce(gateway.swapSteps(snapshot));
@@ -50,7 +50,7 @@ test('a managed key lets in until it is revoked, whatever becomes of the config'
   atOnce(gateway.swapSteps({ ...snapshot, groups: [] }));
   t.strictSame(await (await ask(secret)).json(), { object: 'list', data: [] });
   atOnce(gateway.swapSteps(snapshot));
-  managedKeys.apply({ whole: false, put: [], removed: ['team'] });
+  managedKeys.apply({ whole: false, put: [], removed: ['team'], more: false });
   t.equal((await ask(secret)).status, 401);
 });
 
@@ -64,7 +64,7 @@ test('a call that began before its key was revoked comes to its end', async (t) 
     body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }] }),
   });
   const answer = await upstream.next();
-  managedKeys.apply({ whole: false, put: [], removed: ['team'] });
+  managedKeys.apply({ whole: false, put: [], removed: ['team'], more: false });
   gateway.onKeysChanged();
   answer.setHeader('content-type', 'application/json').end('{"choices":[]}');
   t.equal((await called).status, 200);
@@ -81,11 +81,16 @@ test('a realtime session whose key is revoked ends on both sides; one of another
     managedKeys,
   });
   const [client, other] = [await openClient(t, port, { headers }), await openClient(t, port)];
-  managedKeys.apply({ whole: false, put: [{ ...managed, groups: ['default', 'more'] }], removed: [] });
+  managedKeys.apply({
+    whole: false,
+    put: [{ ...managed, groups: ['default', 'more'] }],
+    removed: [],
+    more: false,
+  });
   gateway.onKeysChanged();
   client.socket.send('a');
   await client.until(1);
-  managedKeys.apply({ whole: false, put: [], removed: ['team'] });
+  managedKeys.apply({ whole: false, put: [], removed: ['team'], more: false });
   gateway.onKeysChanged();
   t.match(await client.closed, { code: 1008, reason: /revoked/ });
   t.match(JSON.parse(String(client.received[1])), { type: 'error', error: { code: 'invalid_api_key' } });
@@ -98,7 +103,7 @@ test('a realtime session whose key is revoked ends on both sides; one of another
 test('a session whose key is revoked while it is opened ends at once', async (t) => {
   const managedKeys = oneKey();
   const upstream = await startRealtimeUpstream(t, undefined, () => {
-    managedKeys.apply({ whole: false, put: [], removed: ['team'] });
+    managedKeys.apply({ whole: false, put: [], removed: ['team'], more: false });
     gateway.onKeysChanged();
     return false;
   });
@@ -132,7 +137,7 @@ test('a socket of responses ends at once when its key is revoked, with the call 
   event('response.created', 0);
   const gone = once(answer, 'close');
   const closed = [busy, idle].map(({ socket }) => once(socket, 'close'));
-  managedKeys.apply({ whole: false, put: [], removed: ['team'] });
+  managedKeys.apply({ whole: false, put: [], removed: ['team'], more: false });
   gateway.onKeysChanged();
   for (const each of closed) t.equal((await each)[0], 1008);
   t.match((await busy.answer()).at(-1), { type: 'error', status: 401, error: { code: 'invalid_api_key' } });

@@ -63,7 +63,12 @@ test('the id of an ended key is free when nothing can be left of what it owned',
 test('what is not there is not found', async (t) => {
   const book = new KeyBook(fakeStore(), none);
   for (const id of ['none', '', '__proto__', 'x'.repeat(5000)]) {
-    const calls = [book.get(id), book.revoke(id), book.rotate(id, 0), book.update(id, { label: 'x' })];
+    const calls = [
+      book.get(id),
+      book.revoke(id),
+      book.rotate(id, 0, null),
+      book.update(id, { label: 'x' }, null),
+    ];
     for (const call of calls) await refused(t, call, { kind: 'not_found' });
   }
 });
@@ -72,12 +77,12 @@ test('a revoked key stays so and cannot be changed', async (t) => {
   let now = 10;
   const book = new KeyBook(fakeStore(), { ...none, now: () => now });
   await book.create({ ...plainInput, id: 'a' });
-  await book.rotate('a', 5000);
+  await book.rotate('a', 5000, null);
   t.match(await book.revoke('a'), { record: { revokedAt: 10, former: [] } });
   now = 20;
   t.match(await book.revoke('a'), { record: { revokedAt: 10 } }, 'again is nothing');
-  await refused(t, book.rotate('a', 0), { kind: 'conflict' });
-  await refused(t, book.update('a', { label: 'x' }), { kind: 'conflict' });
+  await refused(t, book.rotate('a', 0, null), { kind: 'conflict' });
+  await refused(t, book.update('a', { label: 'x' }, null), { kind: 'conflict' });
   t.equal((await book.get('a')).record.revokedAt, 10);
 });
 
@@ -86,7 +91,7 @@ test('a rotation gives a new key and lets former ones work on for their grace', 
   const book = new KeyBook(fakeStore(), { ...none, now: () => now });
   const hashes = [(await book.create({ ...plainInput, id: 'a' })).key].map(hashOf);
   const rotate = async (graceMs: number) => {
-    const { key, record } = await book.rotate('a', graceMs);
+    const { key, record } = await book.rotate('a', graceMs, null);
     hashes.push(hashOf(key));
     t.equal(record.hash, hashOf(key));
     t.strictSame((await book.get('a')).record, record);
@@ -113,16 +118,20 @@ test('an expired key is not rotated, but may be given more time', async (t) => {
   const book = new KeyBook(fakeStore(), { ...none, now: () => now });
   await book.create({ ...plainInput, id: 'a', expiresAt: 10 });
   now = 10;
-  await refused(t, book.rotate('a', 0), { kind: 'conflict' });
-  await book.update('a', { expiresAt: 20 });
-  t.equal((await book.rotate('a', 0)).record.expiresAt, 20);
+  await refused(t, book.rotate('a', 0, null), { kind: 'conflict' });
+  await book.update('a', { expiresAt: 20 }, null);
+  t.equal((await book.rotate('a', 0, null)).record.expiresAt, 20);
 });
 
 test('an update changes what it names, null included, and nothing else', async (t) => {
   const book = new KeyBook(fakeStore(), none);
   const limits = { requestsPerMinute: 5, tokensPerMinute: null, concurrent: null };
   const { record } = await book.create({ ...plainInput, id: 'a', label: 'x', limits, expiresAt: 9e15 });
-  const { record: changed } = await book.update('a', { limits: null, groups: ['one'], label: undefined });
+  const { record: changed } = await book.update(
+    'a',
+    { limits: null, groups: ['one'], label: undefined },
+    null,
+  );
   t.strictSame(changed, { ...record, limits: null, groups: ['one'] });
   t.strictSame((await book.get('a')).record, changed);
 });
@@ -159,14 +168,14 @@ test('a list has every key, page by page, and names what cannot be read', async 
   } while (cursor !== null);
   t.same(seen.sort(), [...ids].sort());
   t.same(damaged.sort(), ['broken', 'stranger']);
-  t.equal((await book.list(null)).keys.length, 30);
+  t.equal((await book.list(null, 100)).keys.length, 30);
 });
 
 test('a record that cannot be read is no key, and revoking it removes it', async (t) => {
   const store = fakeStore();
   const book = new KeyBook(store, none);
   await store.create(collection, 'a', 'nonsense', 60_000);
-  for (const call of [book.get('a'), book.rotate('a', 0), book.update('a', {})]) {
+  for (const call of [book.get('a'), book.rotate('a', 0, null), book.update('a', {}, null)]) {
     await refused(t, call, { kind: 'not_found', message: /cannot be read/ });
   }
   await refused(t, book.create({ ...plainInput, id: 'a' }), { kind: 'conflict' });
@@ -197,7 +206,13 @@ test('while the store is lost every call says so, and nothing was made', async (
   };
   const book = new KeyBook(fakeStore({ data, before }), none);
   const input = { ...plainInput, id: 'a' };
-  const calls = [book.create(input), book.get('a'), book.list(null), book.revoke('a'), book.rotate('a', 0)];
+  const calls = [
+    book.create(input),
+    book.get('a'),
+    book.list(null, 100),
+    book.revoke('a'),
+    book.rotate('a', 0, null),
+  ];
   for (const call of calls) await refused(t, call, { kind: 'store_unavailable' });
   isLost = false;
   await t.resolves(book.create(input));
@@ -217,7 +232,7 @@ test('a key that was made is shown even if the store is lost just then', async (
   isLost = false;
   const rotating = new KeyBook(fakeStore({ data, before, after: cut('replace') }), none);
   t.equal((await rotating.get('a')).record.hash, hashOf(key));
-  const { key: next } = await rotating.rotate('a', 0);
+  const { key: next } = await rotating.rotate('a', 0, null);
   isLost = false;
   t.equal((await rotating.get('a')).record.hash, hashOf(next));
   await refused(t, rotating.revoke('a'), { kind: 'store_unavailable' }, 'nobody heard of it yet');

@@ -62,8 +62,8 @@ async function act(book: KeyBook, { does, id, number }: Step, { now }: World): P
     return (await book.create({ ...plainInput, id, label: `${number}`, expiresAt: end(number, now) })).key;
   }
   if (does === 'revoke') await book.revoke(id);
-  if (does === 'rotate') return (await book.rotate(id, number)).key;
-  if (does === 'update') await book.update(id, { label: `${number}`, expiresAt: end(number, now) });
+  if (does === 'rotate') return (await book.rotate(id, number, null)).key;
+  if (does === 'update') await book.update(id, { label: `${number}`, expiresAt: end(number, now) }, null);
   return null;
 }
 

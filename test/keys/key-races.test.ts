@@ -59,9 +59,9 @@ test('a revocation wins over every change that meets it', async (t) => {
     const outcomes = await Promise.allSettled([
       a.revoke(id),
       b.revoke(id),
-      b.update(id, { label: 'x' }),
-      a.rotate(id, 1000),
-      b.update(id, { mayRoute: true }),
+      b.update(id, { label: 'x' }, null),
+      a.rotate(id, 1000, null),
+      b.update(id, { mayRoute: true }, null),
     ]);
     const kinds = kindsOf(outcomes);
     t.same(kinds.slice(0, 2), ['done', 'done']);

@@ -34,7 +34,12 @@ function makeTable(now = () => 1000) {
 test('managed keys are found beside those of the config', (t) => {
   const { set, table } = makeTable();
   t.equal(table.find('sk-new'), null);
-  set.apply({ whole: true, put: [managedKey({ id: 'new', hash: hashOf('sk-new') })], removed: [] });
+  set.apply({
+    whole: true,
+    put: [managedKey({ id: 'new', hash: hashOf('sk-new') })],
+    removed: [],
+    more: false,
+  });
   const key = table.find('sk-new');
   t.match(key, { id: 'new', hash: hashOf('sk-new'), groups: ['default'], groupLimits: [] });
   t.equal(key?.models, models);
@@ -47,13 +52,13 @@ test('managed keys are found beside those of the config', (t) => {
 test('a removed key is refused by the very next lookup, however often it was found', (t) => {
   const { set, table } = makeTable();
   const put = ['x', 'y'].map((id) => managedKey({ id, hash: hashOf(id) }));
-  set.apply({ whole: true, put, removed: [] });
+  set.apply({ whole: true, put, removed: [], more: false });
   for (let round = 0; round < 3; round++) t.equal(table.find('x')?.id, 'x');
-  set.apply({ whole: false, put: [], removed: ['x', 'never-there'] });
+  set.apply({ whole: false, put: [], removed: ['x', 'never-there'], more: false });
   t.equal(table.find('x'), null);
   t.equal(table.find('x'), null);
   t.equal(table.find('y')?.id, 'y');
-  set.apply({ whole: true, put: [], removed: [] });
+  set.apply({ whole: true, put: [], removed: [], more: false });
   t.equal(table.find('y'), null);
   t.equal(table.find('sk-config-b')?.id, 'config-b');
   t.equal(set.size, 0);
@@ -62,10 +67,10 @@ test('a removed key is refused by the very next lookup, however often it was fou
 
 test('a change of a key holds from the next lookup on', (t) => {
   const { set, table } = makeTable();
-  set.apply({ whole: true, put: [managedKey({ hash: hashOf('x') })], removed: [] });
+  set.apply({ whole: true, put: [managedKey({ hash: hashOf('x') })], removed: [], more: false });
   t.equal(table.find('x')?.mayRoute, false);
   const changed = managedKey({ hash: hashOf('x'), mayRoute: true, groups: ['one', 'gone'] });
-  set.apply({ whole: false, put: [changed], removed: [] });
+  set.apply({ whole: false, put: [changed], removed: [], more: false });
   t.equal(table.find('x')?.mayRoute, true);
   t.same([...(table.find('x')?.models.keys() ?? [])], ['m1']);
   t.match(table.find('x')?.groupLimits, [{ group: 'one', limits: { requestsPerMinute: 1 } }]);
@@ -83,17 +88,17 @@ test('a former key is found with the end of its grace, and not once that is over
     ],
     expiresAt: 9000,
   });
-  set.apply({ whole: true, put: [rotated], removed: [] });
+  set.apply({ whole: true, put: [rotated], removed: [], more: false });
   t.match(table.find('new'), { id: 'a', expiresAt: 9000 });
   t.match(table.find('old'), { id: 'a', expiresAt: 5000, hash: hashOf('old') });
   t.equal(table.find('older'), null);
   t.equal(set.size, 1);
   now = 5000;
   t.equal(table.find('old')?.expiresAt, 5000, 'whoever finds it looks at its end');
-  set.apply({ whole: false, put: [{ ...rotated, expiresAt: 4000 }], removed: [] });
+  set.apply({ whole: false, put: [{ ...rotated, expiresAt: 4000 }], removed: [], more: false });
   for (const text of ['new', 'old']) t.equal(table.find(text), null, 'what has expired is left out');
   now = 1000;
-  set.apply({ whole: false, put: [{ ...rotated, expiresAt: 4000 }], removed: [] });
+  set.apply({ whole: false, put: [{ ...rotated, expiresAt: 4000 }], removed: [], more: false });
   t.equal(table.find('old')?.expiresAt, 4000, 'no former key outlives its key');
   t.end();
 });
@@ -104,10 +109,10 @@ test('a key of the config counts before a managed one with its id or its hash', 
     managedKey({ id: 'config-a', hash: hashOf('sk-shadowed') }),
     managedKey({ id: 'thief', hash: hashOf('sk-config-b'), mayRoute: true }),
   ];
-  set.apply({ whole: true, put, removed: [] });
+  set.apply({ whole: true, put, removed: [], more: false });
   t.equal(table.find('sk-shadowed'), null);
   t.match(table.find('sk-config-b'), { id: 'config-b', mayRoute: false });
-  set.apply({ whole: true, put: [], removed: [] });
+  set.apply({ whole: true, put: [], removed: [], more: false });
   t.equal(table.find('sk-config-b')?.id, 'config-b');
   t.end();
 });
@@ -116,18 +121,23 @@ test('of two keys with one hash the first counts, and goes without taking what i
   const { set, table } = makeTable();
   const [x, y] = ['x', 'y'].map((id) => managedKey({ id, hash: hashOf('same') }));
   if (x === undefined || y === undefined) throw new Error('two keys were made');
-  set.apply({ whole: true, put: [x, y], removed: [] });
+  set.apply({ whole: true, put: [x, y], removed: [], more: false });
   t.equal(table.find('same')?.id, 'x');
-  set.apply({ whole: false, put: [], removed: ['y'] });
+  set.apply({ whole: false, put: [], removed: ['y'], more: false });
   t.equal(table.find('same')?.id, 'x');
-  set.apply({ whole: false, put: [y], removed: ['x'] });
+  set.apply({ whole: false, put: [y], removed: ['x'], more: false });
   t.equal(table.find('same')?.id, 'y');
   t.end();
 });
 
 test('one set serves the tables of two configs, each with its own groups', (t) => {
   const { set, table } = makeTable();
-  set.apply({ whole: true, put: [managedKey({ hash: hashOf('x'), groups: ['one'] })], removed: [] });
+  set.apply({
+    whole: true,
+    put: [managedKey({ hash: hashOf('x'), groups: ['one'] })],
+    removed: [],
+    more: false,
+  });
   const limits = { requestsPerMinute: null, tokensPerMinute: 7, concurrent: null };
   const later = createKeyTable(new Map(), {
     set,
@@ -148,7 +158,7 @@ test('keys of the same groups share their models, in whatever order they name th
     managedKey({ id: 'x', hash: hashOf('x'), groups: ['two', 'one'] }),
     managedKey({ id: 'y', hash: hashOf('y'), groups: ['one', 'two', 'one'] }),
   ];
-  set.apply({ whole: true, put, removed: [] });
+  set.apply({ whole: true, put, removed: [], more: false });
   t.same([...(table.find('x')?.models.keys() ?? [])], ['m1', 'm2']);
   t.equal(table.find('x')?.models, table.find('y')?.models);
   t.end();
@@ -189,7 +199,12 @@ test('the table of two levels finds what the merged one holds', (t) => {
     fc.property(keys, (some) => {
       const managed = some.map((key) => managedKey(key));
       const set = createManagedKeySet(() => 10);
-      set.apply({ whole: true, put: managed.filter(({ revokedAt }) => revokedAt === null), removed: [] });
+      set.apply({
+        whole: true,
+        put: managed.filter(({ revokedAt }) => revokedAt === null),
+        removed: [],
+        more: false,
+      });
       const table = createKeyTable(config, { set, resolve, configIds: idsOf(config) });
       const merged = mergedKeys(config, managed, 10);
       for (const text of texts) {
@@ -212,8 +227,8 @@ test('changes one by one make the same set as all at once', (t) => {
     return managedKey({ ...key, hash: hashOf(own), former: [], revokedAt: null });
   });
   const change = fc.oneof(
-    distinct.map((key) => ({ whole: false, put: [key], removed: [] })),
-    fc.constantFrom('x', 'y', 'z').map((id) => ({ whole: false, put: [], removed: [id] })),
+    distinct.map((key) => ({ whole: false, put: [key], removed: [], more: false })),
+    fc.constantFrom('x', 'y', 'z').map((id) => ({ whole: false, put: [], removed: [id], more: false })),
   );
   fc.assert(
     fc.property(fc.array(change, { maxLength: 12 }), (changes) => {
@@ -225,7 +240,7 @@ test('changes one by one make the same set as all at once', (t) => {
         for (const id of one.removed) model.delete(id);
         for (const key of one.put) model.set(key.id, key);
         const whole = createManagedKeySet(() => 10);
-        whole.apply({ whole: true, put: [...model.values()], removed: [] });
+        whole.apply({ whole: true, put: [...model.values()], removed: [], more: false });
         const fresh = createKeyTable(new Map(), { set: whole, resolve, configIds: new Set() });
         for (const text of texts) assert.deepEqual(table.find(text), fresh.find(text));
         assert.equal(set.size, whole.size);
@@ -241,12 +256,13 @@ test('a cache that overflows forgets no key and keeps no removed one', (t) => {
   const put = Array.from({ length: 5000 }, (_, index) =>
     managedKey({ id: `k${index}`, hash: hashOf(`${index}`) }),
   );
-  set.apply({ whole: true, put, removed: [] });
+  set.apply({ whole: true, put, removed: [], more: false });
   for (let index = 0; index < 5000; index++) table.find(`${index}`);
   set.apply({
     whole: false,
     put: [],
     removed: put.filter((_, index) => index % 2 === 0).map(({ id }) => id),
+    more: false,
   });
   const found = put.filter((_, index) => table.find(`${index}`) !== null);
   t.equal(found.length, 2500);

@@ -66,7 +66,7 @@ test('of many keys that change at once some are told at a time, and others have 
   await watch.refresh();
   told.length = 0;
   await Promise.all(
-    ids.map((id, index) => (index < 200 ? book.revoke(id) : book.update(id, { label: 'x' }))),
+    ids.map((id, index) => (index < 200 ? book.revoke(id) : book.update(id, { label: 'x' }, null))),
   );
   turns = 0;
   await watch.refresh();
@@ -158,7 +158,7 @@ test('the first look tells everything, and later ones only what changed', async 
   await watch.refresh();
   t.same(news(), []);
   await book.create({ ...plainInput, id: 'd' });
-  await book.update('a', { label: 'x' });
+  await book.update('a', { label: 'x' }, null);
   await book.revoke('b');
   calls.length = 0;
   await watch.refresh();
@@ -198,7 +198,7 @@ test('who is too far behind reads everything, and tells only what is different',
   const { watch, news, calls } = makeWatch(data);
   await watch.refresh();
   news();
-  for (let index = 0; index < 300; index++) await book.update('a', { label: `${index}` });
+  for (let index = 0; index < 300; index++) await book.update('a', { label: `${index}` }, null);
   await book.revoke('b');
   calls.length = 0;
   await watch.refresh();
@@ -296,7 +296,7 @@ test('a key whose record moves while everything is read does not vanish', async 
   const before = async ({ name }: FakeCall) => {
     // An end moves a record to the front of the list, behind the reader's back. This one is far from there before, even
     // if all were made within the same millisecond and stand in the order of their ids.
-    if (name === 'list' && ++pages === 2) await book.update('k999', { expiresAt: Date.now() + 1e6 });
+    if (name === 'list' && ++pages === 2) await book.update('k999', { expiresAt: Date.now() + 1e6 }, null);
   };
   const { watch, news } = makeWatch(data, { before, wholeEveryMs: 0, secondLookMs: 0 });
   await watch.refresh();

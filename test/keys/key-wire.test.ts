@@ -9,7 +9,7 @@ function active({ id, hash, former, groups, limits, budget, mayRoute, expiresAt 
 }
 
 function wholeOf(put: readonly ActiveKey[]) {
-  return toWire({ whole: true, put, removed: [] });
+  return toWire({ whole: true, put, removed: [], more: false });
 }
 
 /** Through JSON, as between processes. */
@@ -42,7 +42,7 @@ test('one revocation among many keys is a small message, and all of them are no 
   t.ok(whole.whole);
   t.equal(whole.groups.length, 1);
   t.ok(JSON.stringify(whole).length < 140 * keys.length);
-  t.ok(JSON.stringify(toWire({ whole: false, put: [], removed: ['customer-7'] })).length < 100);
+  t.ok(JSON.stringify(toWire({ whole: false, put: [], removed: ['customer-7'], more: false })).length < 100);
   t.end();
 });
 

@@ -4,7 +4,7 @@ import { LeaseHolder } from '../../src/limits/lease-holder.js';
 import type { HolderMessage, OwnerMessage } from '../../src/limits/lease-messages.js';
 import { type Pool, sliceOf } from '../../src/limits/pool.js';
 import { type OwnedUnits, PoolOwner } from '../../src/limits/pool-owner.js';
-import type { ShareSource } from '../../src/limits/share-source.js';
+import { type ShareSource, unsharedSource } from '../../src/limits/share-source.js';
 import { atOnce } from '../../src/wire/steps.js';
 import { SimulatedTime } from './time.js';
 
@@ -107,7 +107,7 @@ export class SimulatedHost {
     this.#delay = options.delay ?? (() => 1);
     this.#time = options.time ?? new SimulatedTime();
     this.pools = new Map(options.pools.map((pool) => [pool.name, pool]));
-    const { shares, sliceDivisor = 0 } = options;
+    const { shares = unsharedSource, sliceDivisor = 0 } = options;
     this.sliceDivisor = sliceDivisor;
     this.owner = new PoolOwner({
       now: () => this.now,
@@ -125,6 +125,7 @@ export class SimulatedHost {
       holder: new LeaseHolder({
         now: () => this.now,
         send: (message) => this.#fromWorker(worker, message),
+        defer: (run) => run(),
         maxWaiting: this.#options.maxWaiting,
         outageRates: () => this.#options.outageRates ?? 'closed',
       }),

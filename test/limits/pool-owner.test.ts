@@ -12,6 +12,9 @@ const window: Pool = { name: 'key:a:requests', kind: 'requests', limit: 10 };
 const slots: Pool = { name: 'key:a:concurrent', kind: 'concurrent', limit: 2 };
 const money: Pool = { name: 'key:a:budget:2026-11', kind: 'budget', limit: 1000 };
 
+/** A host that has all limits to itself, and whose workers have no slices. */
+const alone = { shares: unsharedSource, sliceDivisor: () => 0 };
+
 const makeHost = (count: number, outageRates: 'open' | 'closed' = 'closed') =>
   startHost(count, { pools: [window, slots, money], outageRates });
 
@@ -32,7 +35,7 @@ test('the window units of a killed worker count as used when it ended', (t) => {
 
 test('who asks while pools are told of the end of a worker has its slots, and what it used of windows counts', (t) => {
   const pools = new Map([window, slots].map((pool) => [pool.name, pool]));
-  const owner = new PoolOwner({ poolOf: (name) => pools.get(name), now: () => 1000 });
+  const owner = new PoolOwner({ ...alone, poolOf: (name) => pools.get(name), now: () => 1000 });
   const heard: OwnerMessage[] = [];
   atOnce(owner.joinSteps(1, () => {}));
   atOnce(owner.joinSteps(2, (message) => heard.push(message)));
@@ -177,6 +180,7 @@ test('a change of one limit looks at no other, however many are in use', (t) => 
   pools.set('key:a:budget:', { ...money, name: 'key:a:budget:' });
   let looked: string[] = [];
   const owner = new PoolOwner({
+    ...alone,
     now: () => 0,
     poolOf(name) {
       looked.push(name);
@@ -318,6 +322,7 @@ test('a tick looks at some of the pools that nobody waits for, and at each in it
   let now = 0;
   let looks = 0;
   const owner = new PoolOwner({
+    ...alone,
     now: () => now,
     poolOf: (name) => ({ name, kind: 'requests', limit: 10 }),
     shares: {
@@ -352,6 +357,7 @@ function makeShared(count: number) {
   let now = 0;
   let limit = 160;
   const owner = new PoolOwner({
+    ...alone,
     now: () => now,
     poolOf: (name) => ({ name, kind: 'requests', limit }),
     sliceDivisor: () => 8,

@@ -5,6 +5,7 @@ import type { Pool } from '../../src/limits/pool.js';
 import { PoolOwner } from '../../src/limits/pool-owner.js';
 import { poolSteps } from '../../src/limits/pools.js';
 import { PoolsInForce } from '../../src/limits/pools-in-force.js';
+import { unsharedSource } from '../../src/limits/share-source.js';
 import { atOnce } from '../../src/wire/steps.js';
 import { SimulatedTime } from './time.js';
 
@@ -82,6 +83,7 @@ function startHost() {
   const owner = new PoolOwner({
     now: () => time.now,
     poolOf: (each) => pools.get(each),
+    shares: unsharedSource,
     sliceDivisor: () => 8,
   });
   let messages = 0;
@@ -99,6 +101,7 @@ function startHost() {
         messages++;
         time.at(time.now + 1, () => owner.receive(id, structuredClone(message)));
       },
+      defer: (run) => run(),
       outageRates: () => 'closed',
     });
     let isJoining = true;
@@ -220,7 +223,12 @@ test('a config without many of the former keys is put in force key by key', asyn
   const pools = new PoolsInForce();
   const keys = Array.from({ length: 50 }, (_, index) => key(`key-${index}`, 100));
   applied(pools, ...keys);
-  const owner = new PoolOwner({ poolOf: (name) => pools.get(name), now: () => 0 });
+  const owner = new PoolOwner({
+    poolOf: (name) => pools.get(name),
+    now: () => 0,
+    shares: unsharedSource,
+    sliceDivisor: () => 0,
+  });
   let steps = 0;
   for (const _ of owner.reloadSteps(atOnce(pools.configSteps(configOf([]))))) steps++;
   t.ok(steps >= keys.length, `${steps} steps`);

@@ -42,7 +42,12 @@ test('a worker admits within its slice without a message, again and again', (t) 
 
 test('pools of thousands that call at once and fall silent are forgotten some at a time', (t) => {
   let now = 0;
-  const holder = new LeaseHolder({ now: () => now, send: () => {}, outageRates: () => 'closed' });
+  const holder = new LeaseHolder({
+    now: () => now,
+    send: () => {},
+    defer: (run) => run(),
+    outageRates: () => 'closed',
+  });
   holder.receive({ type: 'lease-order', slices: { sliceDivisor: 4, usedUntil: null } });
   const pools = Array.from({ length: 3500 }, (_, i): Pool => ({ ...requests, name: `key:${i}:requests` }));
   const outcomes = pools.map((pool) => holder.take([{ pool, amount: 1 }], now)?.outcome);

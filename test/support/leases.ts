@@ -5,6 +5,7 @@ import { HostClock } from '../../src/limits/clock.js';
 import type { OwnerMessage } from '../../src/limits/lease-messages.js';
 import { PoolOwner } from '../../src/limits/pool-owner.js';
 import { findPool, poolSteps } from '../../src/limits/pools.js';
+import { unsharedSource } from '../../src/limits/share-source.js';
 import { atOnce } from '../../src/wire/steps.js';
 
 /**
@@ -14,7 +15,12 @@ import { atOnce } from '../../src/wire/steps.js';
 export function ownLimits(t: Pick<Test, 'teardown'>, config: ResolvedConfig, delayMs = 0) {
   const pools = atOnce(poolSteps(config));
   const clock = new HostClock();
-  const owner = new PoolOwner({ now: () => clock.now(), poolOf: (name) => findPool(pools, name) });
+  const owner = new PoolOwner({
+    now: () => clock.now(),
+    poolOf: (name) => findPool(pools, name),
+    shares: unsharedSource,
+    sliceDivisor: () => 0,
+  });
   const timer = setInterval(() => owner.tick(), 100);
   t.teardown(() => clearInterval(timer));
   let count = 0;

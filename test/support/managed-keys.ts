@@ -3,6 +3,6 @@ import { createManagedKeySet, type ManagedKeySet } from '../../src/keys/key-set.
 /** The managed keys of a gateway that has none. */
 export function noManagedKeys(): ManagedKeySet {
   const set = createManagedKeySet();
-  set.apply({ whole: true, put: [], removed: [] });
+  set.apply({ whole: true, put: [], removed: [], more: false });
   return set;
 }

@@ -12,6 +12,7 @@ import {
   redirectTarget,
 } from '../../src/upstream/remote-url.js';
 import { eventually } from '../support/eventually.js';
+import { anyHost } from '../support/unbounded-download.js';
 import { answering, Call, get, headOf, listen, makeClient, onRequests, rawServer } from './raw.js';
 
 const fixtures = new URL('../../../test/fixtures/tls/', import.meta.url);
@@ -32,7 +33,7 @@ function ask(url: string, options: Partial<RemoteOptions> = {}): Promise<Reached
   return new Promise((resolve, reject) => {
     let calls = 0;
     let returned = false;
-    const given = { allowPrivate: false, resolve: resolvingTo('1.1.1.1'), ...options };
+    const given = { ...anyHost, allowPrivate: false, resolve: resolvingTo('1.1.1.1'), ...options };
     reachUrl(url, given, (result) => {
       if (++calls > 1) reject(new Error('told twice'));
       else if (!returned) reject(new Error('told before the call returned'));
@@ -202,8 +203,8 @@ test('nothing is told after it was given up', async (t) => {
   const resolve: Resolver = (name, options, done) => {
     answer = () => resolvingTo('1.1.1.1')(name, options, done);
   };
-  const cancel = reachUrl('http://a.test/', { allowPrivate: false, resolve }, never);
-  reachUrl('not a URL', { allowPrivate: false }, never)();
+  const cancel = reachUrl('http://a.test/', { ...anyHost, allowPrivate: false, resolve }, never);
+  reachUrl('not a URL', { ...anyHost, allowPrivate: false }, never)();
   const tell = await eventually<(() => void) | null>(() => answer);
   cancel();
   tell();

@@ -8,7 +8,7 @@ import { type Reached, type Refusal, type RemoteOptions, reachUrl } from '../../
 import { authority, clientCertificate, demanding, serverCertificate } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
 import { startProxy } from '../support/proxy.js';
-import { unboundedDownload } from '../support/unbounded-download.js';
+import { anyHost, unboundedDownload } from '../support/unbounded-download.js';
 import { startRawUpstream } from '../support/upstream.js';
 import { plainOrigin } from './raw.js';
 
@@ -28,7 +28,7 @@ const unresolved: Resolver = () => {
 
 const reach = (url: string, options: Partial<RemoteOptions>): Promise<Reached | Refusal> =>
   new Promise((resolve) => {
-    reachUrl(url, { allowPrivate: false, resolve: unresolved, ...options }, resolve);
+    reachUrl(url, { ...anyHost, allowPrivate: false, resolve: unresolved, ...options }, resolve);
   });
 
 const fetched = (url: string, options: Partial<DownloadOptions>): Promise<Downloaded | GatewayError> =>

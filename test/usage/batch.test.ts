@@ -10,7 +10,7 @@ import { addUsage, uncounted } from './records.js';
 const midnight = Date.UTC(2026, 2, 10);
 
 test('a batch has pages of calls that ended within a second, each with the time of its first', async (t) => {
-  const batch = new OpenBatch(new BatchMemory(), uncounted);
+  const batch = new OpenBatch(new BatchMemory(), uncounted, 'pages');
   const times = [0, 5, 3, tableSpanMs - 1, tableSpanMs, tableSpanMs + 1, 0, 1].map(
     (after) => midnight + after,
   );
@@ -29,7 +29,7 @@ test('a batch has pages of calls that ended within a second, each with the time 
 });
 
 test('many calls of one moment are on several pages', async (t) => {
-  const batch = new OpenBatch(new BatchMemory(), uncounted);
+  const batch = new OpenBatch(new BatchMemory(), uncounted, 'pages');
   for (let call = 0; call < 2200; call++) addUsage(batch, { requestId: `${call}` });
   const pages = batch.seal().lines.map((line) => readPage(storedLine(line).value));
   t.same(
@@ -43,7 +43,7 @@ test('many calls of one moment are on several pages', async (t) => {
 });
 
 test('calls around midnight count for their days, in whatever order they come', async (t) => {
-  const batch = new OpenBatch(new BatchMemory(), uncounted);
+  const batch = new OpenBatch(new BatchMemory(), uncounted, 'pages');
   for (const after of [-1, 0, -1, 1, 1]) addUsage(batch, { at: midnight + after });
   const calls = [...sumsById(batch.seal().sums)].map(([id, { calls }]) => [id, calls]);
   t.same(calls, [
@@ -54,7 +54,7 @@ test('calls around midnight count for their days, in whatever order they come', 
 
 test('the sums are the same, however often calls were counted in between', async (t) => {
   const sums = (asks: boolean) => {
-    const batch = new OpenBatch(new BatchMemory(), uncounted);
+    const batch = new OpenBatch(new BatchMemory(), uncounted, 'pages');
     for (let call = 0; call < 10; call++) {
       addUsage(batch, { keyId: `${call % 3}`, inputTokens: call, mediaSeconds: 1.0004, outcome: 'refused' });
       if (asks) batch.count();
@@ -66,7 +66,7 @@ test('the sums are the same, however often calls were counted in between', async
 });
 
 test('a call without a time is not taken', async (t) => {
-  const batch = new OpenBatch(new BatchMemory(), uncounted);
+  const batch = new OpenBatch(new BatchMemory(), uncounted, 'pages');
   for (const at of [Number.NaN, -1, 0.5, 1e300]) t.notOk(addUsage(batch, { at }));
   t.equal(batch.records, 0);
   const { lines, sums } = batch.seal();

@@ -136,7 +136,7 @@ function searchOf(
 
 /** Writes the line of a call that has ended. */
 async function appendLine(store: WholeStore, id: string, at: number): Promise<void> {
-  const batch = new OpenBatch(new BatchMemory(), uncounted);
+  const batch = new OpenBatch(new BatchMemory(), uncounted, 'pages');
   batch.add(callRecord({ id }), at);
   const { lines, sums } = batch.seal();
   const append = { writer: `of ${id}`, number: 1, lines, lineTtlMs: dayMs, sums: { ...sums, ttlMs: dayMs } };

@@ -47,6 +47,7 @@ const writer = new UsageWriter({
   store,
   retention: () => ({ lineMs: Date.now(), sumMs: yearMs }),
   record: uncounted,
+  onTaken: () => {},
   onDropped: (count) => {
     throw new Error(`${count} records were dropped`);
   },
@@ -161,7 +162,7 @@ test('an export of what several workers wrote at once is in the order of time', 
   const lines: LedgerLine[] = [];
   for (let second = 0; second < seconds; second++) {
     for (let worker = 0; worker < workers; worker++) {
-      const batch = new OpenBatch(new BatchMemory(), uncounted);
+      const batch = new OpenBatch(new BatchMemory(), uncounted, 'pages');
       const first = start + second * 1000 + worker * 100;
       for (let call = 0; call < 10; call++) addUsage(batch, { at: first + call * 99 });
       lines.push(...batch.seal().lines.map(storedLine));
@@ -188,7 +189,7 @@ test('an export of what several workers wrote at once is in the order of time', 
 
 test('a damaged page is passed over', async (t) => {
   const at = Date.UTC(2026, 6, 1);
-  const batch = new OpenBatch(new BatchMemory(), uncounted);
+  const batch = new OpenBatch(new BatchMemory(), uncounted, 'pages');
   addUsage(batch, { at });
   const [good = ''] = batch.seal().lines.map((line) => storedLine(line).value);
   const values = ['', '{', good, good.slice(1), '{"v":2}', '{"v":1}'];
@@ -214,7 +215,7 @@ test('an export as a table has a header, and a row for each record', async (t) =
 });
 
 test('no more than some calls of a page are read in one piece', async (t) => {
-  const batch = new OpenBatch(new BatchMemory(), uncounted);
+  const batch = new OpenBatch(new BatchMemory(), uncounted, 'pages');
   const calls = 500;
   for (let call = 0; call < calls; call++) addUsage(batch, { at: first + call });
   const [line] = batch.seal().lines.map(storedLine);

@@ -24,6 +24,7 @@ function open(change: Partial<UsageWriterOptions> = {}) {
     },
     onDropped: (records) => dropped.push(records),
     onFailure: (error) => failures.push(error),
+    onTaken: () => {},
     flushMs: 5,
     backOffMs: 1,
     ...change,

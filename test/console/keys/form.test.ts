@@ -30,7 +30,7 @@ const record: ManagedKey = {
   revokedAt: null,
 };
 // The page takes what the endpoint gives: the compiler compares the two.
-const key: KeyEntry = managedKeyView({ record, revision: 7 }, false, rules.now);
+const key: KeyEntry = managedKeyView({ record, revision: 7 }, false);
 
 /** The body, where the fields make one. */
 function bodyOf(outcome: ReturnType<typeof newKeyBody>): Readonly<Record<string, unknown>> {
