@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { CallRecord } from '../metrics/call-record.js';
-import type { Store } from '../store/store.js';
+import { changeRecord, type Store } from '../store/store.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../wire/json.js';
 import { CallTable } from './call-table.js';
 import { callOf } from './interrupted.js';
@@ -16,9 +16,6 @@ const keptMs = 7 * 24 * 60 * 60 * 1000;
 const idleMs = 5000;
 /** Most calls held in memory while the store is unavailable. */
 const maxDeferred = 10_000;
-
-/** Several processes may write to a call at the same time. */
-const mostTries = 5;
 
 /** The amount that a call has reserved from a budget for what it started. */
 export interface ReservedBudget {
@@ -121,13 +118,10 @@ export class BackgroundCalls {
 
   /** Records that streams have delivered so many output tokens of a call, unless more is recorded or it is settled. */
   async noteStreamed(id: string, streamed: number): Promise<void> {
-    for (let tries = 0; tries < mostTries; tries++) {
-      const stored = await this.#store.get(collection, id);
-      const call = stored === null ? null : parseObject(stored.value);
-      if (stored === null || call === null || streamedOf(call) >= streamed) return;
-      const raised = JSON.stringify({ ...call, streamed });
-      if (await this.#store.replace(collection, id, raised, stored.revision, keptMs)) return;
-    }
+    await changeRecord(this.#store, { collection, id, ttlMs: keptMs }, (value) => {
+      const call = value === null ? null : parseObject(value);
+      return call === null || streamedOf(call) >= streamed ? null : JSON.stringify({ ...call, streamed });
+    });
   }
 
   /** Whether to look for calls: false for a while after none were found. */
