@@ -202,13 +202,13 @@ export class ShareKeeper implements ShareSource {
     this.#isLeaving = true;
     if (isSilent) return;
     const now = this.#options.now();
-    for (const share of this.#shares.values()) share.unrefProcess();
+    for (const share of this.#shares.values()) share.giveUpFree();
     this.#send(now, true);
   }
 
   /** @param isWhole whether to state everything; otherwise only what is urgent */
   #send(now: number, isWhole: boolean): void {
-    if (!this.#isInTerm(now) && !this.#isDisowned) this.#unrefProcess();
+    if (!this.#isInTerm(now) && !this.#isDisowned) this.#giveUpFree();
     const shares = this.#gather(now, isWhole);
     const pools = shares.map((share) => share.state(now));
     const number = ++this.#number;
@@ -317,10 +317,10 @@ export class ShareKeeper implements ShareSource {
    * Gives up what is free, which the store may have given to others. Keeps what is in use, which the store may have
    * forgotten.
    */
-  #unrefProcess(): void {
+  #giveUpFree(): void {
     this.#isDisowned = true;
     for (const share of this.#shares.values()) {
-      share.unrefProcess();
+      share.giveUpFree();
       this.#unknown.add(share);
     }
   }
@@ -361,7 +361,7 @@ export class ShareKeeper implements ShareSource {
     this.#isAlone = isAlone;
     this.#round++;
     if (isAlone) this.#standAlone();
-    else this.#unrefProcess();
+    else this.#giveUpFree();
     this.#markCutOff();
     this.#user.onTerm();
   }
@@ -450,7 +450,7 @@ class PoolShare {
   }
 
   /** Reduces the share to what is in use: gives up what is free, or reports what is used beyond it. */
-  unrefProcess(): void {
+  giveUpFree(): void {
     this.pool.resize(this.pool.share - this.pool.free);
     this.isDirty = true;
   }
@@ -461,7 +461,7 @@ class PoolShare {
    */
   state(now: number): PoolStatement {
     const { pool } = this;
-    if (pool.free < 0) this.unrefProcess();
+    if (pool.free < 0) this.giveUpFree();
     const surplus = this.#surplus(now);
     pool.resize(pool.share - surplus);
     pool.left += surplus;

@@ -343,15 +343,15 @@ export async function untilFree<Opened>(
   log: Logger,
 ): Promise<Opened | null> {
   const startedAt = performance.now();
-  let isSetByClient = false;
+  let hasWarned = false;
   while (isWanted()) {
     try {
       return await open();
     } catch (error) {
       if (!(error instanceof PortInUseError)) throw error;
     }
-    if (!isSetByClient && performance.now() - startedAt > patienceMs) {
-      isSetByClient = true;
+    if (!hasWarned && performance.now() - startedAt > patienceMs) {
+      hasWarned = true;
       log.warn("the operators' address is still in use, it is tried again and again");
     }
     await sleep(retryMs);

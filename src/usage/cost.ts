@@ -10,7 +10,7 @@ interface Charged {
   /** Of a text that is spoken. Default: none. */
   readonly characters?: number;
   /** 1 for a call; more if one request stands for several. */
-  readonly calls: number;
+  readonly units: number;
   /** The images or videos made, whose properties may have prices of their own; null for none. */
   readonly made?: MadeMedia | null;
 }
@@ -153,9 +153,9 @@ function isNothing(rates: PriceRates): boolean {
 }
 
 /** Fills `amounts`, in the order of `rateNames`. */
-function measure({ usage, seconds, characters = 0, calls }: Charged): void {
+function measure({ usage, seconds, characters = 0, units }: Charged): void {
   amounts.fill(0);
-  amounts[ofCalls] = wholeCount(calls);
+  amounts[ofCalls] = wholeCount(units);
   amounts[ofSeconds] = wholeCount(seconds * 1000);
   amounts[ofCharacters] = wholeCount(characters);
   if (usage === null) return;

@@ -54,9 +54,9 @@ async function refuseAll(t: Test, hearing: Hearing, sample: Sample): Promise<voi
     const answer = await post(hearing, path, text);
     count++;
     const said = visible(answer.text);
-    const isSetByClient = names.every((name) => said.includes(visible(name)));
+    const areNamed = names.every((name) => said.includes(visible(name)));
     const requests = hearing.upstream.requests.length - heard;
-    if (answer.status !== 400 || !isSetByClient || requests > 0)
+    if (answer.status !== 400 || !areNamed || requests > 0)
       t.fail('was not refused as it should', { text: text.slice(0, 300), names, answer, requests });
   };
   for (const [name, value] of Object.entries(members)) {

@@ -9,7 +9,7 @@ const free = resolvePrice({});
 const none: Usage = { input: 0, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
 
 function tokens(price: PriceSettings, usage: Partial<Usage>): number {
-  return costOf(resolvePrice(price), { usage: { ...none, ...usage }, seconds: 0, calls: 0 });
+  return costOf(resolvePrice(price), { usage: { ...none, ...usage }, seconds: 0, units: 0 });
 }
 
 test('tokens, calls and seconds have their prices', async (t) => {
@@ -19,9 +19,9 @@ test('tokens, calls and seconds have their prices', async (t) => {
     125_000,
   );
   const price = resolvePrice({ perCall: 0.04, perSecond: 0.006 });
-  t.equal(costOf(price, { usage: null, seconds: 0, calls: 1 }), 40_000_000);
-  t.equal(costOf(price, { usage: null, seconds: 12.345, calls: 0 }), 74_070_000);
-  t.equal(costOf(free, { usage: { ...none, input: 1e9 }, seconds: 100, calls: 5 }), 0);
+  t.equal(costOf(price, { usage: null, seconds: 0, units: 1 }), 40_000_000);
+  t.equal(costOf(price, { usage: null, seconds: 12.345, units: 0 }), 74_070_000);
+  t.equal(costOf(free, { usage: { ...none, input: 1e9 }, seconds: 100, units: 5 }), 0);
 });
 
 test('reasoning is part of the output, and not charged again', async (t) => {
@@ -89,7 +89,7 @@ test('a cost is the exact sum of its parts', async (t) => {
           BigInt(written) * BigInt(cacheWritten);
         const most = BigInt(Number.MAX_SAFE_INTEGER);
         const nano = (pico + 500n) / 1000n;
-        return BigInt(costOf(price, { usage, seconds: 0, calls: 0 })) === (nano < most ? nano : most);
+        return BigInt(costOf(price, { usage, seconds: 0, units: 0 })) === (nano < most ? nano : most);
       },
     ),
   );
@@ -100,9 +100,9 @@ test('a cost is exact on both sides of what numbers can hold', async (t) => {
   // A nano-dollar is a million femto-dollars, and a token at this price is one of these short of it.
   const price = resolvePrice({ input: 0.000999999, perCall: 1, perSecond: 1e-9 });
   fc.assert(
-    fc.property(fc.nat(1_000_000_000), fc.nat(20), fc.nat(1_000_000), (input, calls, ms) => {
-      const femto = BigInt(input) * 999_999n + BigInt(calls) * 10n ** 15n + BigInt(ms) * 1000n;
-      const cost = costOf(price, { usage: { ...none, input }, seconds: ms / 1000, calls });
+    fc.property(fc.nat(1_000_000_000), fc.nat(20), fc.nat(1_000_000), (input, units, ms) => {
+      const femto = BigInt(input) * 999_999n + BigInt(units) * 10n ** 15n + BigInt(ms) * 1000n;
+      const cost = costOf(price, { usage: { ...none, input }, seconds: ms / 1000, units });
       return BigInt(cost) === (femto + 500_000n) / 1_000_000n;
     }),
   );
@@ -234,8 +234,8 @@ test('images are charged by size and quality, videos by resolution, and others b
     ],
     seconds: [{ resolution: '1080p', usd: 0.5 }],
   });
-  const image = (size: string | null, quality: string | null, calls = 1) =>
-    costOf(price, { usage: null, seconds: 0, calls, made: { size, quality, resolution: null } });
+  const image = (size: string | null, quality: string | null, units = 1) =>
+    costOf(price, { usage: null, seconds: 0, units, made: { size, quality, resolution: null } });
   t.equal(image('1024x1024', 'high', 3), 501_000_000);
   t.equal(image('1536x1024', 'high'), 250_000_000);
   t.equal(image(null, 'high'), 250_000_000);
@@ -243,10 +243,10 @@ test('images are charged by size and quality, videos by resolution, and others b
   t.equal(image('512x512', 'low'), 18_000_000);
   t.equal(image('1024x1024', 'low'), 10_000_000);
   const video = (resolution: string | null) =>
-    costOf(price, { usage: null, seconds: 4, calls: 1, made: { size: null, quality: null, resolution } });
+    costOf(price, { usage: null, seconds: 4, units: 1, made: { size: null, quality: null, resolution } });
   t.equal(video('1080p'), 2_010_000_000);
   t.equal(video('720p'), 410_000_000);
-  t.equal(costOf(price, { usage: null, seconds: 4, calls: 1 }), 410_000_000);
+  t.equal(costOf(price, { usage: null, seconds: 4, units: 1 }), 410_000_000);
 });
 
 test('a factor is on all of it, exactly', async (t) => {
@@ -254,7 +254,7 @@ test('a factor is on all of it, exactly', async (t) => {
   const of = (factor: number, tier?: ServiceTier) =>
     costOf(
       price,
-      { usage: { ...none, input: 1000, ...(tier === undefined ? {} : { tier }) }, seconds: 0, calls: 1 },
+      { usage: { ...none, input: 1000, ...(tier === undefined ? {} : { tier }) }, seconds: 0, units: 1 },
       factor,
     );
   t.equal(of(1), 11_250_000);
@@ -316,13 +316,13 @@ test('characters have their price beside calls and tokens, and no factor of a pl
     steps: [{ aboveInput: 10, characters: 20 }],
   });
   const cost = (usage: Usage | null, characters: number): number =>
-    costOf(price, { usage, seconds: 0, characters, calls: 0 });
+    costOf(price, { usage, seconds: 0, characters, units: 0 });
   const usage = { input: 0, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
   t.equal(cost(null, 4), 60_000);
-  t.equal(costOf(price, { usage: null, seconds: 0, calls: 0 }), 0);
+  t.equal(costOf(price, { usage: null, seconds: 0, units: 0 }), 0);
   t.equal(cost({ ...usage, geo: 'us' }, 4), 60_000);
   t.equal(cost({ ...usage, tier: 'flex' }, 4), 30_000);
   t.equal(cost({ ...usage, tier: 'batch' }, 4), 12_000);
   t.equal(cost({ ...usage, input: 11 }, 4), 80_000);
-  t.equal(costOf(price, { usage: null, seconds: 0, characters: 4, calls: 1 }, 2), 2_000_120_000);
+  t.equal(costOf(price, { usage: null, seconds: 0, characters: 4, units: 1 }, 2), 2_000_120_000);
 });

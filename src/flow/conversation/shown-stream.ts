@@ -23,7 +23,7 @@ import type { Services } from '../services.js';
 import type { EventTaker } from '../upstream/collect.js';
 import type { WaitingClient } from '../upstream/waiting-client.js';
 
-interface Shown {
+interface ShownResponse {
   readonly id: string;
   readonly upstream: Upstream;
   /** Called with an error before it is sent to the client. */
@@ -46,7 +46,7 @@ export class ShownStream extends SweepMember implements EventTaker, ExchangeList
   readonly #services: Services;
   readonly #call: AuthenticatedCall;
   readonly #waiting: WaitingClient;
-  readonly #shown: Shown;
+  readonly #shown: ShownResponse;
   readonly #transform: ObservedTransform;
   readonly #runs: EventRuns;
   #upstream: UpstreamExchange | null = null;
@@ -58,7 +58,7 @@ export class ShownStream extends SweepMember implements EventTaker, ExchangeList
   #weight = 0;
   #noted = 0;
 
-  constructor(services: Services, call: AuthenticatedCall, waiting: WaitingClient, shown: Shown) {
+  constructor(services: Services, call: AuthenticatedCall, waiting: WaitingClient, shown: ShownResponse) {
     super();
     this.#services = services;
     this.#call = call;

@@ -39,11 +39,11 @@ import { mergeMedia, noteUndelivered } from '../record/consumption.js';
 import { routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
 import {
+  type Cancellable,
   type CollectedAnswer,
   collectAnswer,
   failedRequest,
   isFailure,
-  type Waiter,
 } from '../upstream/collect.js';
 import { fetchFiles, fileHosts, mediaHosts, type WantedFile } from '../upstream/fetch-files.js';
 import { clientLines } from '../upstream/head.js';
@@ -122,7 +122,7 @@ interface ConversionParts {
   readonly requested: RequestedImages;
   readonly plan: AttemptPlan;
   /** Holds the client's side until there is an answer. */
-  readonly waiting: Waiter;
+  readonly waiting: Cancellable;
   /** Called before the answer is sent. */
   readonly onAnswer: () => void;
 }
@@ -133,7 +133,7 @@ export class Conversion implements AttemptAdapter {
   readonly #call: ResolvedCall;
   readonly #requested: RequestedImages;
   readonly #plan: AttemptPlan;
-  readonly #waiting: Waiter;
+  readonly #waiting: Cancellable;
   readonly #onAnswer: () => void;
 
   constructor(services: Services, call: ResolvedCall, parts: ConversionParts) {

@@ -57,7 +57,7 @@ export function reservedCost(
         usage: tier === null && geo === '' ? most : { ...most, geo, ...(tier === null ? {} : { tier }) },
         seconds,
         characters,
-        calls: units,
+        units,
         made,
       },
       factor,

@@ -377,7 +377,7 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
     const other = pricedModel(name, { snapshot: running.snapshot, key, upstream: target.upstream });
     if (other === null || costsNothing(other.price)) return other;
     const seconds = secondsAt(other.price, event, usage, counted);
-    return costOf(other.price, { usage, seconds, calls: 1 }) > 0 ? other : null;
+    return costOf(other.price, { usage, seconds, units: 1 }) > 0 ? other : null;
   }
 
   /** Adds the usage of a response in progress, which nobody will report: as much as was shown of it. */

@@ -53,7 +53,7 @@ interface OtherModel {
   readonly usage: Usage | null;
   /** Of audio, for what reports no tokens. */
   readonly seconds: number;
-  readonly calls: number;
+  readonly units: number;
 }
 
 /** A call whose upstream has reported its usage. */
@@ -105,16 +105,16 @@ export function noteUsage(
 ): void {
   if (transform === null || (head !== null && head.status >= 400)) return;
   const usage = transform.usageAtEnd(isBroken ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
-  const isSetByClient = head !== null && isSetBySpeaker(call, transform, head);
-  if (!isSetByClient) call.usage ??= usage;
+  const isSpoken = head !== null && isSpokenText(call, transform, head);
+  if (!isSpoken) call.usage ??= usage;
   const { implausible, mediaSeconds } = transform;
   const seconds = noteImplausible(call, implausible, mediaSeconds);
   const isLeft = head === null && outcome === 'client_gone' && !isBroken;
   const isCut = isBroken && head !== null;
   call.units = usage?.calls ?? transform.units ?? (isCut ? 0 : call.units);
-  const isReported = transform.usage !== null && !isSetByClient;
+  const isReported = transform.usage !== null && !isSpoken;
   if (isReported && mediaSeconds === 0) call.secondsBesideTokens = call.mediaSeconds;
-  if (!isSetByClient && (seconds > 0 || (mediaSeconds === 0 && isReported && countsTokens(call))))
+  if (!isSpoken && (seconds > 0 || (mediaSeconds === 0 && isReported && countsTokens(call))))
     call.mediaSeconds = seconds;
   if (isBroken || outcome === 'client_gone') call.mediaSeconds = secondsPassed(call, transform);
   call.made = mergeMedia(call.made, transform.made ?? null);
@@ -165,7 +165,7 @@ function withSoundEstimate(
  * object is more likely a transcript with another type. It is believed where tokens are the whole price, since nothing else
  * counts them; seconds are known from the recording.
  */
-function isSetBySpeaker(call: AnsweredCall, { isObject }: AnswerTransform, head: ResponseHead): boolean {
+function isSpokenText(call: AnsweredCall, { isObject }: AnswerTransform, head: ResponseHead): boolean {
   if (call.mediaSeconds === 0 || !isTranscript(call) || isStructured(head)) return false;
   return isObject !== true || !isOfTokensOnly(call.model?.price ?? null);
 }
@@ -258,8 +258,8 @@ interface OtherAttemptParts extends Pick<UpstreamExchange, 'sentAt' | 'isWritten
 export function noteGivenUp(call: WithAttempts, attempt: OtherAttemptParts): void {
   if (attempt.sentAt === 0 || attempt.isErrorComing) return;
   const usage = attempt.transform.usageAtEnd('client');
-  const calls = usage?.calls ?? (attempt.isWritten ? call.units : 0);
-  noteAttempt(call, attempt, usage, { characters: call.characters, calls, made: call.made });
+  const units = usage?.calls ?? (attempt.isWritten ? call.units : 0);
+  noteAttempt(call, attempt, usage, { characters: call.characters, units, made: call.made });
   if (usage === null) return;
   const { input, output } = call.givenUp ?? { input: 0, output: 0 };
   call.givenUp = { input: input + usage.input, output: output + usage.output };
@@ -275,7 +275,7 @@ export function noteFailed(call: WithAttempts, attempt: OtherAttemptParts): void
   const whole = transform.usageAtEnd('upstream');
   const reported = whole === null ? transform.usage : null;
   const usage = reported === null ? whole : { ...reported, partial: true as const };
-  noteAttempt(call, attempt, usage, { characters: 0, calls: usage?.calls ?? 0, made: call.made });
+  noteAttempt(call, attempt, usage, { characters: 0, units: usage?.calls ?? 0, made: call.made });
 }
 
 /** Records the usage that the answer of a failed last attempt reports. No client pays for an error. */
@@ -288,13 +288,13 @@ export function noteUndelivered(
   call: WithAttempts,
   attempt: Pick<OtherAttemptParts, 'target'>,
   usage: Usage | null,
-  calls: number,
+  units: number,
 ): void {
-  noteAttempt(call, attempt, usage, { characters: 0, calls, made: call.made });
+  noteAttempt(call, attempt, usage, { characters: 0, units, made: call.made });
 }
 
 /** What an attempt is billed for besides its tokens. */
-type BilledBeside = Pick<Consumption, 'characters' | 'made'> & { readonly calls: number };
+type BilledBeside = Pick<Consumption, 'characters' | 'units' | 'made'>;
 
 function noteAttempt(
   call: Pick<WithAttempts, 'otherAttempts'>,
@@ -315,18 +315,18 @@ function noteAttempt(
 function paidForAttempt(
   { cost }: Target,
   usage: Usage | null,
-  { characters, calls, made }: BilledBeside,
+  { characters, units, made }: BilledBeside,
 ): number {
   if (cost === null) return unknownCost;
   const { rates, images } = cost;
   const ofCharacters = characters > 0 && rates.characters > 0;
-  const ofCalls = calls > 0 && (rates.perCall > 0 || images.length > 0);
-  if (usage === null && ((!ofCharacters && !ofCalls) || rates.perSecond > 0)) return unknownCost;
+  const ofUnits = units > 0 && (rates.perCall > 0 || images.length > 0);
+  if (usage === null && ((!ofCharacters && !ofUnits) || rates.perSecond > 0)) return unknownCost;
   return costOf(cost, {
     usage,
     seconds: 0,
     characters: pricedCharacters(cost, usage, characters),
-    calls,
+    units,
     made,
   });
 }
@@ -342,7 +342,7 @@ export function costsOfTokens(
   usage: Usage,
   factor: number,
 ): { readonly costNanoUsd: number; readonly paidNanoUsd: number } {
-  const consumption = { usage, seconds: 0, calls: 1 };
+  const consumption = { usage, seconds: 0, units: 1 };
   return {
     costNanoUsd: price === null ? 0 : costOf(price, consumption, factor),
     paidNanoUsd: cost === null ? unknownCost : costOf(cost, consumption),
@@ -428,7 +428,7 @@ export function noteOtherModel(
     target,
     usage: usage === null ? (before?.usage ?? null) : addMarkedUsage(before?.usage ?? null, usage),
     seconds: (before?.seconds ?? 0) + seconds,
-    calls: (before?.calls ?? 0) + 1,
+    units: (before?.units ?? 0) + 1,
   };
   call.otherModels = new Map([...(call.otherModels ?? []), [model, used]]);
 }
@@ -484,7 +484,7 @@ function computeCost(call: Consumption, price: Price | null, factor: number): nu
     usage,
     seconds: isServed ? seconds : 0,
     characters: isServed ? pricedCharacters(price, usage, characters) : 0,
-    calls: isServed ? units : 0,
+    units: isServed ? units : 0,
     made,
   };
   return costOf(price, consumption, factor);

@@ -10,19 +10,24 @@ import type { SocketCall } from './upstream-session.js';
 
 const atPrevious = { param: 'previous_response_id' };
 
+/** An attempt of a call that arrived as a message. */
+interface SocketAttempt {
+  readonly socketCall: SocketCall;
+  readonly attempt: RelayedAttempt;
+  readonly prepared: Prepared;
+  readonly deadlines: Deadlines;
+  /** Sends an answer made by the gateway itself. */
+  readonly answerJson: (json: string) => void;
+}
+
 /**
  * Sends an attempt of a call that arrived as a message: over a WebSocket if its upstream has one, else as a request.
- * @param answerJson sends an answer made by the gateway itself
- * @returns null if it was called
+ * @returns null if the gateway has answered
  */
 export function sendSocketCall(
   services: Services,
   call: RoutedCall,
-  socketCall: SocketCall,
-  attempt: RelayedAttempt,
-  prepared: Prepared,
-  deadlines: Deadlines,
-  answerJson: (json: string) => void,
+  { socketCall, attempt, prepared, deadlines, answerJson }: SocketAttempt,
 ): UpstreamExchange | null {
   const { target, keyIndex } = attempt;
   const { upstreamPath, protocol, body, hasEffects } = prepared;

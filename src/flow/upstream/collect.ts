@@ -63,15 +63,14 @@ export interface CollectedAnswer {
   readonly sentMs: number;
 }
 
-/** The side that waits for an upstream or for a file. */
-export interface Waiter {
-  /** Cancels the work in flight, which sets this function. */
+/** What can be cancelled while it waits for an upstream or a file: the work in flight sets the function. */
+export interface Cancellable {
   cancel: () => void;
 }
 
 /**
  * Sends a request to an upstream and gathers its answer.
- * @param waiter after its `cancel` the promise never settles
+ * @param waiting after its `cancel` the promise never settles
  * @param events null if no stream is requested
  * @returns the answer, or why there is none; rejects with `internal_error` for a head that cannot be written
  */
@@ -79,7 +78,7 @@ export function collectAnswer(
   services: Services,
   call: RequestSender,
   request: CollectedRequest,
-  waiter: Waiter,
+  waiting: Cancellable,
   events: EventTaker | null = null,
 ): Promise<CollectedAnswer | UpstreamFailure> {
   const { upstream, body, method, deadlines, attempt, hasEffects } = request;
@@ -97,7 +96,7 @@ export function collectAnswer(
       attempt?.withdraw();
       exchange.cancel();
     };
-    waiter.cancel = () => {
+    waiting.cancel = () => {
       if (exchange.isWritten && !collector.isRefused) request.onLeft?.();
       collector.cancel();
     };
@@ -279,10 +278,12 @@ export async function collectAlone(
   request: CollectedRequest,
   cancels: Set<() => void>,
 ): Promise<CollectedAnswer | UpstreamFailure> {
-  const waiter: Waiter = { cancel: () => {} };
-  const cancel = (): void => waiter.cancel();
+  const waiting: Cancellable = { cancel: () => {} };
+  const cancel = (): void => waiting.cancel();
   cancels.add(cancel);
-  const answer = await collectAnswer(services, sender, request, waiter).finally(() => cancels.delete(cancel));
+  const answer = await collectAnswer(services, sender, request, waiting).finally(() =>
+    cancels.delete(cancel),
+  );
   keepMemory(services, sender, 0);
   return answer;
 }

@@ -7,7 +7,7 @@ import { rateBound } from '../body/intake.js';
 import { type Call, timeLeft } from '../call.js';
 import { setHeldBytes } from '../memory-budget.js';
 import type { Services } from '../services.js';
-import type { Waiter } from './collect.js';
+import type { Cancellable } from './collect.js';
 
 /** One call may take at most this fraction of the worker's memory budget. */
 const fetchShare = 8;
@@ -45,7 +45,7 @@ interface Fetching<Wanted, Kept> {
   /**
    * Cancels the fetch when the client disconnects. After that, as after an unexpected exception, the promise never settles.
    */
-  readonly waiting: Waiter;
+  readonly waiting: Cancellable;
   /** Makes what is kept of each file. Calls `hold` before with the bytes that this needs in addition. */
   readonly keep: (file: Downloaded, wanted: Wanted, hold: (bytes: number) => void) => KeptFile<Kept>;
 }

@@ -7,7 +7,7 @@ import { filePartOf } from '../../protocols/openai-shared/file-part.js';
 import type { Downloaded } from '../../upstream/download.js';
 import type { Call } from '../call.js';
 import type { Services } from '../services.js';
-import type { Waiter } from './collect.js';
+import type { Cancellable } from './collect.js';
 import { fetchFiles, mediaHosts } from './fetch-files.js';
 import { translatedEndpoint } from './prepare.js';
 
@@ -24,7 +24,7 @@ interface MediaFetching {
   readonly target: Target;
   /** The media that `mediaToFetch` has found, at least one. */
   readonly wanted: readonly RemotePart[];
-  readonly waiting: Waiter;
+  readonly waiting: Cancellable;
 }
 
 /**

@@ -190,12 +190,17 @@ export class Forwarding implements AttemptAdapter, AttemptOwner, ForwardedCall {
     const attempt = new RelayedAttempt(services, this.plan, this, relay, prepared);
     this.#attempt = attempt;
     relay.reset(attempt);
+    const { socketCall } = call;
     attempt.exchange =
-      call.socketCall === null
+      socketCall === null
         ? postAttempt(services, call, attempt, prepared, deadlines)
-        : sendSocketCall(services, call, call.socketCall, attempt, prepared, deadlines, (json) =>
-            this.#answerJson(json),
-          );
+        : sendSocketCall(services, call, {
+            socketCall,
+            attempt,
+            prepared,
+            deadlines,
+            answerJson: (json) => this.#answerJson(json),
+          });
     // The attempt may have failed already.
     if (relay.awaited !== attempt || call.accounted) return;
     this.awaitFirstToken(attempt.target);

@@ -6,15 +6,15 @@ import type { Call } from '../call.js';
 import { account } from '../record/account.js';
 import type { Services } from '../services.js';
 import {
+  type Cancellable,
   type CollectedAnswer,
   type CollectedRequest,
   collectAnswer,
   type EventTaker,
-  type Waiter,
 } from './collect.js';
 
 /** The client's side of a call that waits for the store, an upstream or a file. */
-export class WaitingClient implements ExchangeListener, Waiter {
+export class WaitingClient implements ExchangeListener, Cancellable {
   cancel: () => void = () => {};
   readonly #services: Services;
   readonly #call: Call;

@@ -28,7 +28,7 @@ import type { AuthenticatedCall } from '../call.js';
 import { account } from '../record/account.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
-import { type CollectAnswer, collectAnswer, type Waiter } from '../upstream/collect.js';
+import { type Cancellable, type CollectAnswer, collectAnswer } from '../upstream/collect.js';
 import { answerAsync } from '../upstream/waiting-client.js';
 import { findTask, taskNotFound } from './answer.js';
 import {
@@ -78,7 +78,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
   readonly #request: ContentRequest;
   readonly #fetch: ContentFetch;
   #refusal: Refusal | null = null;
-  readonly #renewal: Waiter = { cancel: () => {} };
+  readonly #renewal: Cancellable = { cancel: () => {} };
   #isRenewed = false;
   #mode: 'waiting' | 'passing' | 'over' = 'waiting';
   /** Bytes to drop before the requested range. */

@@ -17,7 +17,7 @@ import { secretOf } from './answer.js';
  */
 
 /** The target that a submission is sent to, and the request for it. */
-export interface Choice {
+export interface Destination {
   readonly target: Target;
   readonly upstreamFormat: UpstreamFormat;
   readonly request: VideoCall;
@@ -25,7 +25,7 @@ export interface Choice {
 }
 
 /** The format that the target's upstream speaks. */
-export function formatOf({ target }: Choice): VideoFormat {
+export function formatOf({ target }: Destination): VideoFormat {
   return upstreamFormatOf(target.upstream.kind);
 }
 
@@ -34,7 +34,7 @@ export function formatOf({ target }: Choice): VideoFormat {
  * @throws {GatewayError} the error that the answer reports, without secrets; also for a task that failed over our account
  */
 export function readCreated(
-  { upstreamFormat, target }: Choice,
+  { upstreamFormat, target }: Destination,
   body: Buffer,
 ): ReturnType<UpstreamFormat['readCreated']> {
   const { secrets } = target.upstream;
@@ -49,10 +49,10 @@ export function readCreated(
 }
 
 /** The error in an answer with a success status which says that no task was created; else null. */
-export function errorIn(choice: Choice, { head, body }: CollectedAnswer): GatewayError | null {
+export function errorIn(destination: Destination, { head, body }: CollectedAnswer): GatewayError | null {
   if (answerError(head, false) !== null) return null;
   try {
-    readCreated(choice, body);
+    readCreated(destination, body);
     return null;
   } catch (fault) {
     return fault instanceof GatewayError && !fault.unrepeatable ? fault : null;
@@ -82,8 +82,10 @@ export function isMade(answer: CollectedAnswer | UpstreamFailure): answer is Col
  * Whether an answer with a success status is a refusal by a native code.
  * @param fault the error that it was read as; another one if clients may not see the answer
  */
-export function isNativeRefusal(choice: Choice, body: Buffer, fault: GatewayError): boolean {
-  return nativeErrorIn(formatOf(choice), body)?.message === fault.message && !isVendorAccountError(fault);
+export function isNativeRefusal(destination: Destination, body: Buffer, fault: GatewayError): boolean {
+  return (
+    nativeErrorIn(formatOf(destination), body)?.message === fault.message && !isVendorAccountError(fault)
+  );
 }
 
 /**
@@ -93,12 +95,12 @@ export function isNativeRefusal(choice: Choice, body: Buffer, fault: GatewayErro
 export function translatedError(
   error: GatewayError,
   {
-    choice,
+    destination,
     request,
     body,
-  }: { readonly choice: Choice; readonly request: VideoRequest; readonly body: Buffer },
+  }: { readonly destination: Destination; readonly request: VideoRequest; readonly body: Buffer },
 ): GatewayError {
-  const native = nativeErrorIn(formatOf(choice), body);
+  const native = nativeErrorIn(formatOf(destination), body);
   const named = textOrNull(objectOf(parseObject(body.toString('utf8'))?.error).param);
   const param = named !== null && Object.hasOwn(request.body, named) ? named : null;
   const code = native !== null && native.status < 500 ? native.code : null;

@@ -42,7 +42,7 @@ import { keyMark } from '../upstream/key-mark.js';
 import { answerAsync, answerJson } from '../upstream/waiting-client.js';
 import { showContext, shownTask } from './answer.js';
 import {
-  type Choice,
+  type Destination,
   errorIn,
   formatOf,
   isMade,
@@ -107,7 +107,7 @@ function dearestResolution(request: VideoRequest, model: Model): string | null {
   for (const format of new Set(targets.map(({ upstream }) => upstreamFormatOf(upstream.kind)))) {
     try {
       const resolution = resolutionAt(request, format);
-      const cost = costOf(price, { usage: null, seconds: 1, calls: 0, made: madeOf(resolution) });
+      const cost = costOf(price, { usage: null, seconds: 1, units: 0, made: madeOf(resolution) });
       if (cost > most) [dearest, most] = [resolution, cost];
     } catch (fault) {
       // A format that cannot express the request gets no task.
@@ -170,7 +170,7 @@ function takeCopies(services: Services, call: Call): void {
  * Builds the request for the current target. Done per target, not up front: a request may hold large images.
  * @throws {GatewayError} when the target cannot serve the request
  */
-function choiceAt({ target, apiKey }: AttemptPlan, request: VideoRequest, id: string): Choice {
+function destinationAt({ target, apiKey }: AttemptPlan, request: VideoRequest, id: string): Destination {
   const upstreamFormat = upstreamFormats[upstreamFormatOf(target.upstream.kind)];
   return {
     target,
@@ -180,20 +180,20 @@ function choiceAt({ target, apiKey }: AttemptPlan, request: VideoRequest, id: st
   };
 }
 
-function taskOf(call: Call, request: VideoRequest, id: string, choice: Choice): VideoTask {
+function taskOf(call: Call, request: VideoRequest, id: string, destination: Destination): VideoTask {
   const { key, running } = call;
   return newTask({
     id,
     keyId: key?.id ?? '',
     groups: key?.groups ?? [],
     request,
-    upstream: upstreamPart(choice),
+    upstream: upstreamPart(destination),
     now: Date.now(),
     ttlMs: running.snapshot.store.taskDays * dayMs,
   });
 }
 
-function upstreamPart({ target, apiKey }: Choice): Omit<VideoTask['upstream'], 'id'> {
+function upstreamPart({ target, apiKey }: Destination): Omit<VideoTask['upstream'], 'id'> {
   const { name, kind } = target.upstream;
   return { name, format: upstreamFormatOf(kind), model: target.model, credential: keyMark(apiKey) };
 }
@@ -237,8 +237,8 @@ async function answerEarlier(
 }
 
 /** A submission sent to an upstream, and its answer. */
-interface Asked {
-  readonly choice: Choice;
+interface Answered {
+  readonly destination: Destination;
   readonly task: VideoTask;
   readonly answer: CollectedAnswer | UpstreamFailure;
 }
@@ -257,7 +257,7 @@ class Submitting implements AttemptAdapter, ExchangeListener {
   /** The latest attempt. */
   #attempt: Attempt | null = null;
   /** The latest submission that failed in a way that permits another target. */
-  #failed: Asked | null = null;
+  #failed: Answered | null = null;
   /** The client was answered, or never will be. */
   #isOver = false;
   #onOver: () => void = () => {};
@@ -280,10 +280,10 @@ class Submitting implements AttemptAdapter, ExchangeListener {
   }
 
   attempt(): void {
-    const choice = choiceAt(this.#plan, this.#request, this.#id);
-    this.#call.target = choice.target;
-    this.#call.made = madeOf(resolutionAt(this.#request, upstreamFormatOf(choice.target.upstream.kind)));
-    this.#endAfter(this.#submit(choice));
+    const destination = destinationAt(this.#plan, this.#request, this.#id);
+    this.#call.target = destination.target;
+    this.#call.made = madeOf(resolutionAt(this.#request, upstreamFormatOf(destination.target.upstream.kind)));
+    this.#endAfter(this.#submit(destination));
   }
 
   onNoneLeft(fault: unknown): void {
@@ -324,26 +324,26 @@ class Submitting implements AttemptAdapter, ExchangeListener {
     this.#onOver();
   }
 
-  async #submit(choice: Choice): Promise<boolean> {
-    const task = await this.#recordSubmitting(choice);
+  async #submit(destination: Destination): Promise<boolean> {
+    const task = await this.#recordSubmitting(destination);
     if (task === null) return true;
-    const answer = await this.#submitOrForget(choice, task);
-    const failed = this.#failureOf(choice, answer);
-    if (failed === null || !this.#plan.planNext(failed)) return this.#conclude({ choice, task, answer });
-    this.#failed = { choice, task, answer };
+    const answer = await this.#orForget(task, () => this.#send(destination));
+    const failed = this.#failureOf(destination, answer);
+    if (failed === null || !this.#plan.planNext(failed)) return this.#conclude({ destination, task, answer });
+    this.#failed = { destination, task, answer };
     this.#plan.beginPlanned(null);
     return false;
   }
 
   /** @returns the task as recorded in the book, or null if the request was a repeat, which is then answered */
-  async #recordSubmitting(choice: Choice): Promise<VideoTask | null> {
+  async #recordSubmitting(destination: Destination): Promise<VideoTask | null> {
     const call = this.#call;
     if (this.#failed !== null) {
-      const task = { ...this.#failed.task, upstream: { ...upstreamPart(choice), id: null } };
-      await this.#reopen(task);
+      const task = { ...this.#failed.task, upstream: { ...upstreamPart(destination), id: null } };
+      await this.#orForget(task, () => this.#services.book.reopen(task));
       return task;
     }
-    const task = taskOf(call, this.#request, this.#id, choice);
+    const task = taskOf(call, this.#request, this.#id, destination);
     call.mediaSeconds = call.units * chargedSeconds(Number(task.seconds) || 0);
     const submission = submissionHere(this.#id, call.running.snapshot.timeouts.totalMs + marginMs);
     const earlier = await this.#services.book.open(task, submission, this.#once);
@@ -353,16 +353,16 @@ class Submitting implements AttemptAdapter, ExchangeListener {
   }
 
   /** Records the upstream's answer in the book and answers the client; no further target is tried. */
-  async #conclude({ choice, task, answer }: Asked): Promise<boolean> {
+  async #conclude({ destination, task, answer }: Answered): Promise<boolean> {
     if (isFailure(answer)) await this.#onFailure(task, answer);
-    else await this.#onAnswer(choice, task, answer);
+    else await this.#onAnswer(destination, task, answer);
     return true;
   }
 
   /** How a submission failed; null if the upstream has created the task or may have. */
-  #failureOf(choice: Choice, answer: CollectedAnswer | UpstreamFailure): FailedAttempt | null {
+  #failureOf(destination: Destination, answer: CollectedAnswer | UpstreamFailure): FailedAttempt | null {
     if (!isMade(answer)) return failedRequest(answer);
-    const error = errorIn(choice, answer);
+    const error = errorIn(destination, answer);
     const status = error === null ? null : statusOf(error);
     if (error === null || status === null) return null;
     this.#attempt?.endedAs(status);
@@ -370,28 +370,18 @@ class Submitting implements AttemptAdapter, ExchangeListener {
     return { reason: status, bytesSent: true, replayable: true, hasEffects: true, sentMs: answer.sentMs };
   }
 
-  /** @throws {GatewayError} when the store rejects it; no upstream has the task then */
-  async #reopen(task: VideoTask): Promise<void> {
+  /** Runs a step. If it throws, no upstream has the task: the store has rejected it, or the request cannot be written. */
+  async #orForget<Result>(task: VideoTask, step: () => Promise<Result>): Promise<Result> {
     try {
-      await this.#services.book.reopen(task);
+      return await step();
     } catch (fault) {
       await this.#forgetTask(task);
       throw fault;
     }
   }
 
-  /** @throws {GatewayError} when the request cannot be written; no upstream has the task then */
-  async #submitOrForget(choice: Choice, task: VideoTask): Promise<CollectedAnswer | UpstreamFailure> {
-    try {
-      return await this.#send(choice);
-    } catch (fault) {
-      await this.#forgetTask(task);
-      throw fault;
-    }
-  }
-
-  #send(choice: Choice): Promise<CollectedAnswer | UpstreamFailure> {
-    const { target, upstreamFormat, request, apiKey } = choice;
+  #send(destination: Destination): Promise<CollectedAnswer | UpstreamFailure> {
+    const { target, upstreamFormat, request, apiKey } = destination;
     const call = this.#call;
     const format = upstreamFormatOf(target.upstream.kind);
     call.gatewayPath = format === this.#request.format ? ownPath(this.#request, request) : 'translated';
@@ -417,7 +407,7 @@ class Submitting implements AttemptAdapter, ExchangeListener {
     );
   }
 
-  async #onAnswer(choice: Choice, task: VideoTask, answer: CollectedAnswer): Promise<void> {
+  async #onAnswer(destination: Destination, task: VideoTask, answer: CollectedAnswer): Promise<void> {
     const call = this.#call;
     call.answeredAt = performance.now();
     const { head, body } = answer;
@@ -425,7 +415,7 @@ class Submitting implements AttemptAdapter, ExchangeListener {
       this.#attempt?.failed('unusable_answer', true);
       const isClear = provesNotExecuted(head.status, answer.sentMs);
       await (isClear ? this.#forgetTask(task) : this.#recordUnknown(task));
-      this.#refuseWith(choice, answer, !isClear);
+      this.#refuseWith(destination, answer, !isClear);
       return;
     }
     let made: VideoTask;
@@ -433,7 +423,7 @@ class Submitting implements AttemptAdapter, ExchangeListener {
       const unreadable = answerError(head, false);
       if (unreadable !== null)
         throw new GatewayError(unreadable.kind, unreadable.message, { unrepeatable: true });
-      made = submitted(task, readCreated(choice, body), Date.now());
+      made = submitted(task, readCreated(destination, body), Date.now());
       // The task is charged even if its client disconnected before the answer.
       call.isServed = true;
       made = { ...made, charge: chargeOf(call) };
@@ -444,7 +434,11 @@ class Submitting implements AttemptAdapter, ExchangeListener {
       if (isClear) this.#attempt?.succeeded();
       else this.#attempt?.failed('unusable_answer', true);
       await (isClear ? this.#forgetTask(task) : this.#recordUnknown(task));
-      if (isClear && this.#request.format === formatOf(choice) && isNativeRefusal(choice, body, fault)) {
+      if (
+        isClear &&
+        this.#request.format === formatOf(destination) &&
+        isNativeRefusal(destination, body, fault)
+      ) {
         this.#relayRefusal(answer, fault);
         return;
       }
@@ -464,7 +458,7 @@ class Submitting implements AttemptAdapter, ExchangeListener {
   }
 
   /** Relays an upstream's refusal: unchanged to a client of the same format, else in the client's error format. */
-  #refuseWith(choice: Choice, answer: CollectedAnswer, unrepeatable: boolean): void {
+  #refuseWith(destination: Destination, answer: CollectedAnswer, unrepeatable: boolean): void {
     const { head } = answer;
     const ours = answer.refusal?.error ?? null;
     if (isVendorAccountError(ours)) throw ours;
@@ -473,11 +467,11 @@ class Submitting implements AttemptAdapter, ExchangeListener {
     const refusal = answerError(head, false);
     if (refusal !== null) throw refusal;
     const error = translatedError(statusError(head, body, unrepeatable), {
-      choice,
+      destination,
       request: this.#request,
       body,
     });
-    const isOwn = formatOf(choice) === this.#request.format;
+    const isOwn = formatOf(destination) === this.#request.format;
     // A request that must not be repeated gets the gateway's own error, which says so.
     if (!isOwn || unrepeatable || ours !== null || head.contentType?.startsWith('application/json') !== true)
       throw error;
@@ -548,7 +542,7 @@ function chargeOf(call: Call): TaskCharge {
   const budgets = call.limits?.budgets ?? [];
   const { mediaSeconds: seconds, made } = call;
   const costOfSeconds = (price: Price | null, factor: number, ofMade = made): number =>
-    price === null ? 0 : costOf(price, { usage: null, seconds, calls: 0, made: ofMade }, factor);
+    price === null ? 0 : costOf(price, { usage: null, seconds, units: 0, made: ofMade }, factor);
   const price = call.model?.price ?? null;
   const cost = call.target?.cost ?? null;
   const priced = [...(price?.seconds ?? []), ...(cost?.seconds ?? [])].map(({ resolution }) => resolution);

@@ -130,7 +130,7 @@ test('of a call that was tried again nobody knows what it cost here', async (t) 
 
 test('what a call has used of other models has their prices, and costs the operator what their targets do', async (t) => {
   const transcriber = { name: 'heard', price: resolvePrice({ perSecond: 1 }) };
-  const other = { usage: null, seconds: 2, calls: 1 };
+  const other = { usage: null, seconds: 2, units: 1 };
   const priced = (cost: Price | null, ofOther: Price | null) =>
     recordOf(
       endedCall({
