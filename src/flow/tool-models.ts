@@ -1,12 +1,14 @@
 import { GatewayError } from '../errors.js';
 import { OPEN_BRACE } from '../wire/bytes.js';
-import { memberError, parseJson } from '../wire/json.js';
+import { listOf, memberError, objectOf, parseJson } from '../wire/json.js';
 import { elementsOf } from '../wire/json-scan.js';
 import { contains, type Needle, needleOf, skipSpace, withoutMembers } from '../wire/json-skip.js';
 import { MemberGuard } from '../wire/member-guard.js';
 import type { ResolvedCall } from './call.js';
 import { innerModel } from './inner-model.js';
 
+/** Prefix of the types of OpenRouter's tools (https://openrouter.ai/docs/guides/features/server-tools/fusion). */
+const ofOpenRouter = 'openrouter:';
 /**
  * The JSON of a tool that a model runs has one of these, unless its letters are escaped: another model that gives advice, with
  * a date (https://platform.claude.com/docs/en/agents-and-tools/tool-use/advisor-tool), or one that makes images.
@@ -14,14 +16,18 @@ import { innerModel } from './inner-model.js';
 const toolMarks: readonly Needle[] = [
   { whole: Buffer.from('advisor_2'), part: Buffer.from('_2'), partAt: 'advisor'.length },
   needleOf('image_generation'),
+  needleOf(ofOpenRouter),
 ];
 const escapeMark = Buffer.from('\\u');
 /** Most tools that are read. No upstream takes as many. */
 const mostTools = 4096;
-const ofTool: ReadonlySet<string> = new Set(['type', 'model']);
+const ofTool: ReadonlySet<string> = new Set(['type', 'model', 'parameters']);
 const ofHolder: ReadonlySet<string> = new Set(['tools']);
 const ofBody: ReadonlySet<string> = new Set(['input']);
-const guardOfTool = new MemberGuard({ reads: [...ofTool] });
+const guardOfTool = new MemberGuard({
+  reads: [...ofTool],
+  within: { parameters: { reads: ['model', 'analysis_models'] } },
+});
 const guardOfItem = new MemberGuard({ reads: [...ofHolder] });
 
 /**
@@ -55,9 +61,7 @@ function judgeTools(call: ResolvedCall, tools: Buffer): void {
     if (bytes === null || !mayBeRun(bytes)) continue;
     if (++count > mostTools)
       throw memberError('invalid_value', 'tools', `The request has more than ${mostTools} tools.`);
-    const { type, model } = membersOf(bytes);
-    if (type === null || model === null || type === 'function' || type === 'custom') continue;
-    judgeModel(call, model);
+    for (const name of namesIn(bytes)) judgeModel(call, name);
   }
 }
 
@@ -76,15 +80,15 @@ function judgeModel({ key, model, running }: ResolvedCall, name: string): void {
   }
 }
 
-/** Returns the type and the model of a tool, each null without a text. */
-function membersOf(tool: Buffer): { readonly type: string | null; readonly model: string | null } {
+/** Returns the names of the models that run a tool. */
+function namesIn(tool: Buffer): readonly string[] {
   guardOfTool.look(tool, 0, 'tool');
   const taken = withoutMembers(tool, ofTool)?.taken;
-  const [type = null, model = null] = [...ofTool].map((name) => {
-    const value: unknown = parseJson(taken?.get(name) ?? 'null');
-    return typeof value === 'string' && value !== '' ? value : null;
-  });
-  return { type, model };
+  const [type, model, parameters] = [...ofTool].map((name) => parseJson(taken?.get(name) ?? 'null'));
+  if (typeof type !== 'string' || type === 'function' || type === 'custom') return [];
+  const inner = objectOf(type.startsWith(ofOpenRouter) ? parameters : null);
+  const names = [model, inner.model, ...listOf(inner.analysis_models)];
+  return names.filter((name): name is string => typeof name === 'string' && name !== '');
 }
 
 function elementsIn(text: string): readonly string[] {

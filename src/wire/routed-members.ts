@@ -62,6 +62,8 @@ export const steeringMembers = [
   // Azure. In the query of a session, these replace the model.
   'deployment',
   'deployment_id',
+  // OpenRouter: some of them ask other models.
+  'plugins',
   // SGLang: an adapter in place of the model.
   'lora_path',
   // SGLang and vLLM: the server from which the cache of a prompt is fetched.

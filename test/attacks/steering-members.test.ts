@@ -51,6 +51,7 @@ test('an upstream whose config allows a member gets it as it came, and no other 
   t.equal(upstream.requests[0]?.body.toString(), allowed.body.replace('"native"', '"real"'));
   t.equal((await ask({ provider: {}, models: ['dear'] })).status, 400);
   t.equal((await ask({ api_base: 'https://x' })).status, 400);
+  t.equal((await ask({ plugins: [{ id: 'fusion', model: 'dear' }] })).status, 400);
   t.equal((await ask({ lora_path: 'of-others' })).status, 400);
   t.equal((await ask({ bootstrap_host: 'x', bootstrap_port: 1, bootstrap_room: 1 })).status, 400);
   t.equal((await ask({ kv_transfer_params: { remote_host: 'x', remote_port: 1 } })).status, 400);

@@ -63,6 +63,11 @@ test('a tool is run by no model that the key may not use', async (t) => {
     notFound,
   );
   t.match(await messages(`[${advisor('"closed"')}]`, '/v1/messages', 't\\u006fols'), notFound);
+  for (const parameters of ['{"model":"images-there"}', '{"analysis_models":["open","closed"]}'])
+    t.match(
+      await responses(`"input":"x","tools":[{"type":"openrouter:fusion","parameters":${parameters}}]`),
+      notFound,
+    );
   const image = '{"type":"image_generation","model":"images-there"}';
   t.match(await responses(`"input":"x","tools":[${image}]`), notFound);
   t.match(await responses(`"input":[{"type":"additional_tools","tools":[${image}]}]`), notFound);
