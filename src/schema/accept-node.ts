@@ -6,11 +6,12 @@ import {
   outputMembers,
   toolsMember,
 } from '../wire/routed-members.js';
-import { isType, type SchemaNode } from './node.js';
+import type { SchemaNode } from './node.js';
 
 /*
  * A schema in the form that the acceptor walks: the rules for each kind of JSON value, one field per kind, so that the
- * first byte of a value selects its rule. Every object of a kind has all its fields from the start, in one order.
+ * first byte of a value selects its rule. Every object of a kind has all its fields from the start, in one order. Only
+ * what the schemas of untouched bodies need is supported; values with other keywords are left to the full check.
  */
 
 /** Keys whose spans a walk records. Their positions count from 1. */
@@ -39,48 +40,31 @@ export const guards = {
 export interface AcceptNode {
   /** Accepts any JSON. */
   readonly anything: boolean;
-  readonly text: TextRule | null;
+  /** Which strings are accepted; null for none. */
+  readonly text: 'any' | 'filled' | null;
   readonly number: NumberRule | null;
-  /** Never empty. Tried in order; the first match wins. */
-  readonly objects: readonly ObjectRule[] | null;
-  readonly arrays: readonly ArrayRule[] | null;
+  readonly object: ObjectRule | null;
+  /** The rules for the items of a list; null if it may be none. */
+  readonly items: AcceptNode | null;
   readonly yes: boolean;
   readonly no: boolean;
   readonly nil: boolean;
 }
 
-export interface TextRule {
-  readonly nonEmpty: boolean;
-  /** Null for any text. */
-  readonly constants: readonly Uint8Array[] | null;
-  /** Whether the text must not be one of the constants. */
-  readonly excluded: boolean;
-}
-
+/** Any number, or an integer within bounds. */
 export interface NumberRule {
   readonly integer: boolean;
   readonly minimum: number;
   readonly maximum: number;
-  readonly above: number;
-  readonly below: number;
-}
-
-export interface ArrayRule {
-  readonly items: AcceptNode;
-  readonly least: number;
-  readonly most: number;
 }
 
 export interface ObjectRule {
   /** Accepts any object unseen. */
   readonly open: boolean;
-  /** Properties by the length of their names, chained by `next`. */
+  /** Properties by the length of their names, chained by `next`. Unnamed properties may be anything. */
   readonly byLength: readonly (Property | null)[];
   /** The bits of the required properties. */
   readonly required: number;
-  readonly most: number;
-  /** The rules for unnamed properties; null if there may be none. */
-  readonly rest: AcceptNode | null;
   /** Finds unnamed properties that could be read as a named one; null if ambiguity does not matter. */
   readonly guard: MemberGuard | null;
 }
@@ -103,13 +87,13 @@ function nodeOf({
   anything = false,
   text = null,
   number = null,
-  objects = null,
-  arrays = null,
+  object = null,
+  items = null,
   yes = false,
   no = false,
   nil = false,
 }: Partial<AcceptNode>): AcceptNode {
-  return { anything, text, number, objects, arrays, yes, no, nil };
+  return { anything, text, number, object, items, yes, no, nil };
 }
 
 const nothing = nodeOf({});
@@ -119,27 +103,10 @@ const anything = nodeOf({ anything: true });
 const maxRequired = 30;
 const smallBits = 30;
 
-/** Names and constants that are the same as bytes in a body: no escapes, no UTF-8. */
+/** Names that are the same as bytes in a body: no escapes, no UTF-8. */
 const plainText = /^[\x20-\x7e]*$/;
 
-const annotations = ['title', 'description'];
-const ofConstants = ['type', 'const', 'enum'];
-const ofTypes = [
-  'type',
-  'not',
-  'properties',
-  'required',
-  'additionalProperties',
-  'maxProperties',
-  'items',
-  'minItems',
-  'maxItems',
-  'minLength',
-  'minimum',
-  'maximum',
-  'exclusiveMinimum',
-  'exclusiveMaximum',
-];
+const supported = ['type', 'properties', 'required', 'items', 'minLength', 'minimum', 'maximum'];
 
 /** What to look for in a body besides what its schema requires. */
 interface BodyMarks {
@@ -160,7 +127,7 @@ export function compileBody(
   { own, wantsItemTools, guard }: BodyMarks,
 ): ObjectRule | null {
   if (isNoting(guard.spec)) return null;
-  if (schema.type !== 'object' || !hasOnly(schema, ofTypes) || schema.not !== undefined) return null;
+  if (schema.type !== 'object' || !hasOnly(schema, supported)) return null;
   const rule = objectRule(
     own === null ? schema : { ...schema, required: [...(schema.required ?? []), own] },
     guardedKeys,
@@ -189,26 +156,15 @@ function markedList(): AcceptNode {
     node: anything,
     ...{ bit: 0, guard: guards.itemTools, low: 0, high: 0, next: null },
   };
-  const item: ObjectRule = {
-    ...{ open: false, byLength: marked, required: 0, most: Number.MAX_SAFE_INTEGER },
-    ...{ rest: anything, guard: null },
-  };
-  const items = anyOr([item], [arrayRule({})]);
-  const open: ObjectRule = { ...item, open: true, byLength: [] };
-  return anyOr([open], [{ items, least: 0, most: Number.MAX_SAFE_INTEGER }]);
+  const item: ObjectRule = { open: false, byLength: marked, required: 0, guard: null };
+  return anyOr({ ...item, open: true, byLength: [] }, anyOr(item, anything));
 }
 
 /** Accepts any JSON, objects and lists by rules. */
-function anyOr(objects: readonly ObjectRule[] | null, arrays: readonly ArrayRule[]): AcceptNode {
-  return nodeOf({
-    text: textRule({}),
-    number: numberRule({}, false),
-    objects,
-    arrays,
-    yes: true,
-    no: true,
-    nil: true,
-  });
+function anyOr(object: ObjectRule | null, items: AcceptNode): AcceptNode {
+  const { NEGATIVE_INFINITY: minimum, POSITIVE_INFINITY: maximum } = Number;
+  const number = { integer: false, minimum, maximum };
+  return nodeOf({ text: 'any', number, object, items, yes: true, no: true, nil: true });
 }
 
 /** Compiles a schema. An unsupported one becomes `nothing`, so that its values are left to the full check. */
@@ -217,93 +173,47 @@ function compileNode(schema: SchemaNode | boolean, guard: MemberGuard | null): A
   if (hasOnly(schema, [])) return anything;
   if (hasOnly(schema, ['anyOf']))
     return (schema.anyOf ?? []).map((branch) => compileNode(branch, guard)).reduce(either, nothing);
-  if (hasOnly(schema, ofConstants)) {
-    if ('const' in schema) return 'enum' in schema ? nothing : constantNode(schema, [schema.const]);
-    if (schema.enum !== undefined) return constantNode(schema, schema.enum);
-  }
-  if (!hasOnly(schema, ofTypes) || schema.type === undefined) return nothing;
-  const types = typeof schema.type === 'string' ? [schema.type] : schema.type;
-  if (schema.not !== undefined && schema.type !== 'string') return nothing;
-  return types.map((type) => typeNode(type, schema, guard)).reduce(either, nothing);
+  return hasOnly(schema, supported) ? typeNode(schema, guard) : nothing;
 }
 
 function hasOnly(schema: SchemaNode, keywords: readonly string[]): boolean {
-  return Object.keys(schema).every((keyword) => keywords.includes(keyword) || annotations.includes(keyword));
+  return Object.keys(schema).every((keyword) => keywords.includes(keyword));
 }
 
-function constantNode({ type }: SchemaNode, values: readonly unknown[]): AcceptNode {
-  const possible = type === undefined ? values : values.filter((value) => isType(type, value));
-  const constants = bytesOf(possible.filter((value) => typeof value === 'string'));
-  return nodeOf({
-    text: constants.length === 0 ? null : { nonEmpty: false, constants, excluded: false },
-    yes: possible.includes(true),
-    no: possible.includes(false),
-    nil: possible.includes(null),
-  });
-}
-
-function typeNode(type: string, schema: SchemaNode, guard: MemberGuard | null): AcceptNode {
-  switch (type) {
-    case 'string': {
-      const text = textRule(schema);
-      return nodeOf({ text });
-    }
-    case 'number':
+function typeNode(schema: SchemaNode, guard: MemberGuard | null): AcceptNode {
+  switch (schema.type) {
+    case 'string':
+      return nodeOf({ text: textRule(schema) });
     case 'integer':
-      return nodeOf({ number: numberRule(schema, type === 'integer') });
+      return nodeOf({ number: integerRule(schema) });
     case 'boolean':
       return nodeOf({ yes: true, no: true });
     case 'null':
       return nodeOf({ nil: true });
-    case 'object': {
-      const rule = objectRule(schema, [], guard);
-      return rule === null ? nothing : nodeOf({ objects: [rule] });
-    }
+    case 'object':
+      return nodeOf({ object: objectRule(schema, [], guard) });
     case 'array':
-      return nodeOf({ arrays: [arrayRule(schema)] });
+      return nodeOf({ items: compileNode(schema.items ?? true, null) });
     default:
       return nothing;
   }
 }
 
-function textRule({ minLength = 0, not }: SchemaNode): TextRule | null {
-  // A length above one is counted in characters, and long strings are truncated here.
-  if (minLength > 1) return null;
-  if (not === undefined) return { nonEmpty: minLength === 1, constants: null, excluded: false };
-  if (Object.keys(not).length !== 1 || not.enum === undefined) return null;
-  // All constants must be supported: one left out would be accepted.
-  const constants = bytesOf(not.enum);
-  return constants.length === not.enum.length
-    ? { nonEmpty: minLength === 1, constants, excluded: true }
-    : null;
+/** A length above one is counted in characters, and long strings are truncated here. */
+function textRule({ minLength = 0 }: SchemaNode): AcceptNode['text'] {
+  return minLength > 1 ? null : minLength === 1 ? 'filled' : 'any';
 }
 
-function bytesOf(constants: readonly unknown[]): Uint8Array[] {
-  return constants
-    .filter((constant): constant is string => typeof constant === 'string' && isPlain(constant))
-    .map((constant) => Uint8Array.from(Buffer.from(constant, 'latin1')));
+function integerRule(schema: SchemaNode): NumberRule {
+  return {
+    integer: true,
+    minimum: schema.minimum ?? Number.NEGATIVE_INFINITY,
+    maximum: schema.maximum ?? Number.POSITIVE_INFINITY,
+  };
 }
 
 function isPlain(text: string): boolean {
   return plainText.test(text) && !/["\\]/.test(text);
-}
-
-function numberRule(schema: SchemaNode, integer: boolean): NumberRule {
-  return {
-    integer,
-    minimum: schema.minimum ?? Number.NEGATIVE_INFINITY,
-    maximum: schema.maximum ?? Number.POSITIVE_INFINITY,
-    above: schema.exclusiveMinimum ?? Number.NEGATIVE_INFINITY,
-    below: schema.exclusiveMaximum ?? Number.POSITIVE_INFINITY,
-  };
-}
-
-function arrayRule({ items = true, minItems, maxItems }: SchemaNode): ArrayRule {
-  return {
-    items: compileNode(items, null),
-    least: minItems ?? 0,
-    most: maxItems ?? Number.MAX_SAFE_INTEGER,
-  };
 }
 
 function objectRule(
@@ -311,8 +221,7 @@ function objectRule(
   guardedKeys: readonly string[],
   guard: MemberGuard | null,
 ): ObjectRule | null {
-  const { properties = {}, required = [], additionalProperties = true, maxProperties } = schema;
-  const rest = additionalProperties === false ? null : compileNode(additionalProperties, null);
+  const { properties = {}, required = [] } = schema;
   const read = guard?.spec.reads ?? [];
   const names = [...new Set([...Object.keys(properties), ...required, ...guardedKeys, ...read])];
   // Inherited names exist on every object without being sent. Required names need a bit each.
@@ -331,7 +240,7 @@ function objectRule(
     byLength[name.length] = {
       name: Uint8Array.from(Buffer.from(name, 'latin1')),
       node: guardedNode(
-        own === undefined ? (rest ?? nothing) : compileNode(own, entry?.within ?? null),
+        own === undefined ? anything : compileNode(own, entry?.within ?? null),
         entry?.within ?? null,
       ),
       bit: bits.includes(name) ? 1 << bits.indexOf(name) : 0,
@@ -342,48 +251,30 @@ function objectRule(
     };
   }
   return {
-    open: guard === null && names.length === 0 && rest === anything && maxProperties === undefined,
+    open: guard === null && names.length === 0,
     byLength,
     required: 2 ** bits.length - 1,
-    most: maxProperties ?? Number.MAX_SAFE_INTEGER,
-    rest,
     guard,
   };
 }
 
 /** Accepts any JSON, but an object only without ambiguous members. */
 function guardedNode(node: AcceptNode, guard: MemberGuard | null): AcceptNode {
-  if (guard === null || !node.anything) return node;
-  const rule = objectRule({}, [], guard);
-  return anyOr(rule === null ? null : [rule], [arrayRule({})]);
+  return guard === null || !node.anything ? node : anyOr(objectRule({}, [], guard), anything);
 }
 
-/**
- * Merges two nodes. If two rules for strings or numbers cannot be merged, values of the second are left to the full
- * check.
- */
+/** Merges two nodes. If both have rules for a kind of value, what only the second accepts is left to the full check. */
 function either(one: AcceptNode, other: AcceptNode): AcceptNode {
   return nodeOf({
     anything: one.anything || other.anything,
-    text: eitherText(one.text, other.text),
+    text: one.text ?? other.text,
     number: one.number ?? other.number,
-    objects: joined(one.objects, other.objects),
-    arrays: joined(one.arrays, other.arrays),
+    object: one.object ?? other.object,
+    items: one.items ?? other.items,
     yes: one.yes || other.yes,
     no: one.no || other.no,
     nil: one.nil || other.nil,
   });
-}
-
-function joined<T>(some: readonly T[] | null, more: readonly T[] | null): readonly T[] | null {
-  return some === null || more === null ? (some ?? more) : [...some, ...more];
-}
-
-function eitherText(one: TextRule | null, other: TextRule | null): TextRule | null {
-  if (one === null || other === null) return one ?? other;
-  if (one.constants === null || one.excluded) return one;
-  if (other.constants === null || other.excluded) return other;
-  return { nonEmpty: false, constants: [...one.constants, ...other.constants], excluded: false };
 }
 
 /** Whether a guard notes further members, which the walk cannot: it notes the guarded keys only. */

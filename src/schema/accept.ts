@@ -4,11 +4,11 @@ import {
   CLOSE_BRACE,
   CLOSE_BRACKET,
   COMMA,
-  DOT,
   LOWER_F,
   LOWER_N,
   LOWER_T,
   MINUS,
+  NINE,
   OPEN_BRACE,
   OPEN_BRACKET,
   QUOTE,
@@ -23,7 +23,6 @@ import {
   endOfPlain,
   endOfText,
   endOfValue,
-  longString,
   mostDepth,
   skipSpace,
 } from '../wire/json-skip.js';
@@ -38,14 +37,12 @@ import {
 import { parseBody } from '../wire/skeleton.js';
 import {
   type AcceptNode,
-  type ArrayRule,
   compileBody,
   guardedKeys,
   guards,
   type NumberRule,
   type ObjectRule,
   type Property,
-  type TextRule,
 } from './accept-node.js';
 import { asSchema } from './node.js';
 
@@ -81,15 +78,8 @@ const noSpans: readonly Span[] = [];
 const noOutputSpans: OutputSpans = { maxTokens: noSpans, choices: null, config: null };
 const usageKey = Uint8Array.from(Buffer.from('include_usage', 'latin1'));
 
-/**
- * Most bytes walked for failed branches of unions, as a multiple of the body. Without a bound, nested unions whose
- * discriminators come last would multiply the work. Histories with the content before the role stay within it.
- */
-const maxWaste = 2;
-
-/** Up to this many digits, a decimal number is a quotient of two exact doubles: one rounding, like `JSON.parse`. */
+/** Up to this many digits, an integer is exact. */
 const exactDigits = 15;
-const powers = Array.from({ length: exactDigits + 1 }, (_, exponent) => 10 ** exponent);
 
 /**
  * Creates a check of a schema that reads a body's bytes once, without parsing it. It is compiled at the first body.
@@ -186,10 +176,6 @@ class Walk {
   #itemTools = false;
   /** Members that would steer an upstream. */
   #steering: SteeringMember[] = [];
-  /** The offset that the current branch of a union has reached. */
-  #reached = 0;
-  /** Bytes walked for branches that failed. */
-  #wasted = 0;
 
   constructor(rule: ObjectRule) {
     this.#rule = rule;
@@ -208,8 +194,6 @@ class Walk {
     this.#inBackground = false;
     this.#toolsStart = -1;
     this.#itemTools = false;
-    this.#reached = 0;
-    this.#wasted = 0;
     if (this.#steering.length > 0) this.#steering = [];
     const accepted = this.#run(body);
     this.#body = noBody;
@@ -255,14 +239,14 @@ class Walk {
   }
 
   #value(node: AcceptNode, at: number, levels: number): number {
-    if (node.anything) return this.#anything(at, levels);
+    if (node.anything) return endOfValue(this.#body, at, levels);
     switch (this.#body[at]) {
       case QUOTE:
         return node.text === null ? -1 : this.#text(node.text, at + 1);
       case OPEN_BRACE:
-        return node.objects === null || levels === 0 ? -1 : this.#object(node.objects, at, levels - 1);
+        return node.object === null || levels === 0 ? -1 : this.#object(node.object, at, levels - 1);
       case OPEN_BRACKET:
-        return node.arrays === null || levels === 0 ? -1 : this.#array(node.arrays, at, levels - 1);
+        return node.items === null || levels === 0 ? -1 : this.#array(node.items, at, levels - 1);
       case LOWER_T:
         return node.yes ? endOfLiteral(this.#body, at) : -1;
       case LOWER_F:
@@ -274,96 +258,43 @@ class Walk {
     }
   }
 
-  #anything(at: number, levels: number): number {
-    const end = endOfValue(this.#body, at, levels);
-    // No other branch of a union can get past this either.
-    if (end === -1) this.#reached = Number.MAX_SAFE_INTEGER;
-    return end;
-  }
-
-  #text(rule: TextRule, from: number): number {
-    const body = this.#body;
-    const { constants } = rule;
-    if (constants === null) {
-      const end = endOfText(body, from);
-      return end === -1 || (end === from && rule.nonEmpty) ? -1 : end + 1;
-    }
-    if (!rule.excluded) {
-      for (let i = 0; i < constants.length; i++) {
-        const constant = constants[i] as Uint8Array;
-        const end = from + constant.length;
-        if (body[end] === QUOTE && holds(body, from, constant)) return end + 1;
-      }
-      return -1;
-    }
-    const end = endOfPlain(body, from);
-    if (end === -1 || end - from > longString || (end === from && rule.nonEmpty)) return -1;
-    for (let i = 0; i < constants.length; i++) {
-      const constant = constants[i] as Uint8Array;
-      if (constant.length === end - from && holds(body, from, constant)) return -1;
-    }
-    return end + 1;
+  #text(rule: 'any' | 'filled', from: number): number {
+    const end = endOfText(this.#body, from);
+    return end === -1 || (end === from && rule === 'filled') ? -1 : end + 1;
   }
 
   #number(rule: NumberRule, from: number): number {
     const body = this.#body;
     const end = endOfNumber(body, from);
-    if (end === -1) return -1;
+    if (end === -1 || !rule.integer) return end;
     const first = body[from] === MINUS ? from + 1 : from;
+    if (end - first > exactDigits) return -1;
     let value = 0;
-    let point = -1;
     for (let at = first; at < end; at++) {
       const byte = body[at] as number;
-      if (byte === DOT) point = at;
-      else if (byte > 0x39 || byte < ZERO) return -1;
-      else value = value * 10 + byte - ZERO;
+      if (byte > NINE || byte < ZERO) return -1;
+      value = value * 10 + byte - ZERO;
     }
-    if (end - first > (point === -1 ? exactDigits : exactDigits + 1)) return -1;
-    if (point !== -1) value /= powers[end - point - 1] as number;
     if (first !== from) value = -value;
-    if (value < rule.minimum || value > rule.maximum || value <= rule.above || value >= rule.below) return -1;
-    return rule.integer && !Number.isInteger(value) ? -1 : end;
+    return value < rule.minimum || value > rule.maximum ? -1 : end;
   }
 
-  #array(rules: readonly ArrayRule[], open: number, levels: number): number {
-    for (let i = 0; i < rules.length; i++) {
-      if (i > 0 && !this.#mayTryNext(open)) return -1;
-      const end = this.#items(rules[i] as ArrayRule, open, levels);
-      if (end !== -1) return end;
-    }
-    return -1;
-  }
-
-  #items(rule: ArrayRule, open: number, levels: number): number {
+  #array(items: AcceptNode, open: number, levels: number): number {
     const body = this.#body;
     let at = skipSpace(body, open + 1);
-    if (body[at] === CLOSE_BRACKET) return rule.least === 0 ? at + 1 : -1;
-    for (let count = 1; count <= rule.most; count++) {
-      this.#reached = at;
-      const end = this.#value(rule.items, at, levels);
+    if (body[at] === CLOSE_BRACKET) return at + 1;
+    for (;;) {
+      const end = this.#value(items, at, levels);
       if (end === -1) return -1;
       at = skipSpace(body, end);
-      if (body[at] === CLOSE_BRACKET) return count >= rule.least ? at + 1 : -1;
+      if (body[at] === CLOSE_BRACKET) return at + 1;
       if (body[at] !== COMMA) return -1;
       at = skipSpace(body, at + 1);
     }
-    return -1;
   }
 
-  #object(rules: readonly ObjectRule[], open: number, levels: number): number {
-    for (let i = 0; i < rules.length; i++) {
-      if (i > 0 && !this.#mayTryNext(open)) return -1;
-      const rule = rules[i] as ObjectRule;
-      const end = rule.open ? this.#anything(open, levels + 1) : this.#members(rule, open, levels);
-      if (end !== -1) return end;
-    }
-    return -1;
-  }
-
-  /** Whether another branch may be tried after a failed one. */
-  #mayTryNext(open: number): boolean {
-    this.#wasted += this.#reached - open;
-    return this.#wasted <= maxWaste * this.#body.length;
+  #object(rule: ObjectRule, open: number, levels: number): number {
+    return rule.open ? endOfValue(this.#body, open, levels + 1) : this.#members(rule, open, levels);
   }
 
   #members(rule: ObjectRule, open: number, levels: number): number {
@@ -373,9 +304,8 @@ class Walk {
     let high = 0;
     let at = skipSpace(body, open + 1);
     if (body[at] === CLOSE_BRACE) return missing === 0 ? at + 1 : -1;
-    for (let count = 1; count <= rule.most; count++) {
+    for (;;) {
       if (body[at] !== QUOTE) return -1;
-      this.#reached = at;
       const close = endOfPlain(body, at + 1);
       if (close === -1) return -1;
       const property = findProperty(rule, body, at + 1, close);
@@ -388,9 +318,7 @@ class Walk {
       }
       at = afterColon(body, close);
       if (at === -1) return -1;
-      const node = property === null ? rule.rest : property.node;
-      if (node === null) return -1;
-      const end = this.#value(node, at, levels);
+      const end = property === null ? endOfValue(body, at, levels) : this.#value(property.node, at, levels);
       if (end === -1) return -1;
       if (property !== null) {
         missing &= ~property.bit;
@@ -401,7 +329,6 @@ class Walk {
       if (body[at] !== COMMA) return -1;
       at = skipSpace(body, at + 1);
     }
-    return -1;
   }
 
   /** Records an ambiguous name if it is a steering one. @returns whether it is */

@@ -1,37 +1,40 @@
 import { isDeepStrictEqual } from 'node:util';
 import { test } from 'tap';
 import { type TSchema, Type } from 'typebox';
-import { chatMixedBody, chatRequestType } from '../../src/protocols/chat/request/schema.js';
+import { chatMixedBody, passedChatRequest } from '../../src/protocols/chat/request/schema.js';
 import { type Accepted, validateBody } from '../../src/schema/accept.js';
 import { compileSchema } from '../../src/schema/compile.js';
+import { given, metered, name, nullable, record, streaming, text } from '../../src/schema/members.js';
 import { usualCost } from '../../src/wire/json.js';
 import type { Span } from '../../src/wire/json-scan.js';
 import { cases, fc } from '../support/seed.js';
 import { noise, writeJson } from '../wire/json-text.js';
 import { valuesOf } from './schema-values.js';
 
-/** Schemas with what the chat body does not have. */
+/** The schema of an untouched body, with members of each kind that such schemas have. */
+const untouched = Type.Object({
+  model: name,
+  messages: given,
+  ...streaming,
+  max_completion_tokens: metered,
+  max_tokens: metered,
+  n: nullable(Type.Integer({ minimum: 1, maximum: 100 })),
+  user: text,
+  metadata: record,
+  tags: Type.Optional(Type.Array(Type.Object({ x: Type.Boolean() }))),
+  count: nullable(Type.Union([Type.Integer(), Type.String()])),
+});
+
+/** Schemas with what those do not have: the values that need it are left to the full check. */
 const others: readonly TSchema[] = [
-  Type.Object(
-    {
-      a: Type.Union([
-        Type.String(),
-        Type.Array(Type.String(), { minItems: 1, maxItems: 2 }),
-        Type.Array(Type.Integer()),
-        Type.Array(Type.Array(Type.Integer(), { minItems: 1 })),
-      ]),
-      b: Type.Optional(
-        Type.Unsafe<number>({ type: ['number', 'null'], exclusiveMinimum: 0, exclusiveMaximum: 2 }),
-      ),
-    },
-    { additionalProperties: false },
-  ),
   Type.Object({
     a: Type.Union([
       Type.Object({ x: Type.Array(Type.Object({ y: Type.Boolean() })), kind: Type.Literal(1) }),
-      Type.Object({ x: Type.Array(Type.Object({})), kind: Type.Enum(['one', 'two']) }),
-      Type.Object({ x: Type.Unknown(), kind: Type.Literal(true) }),
+      Type.Object({ x: Type.Unknown() }),
     ]),
+    b: Type.Optional(Type.Union([Type.Number(), Type.Null()])),
+    c: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
+    d: Type.Optional(Type.Enum(['one', 'two'])),
   }),
   Type.Object({
     model: Type.Optional(Type.Unknown()),
@@ -108,7 +111,7 @@ function changed(
   return Buffer.concat([head, Buffer.of(byte), rest.subarray(1)]);
 }
 
-for (const [index, type] of [chatRequestType, ...others].entries()) {
+for (const [index, type] of [untouched, ...others].entries()) {
   test(`what is accepted, the full check accepts with the same findings: schema ${index}`, (t) => {
     const schema = compileSchema(type, index === 0 ? chatMixedBody : null);
     let accepted = 0;
@@ -136,13 +139,13 @@ for (const [index, type] of [chatRequestType, ...others].entries()) {
       ),
       { numRuns: cases(index === 0 ? 2500 : 500) },
     );
-    t.ok(index === 3 ? accepted === 0 : accepted > good / 10, `${accepted} of ${good} good bodies`);
+    t.ok(index === 0 ? accepted > good / 2 : accepted < good, `${accepted} of ${good} good bodies`);
     t.end();
   });
 }
 
 test('an unusual body is left to the full check', (t) => {
-  const schema = compileSchema(chatRequestType, chatMixedBody);
+  const schema = passedChatRequest;
   const message = '"messages":[{"role":"user","content":"x"}]';
   const body = (members: string) => schema.accept(Buffer.from(`{"model":"m",${message}${members}}`));
   t.not(body(''), null);
@@ -151,9 +154,8 @@ test('an unusual body is left to the full check', (t) => {
     ',"stream":true,"stream":true',
     ',"stream_options":{"include_usage":true,"include_usage":true}',
     ',"mod\\u0065l":"n"',
-    ',"response_format":{"type":"te\\u0078t"}',
-    ',"temperature":1e0',
-    ',"temperature":0.1234567890123456',
+    ',"max_tokens":1e0',
+    ',"max_tokens":1234567890123456',
     `,"x":${'['.repeat(64)}${']'.repeat(64)}`,
     ',"x":"\x01"',
     ',"x":"\\x"',
@@ -172,7 +174,7 @@ test('an unusual body is left to the full check', (t) => {
 });
 
 test('it is told where a body limits its answer', (t) => {
-  const schema = compileSchema(chatRequestType, chatMixedBody);
+  const schema = passedChatRequest;
   const texts = (members: string): unknown => {
     const body = Buffer.from(`{"model":"m","messages":[{"role":"user","content":"x"}]${members}}`);
     const output = schema.accept(body)?.output;
@@ -191,7 +193,7 @@ test('it is told where a body limits its answer', (t) => {
 });
 
 test('strings around the bound of the skeleton', (t) => {
-  const schema = compileSchema(chatRequestType, chatMixedBody);
+  const schema = passedChatRequest;
   for (const length of [0, 1, 63, 64, 65, 255, 256, 257, 258]) {
     for (const [tail, good] of [
       ['', true],
@@ -211,26 +213,8 @@ test('strings around the bound of the skeleton', (t) => {
   t.end();
 });
 
-test('a discriminator may come last, but not to multiply the work', (t) => {
-  const schema = compileSchema(chatRequestType, chatMixedBody);
-  const accept = (messages: unknown[]) =>
-    schema.accept(Buffer.from(JSON.stringify({ model: 'm', messages })));
-  const content = 'x'.repeat(2000);
-  t.not(accept(['user', 'assistant', 'user', 'assistant'].map((role) => ({ content, role }))), null);
-  t.not(
-    accept([
-      { content, role: 'assistant' },
-      { content, tool_call_id: 'x', role: 'tool' },
-    ]),
-    null,
-  );
-  const parts = Array.from({ length: 50 }, () => ({ x: 'x'.repeat(100), file: {}, type: 'file' }));
-  t.equal(accept([{ content: parts, role: 'other' }]), null);
-  t.end();
-});
-
 test('the names of many models stay apart', (t) => {
-  const schema = compileSchema(chatRequestType, chatMixedBody);
+  const schema = passedChatRequest;
   for (let turn = 0; turn < 2; turn++) {
     for (let i = 0; i < 2000; i++) {
       const body = { model: `model-${i}`, messages: [{ role: 'user', content: 'x' }] };

@@ -134,7 +134,8 @@ function eitherForm(promptForm: TObject, known: TObject): CompiledSchema {
   };
   return {
     guard: forms.prompt.guard,
-    accept: (body) => forms.prompt.accept(body) ?? forms.input.accept(body),
+    // A body with `input` is converted for every upstream, and parsed for that in any case.
+    accept: forms.prompt.accept,
     wantsItemTools: false,
     check: (value) => forms.prompt.check(value) || forms.input.check(value),
     explain(value) {

@@ -6,14 +6,14 @@ import { tagOpaque } from '../../../src/conversation/unsigned-reasoning.js';
 import type { Call } from '../../../src/flow/call.js';
 import { expectedUsage } from '../../../src/flow/limits/expected-usage.js';
 import { chat } from '../../../src/protocols/chat/index.js';
-import { chatRequest } from '../../../src/protocols/chat/request/schema.js';
+import { passedChatRequest } from '../../../src/protocols/chat/request/schema.js';
 import { completions, completionsRequest } from '../../../src/protocols/completions/index.js';
 import { generateContent } from '../../../src/protocols/generate-content/index.js';
-import { generateContentRequest } from '../../../src/protocols/generate-content/request/schema.js';
+import { passedGenerateContentRequest } from '../../../src/protocols/generate-content/request/schema.js';
 import { messages } from '../../../src/protocols/messages/index.js';
-import { messagesRequest } from '../../../src/protocols/messages/request/schema.js';
+import { passedMessagesRequest } from '../../../src/protocols/messages/request/schema.js';
 import { responses } from '../../../src/protocols/responses/index.js';
-import { responsesRequest } from '../../../src/protocols/responses/request/schema.js';
+import { passedResponsesRequest } from '../../../src/protocols/responses/request/schema.js';
 import { validateBody } from '../../../src/schema/accept.js';
 import { usualCost } from '../../../src/wire/json.js';
 
@@ -21,7 +21,7 @@ import { usualCost } from '../../../src/wire/json.js';
 function outputOf(members: string, asked = '"messages":[{"role":"user","content":"x"}]'): number {
   const body = Buffer.from(`{"model":"m",${asked}${members}}`);
   const isChat = asked.startsWith('"messages"');
-  const schema = isChat ? chatRequest : completionsRequest;
+  const schema = isChat ? passedChatRequest : completionsRequest;
   const [noted, unnoted] = [schema.accept(body), null].map((validated) => {
     const call = { body, route: { endpoint: isChat ? chat : completions }, upload: null, validated };
     return expectedUsage(call as unknown as Call).output;
@@ -63,8 +63,8 @@ test('an answer is taken for no more than its model gives', (t) => {
 test('of several limits the largest counts, whichever stands first and whatever the protocol', (t) => {
   const members = ['"max_completion_tokens":1', '"max_tokens":5000', '"max_output_tokens":2'];
   const cases = [
-    [messages, messagesRequest, '"messages":[{"role":"user","content":"x"}]'],
-    [responses, responsesRequest, '"input":"x"'],
+    [messages, passedMessagesRequest, '"messages":[{"role":"user","content":"x"}]'],
+    [responses, passedResponsesRequest, '"input":"x"'],
   ] as const;
   for (const [endpoint, schema, asked] of cases) {
     for (const order of [members, [...members].reverse()]) {
@@ -96,7 +96,7 @@ test('a limit counts in either of the spellings that generateContent has', (t) =
     '"generation_config":{"maxOutputTokens":64,"candidate_count":2}',
   ]) {
     const body = Buffer.from(`{"contents":[{"parts":[{"text":"hi"}]}],${config}}`);
-    for (const validated of [null, validateBody(body, generateContentRequest, usualCost)]) {
+    for (const validated of [null, validateBody(body, passedGenerateContentRequest, usualCost)]) {
       const call = { body, route: { endpoint: generateContent }, upload: null, validated };
       t.equal(expectedUsage(call as unknown as Call).output, 128, config);
     }

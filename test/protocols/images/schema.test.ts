@@ -7,7 +7,7 @@ import {
   passedGenerationsRequest,
 } from '../../../src/protocols/images/schema.js';
 import type { JsonObject } from '../../../src/wire/json.js';
-import { type Refused, refuses, takes } from '../verdicts.js';
+import { isValid, type Refused, refuses, takes } from '../verdicts.js';
 import { imageUrl, inputBody, pngUrl, promptBody } from './samples.js';
 
 const text = [{ text: 'A cat' }];
@@ -41,34 +41,30 @@ const parameters = {
 
 test('every documented member of both forms is accepted, and members unknown here', async (t) => {
   for (const schema of [generationsRequest, editsRequest]) {
-    takes(t, schema, promptBody());
-    takes(t, schema, promptBody(settings));
-    takes(t, schema, promptBody({ ...nothing, input: null }));
-    takes(t, schema, promptBody({ frame_count: 2, svg: { model: 's' }, parameters: 1 }));
-    takes(t, schema, inputBody(text));
-    takes(t, schema, inputBody(text, { parameters, response_format: 'b64_json', other: [] }));
-    takes(t, schema, inputBody(text, { parameters: null, prompt: null }));
-    takes(t, schema, inputBody([{ text: 'A' }, { image: imageUrl }, { text: null, image: pngUrl }]));
-    takes(t, schema, { model: 'm', input: { messages: [{ content: text }, { role: 'user' }] } });
+    isValid(t, schema, promptBody());
+    isValid(t, schema, promptBody(settings));
+    isValid(t, schema, promptBody({ ...nothing, input: null }));
+    isValid(t, schema, promptBody({ frame_count: 2, svg: { model: 's' }, parameters: 1 }));
+    isValid(t, schema, inputBody(text));
+    isValid(t, schema, inputBody(text, { parameters, response_format: 'b64_json', other: [] }));
+    isValid(t, schema, inputBody(text, { parameters: null, prompt: null }));
+    isValid(t, schema, inputBody([{ text: 'A' }, { image: imageUrl }, { text: null, image: pngUrl }]));
+    isValid(t, schema, { model: 'm', input: { messages: [{ content: text }, { role: 'user' }] } });
   }
 });
 
 test('an edit has its images and its mask as objects or texts', async (t) => {
   const images = [{ image_url: imageUrl }, { image_url: pngUrl, file_id: null }, { file_id: 'f' }];
-  takes(t, editsRequest, promptBody({ images, mask: { image_url: pngUrl } }));
-  takes(t, editsRequest, promptBody({ images: Array(16).fill(images[0]), mask: null }));
-  takes(t, editsRequest, promptBody({ images: [imageUrl, pngUrl], mask: pngUrl }));
+  isValid(t, editsRequest, promptBody({ images, mask: { image_url: pngUrl } }));
+  isValid(t, editsRequest, promptBody({ images: Array(16).fill(images[0]), mask: null }));
+  isValid(t, editsRequest, promptBody({ images: [imageUrl, pngUrl], mask: pngUrl }));
   for (const image of [imageUrl, [imageUrl], { image_url: imageUrl }])
-    takes(t, editsRequest, promptBody({ image }));
+    isValid(t, editsRequest, promptBody({ image }));
 });
 
 test('the findings of the fast check are those of the body', async (t) => {
   const bytes = Buffer.from(JSON.stringify(promptBody({ stream: true })));
-  t.match(generationsRequest.accept(bytes), { model: 'm', stream: true });
-  t.match(generationsRequest.accept(Buffer.from(JSON.stringify(inputBody(text)))), {
-    model: 'm',
-    stream: false,
-  });
+  t.match(passedGenerationsRequest.accept(bytes), { model: 'm', stream: true });
 });
 
 const both = "'prompt' with its settings beside it";

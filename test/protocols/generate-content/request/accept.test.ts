@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
-import { generateContentRequest } from '../../../../src/protocols/generate-content/request/schema.js';
+import { passedGenerateContentRequest } from '../../../../src/protocols/generate-content/request/schema.js';
 import { cases, fc } from '../../../support/seed.js';
 
 const body = {
@@ -36,11 +36,11 @@ test('what is accepted by its bytes, the whole check takes too', async () => {
   fc.assert(
     fc.property(fc.constantFrom(...paths), fc.jsonValue({ maxDepth: 2 }), (path, put) => {
       const changed = withValue(body, path, put);
-      const taken = generateContentRequest.check(changed);
-      const byBytes = generateContentRequest.accept(Buffer.from(JSON.stringify(changed))) !== null;
+      const taken = passedGenerateContentRequest.check(changed);
+      const byBytes = passedGenerateContentRequest.accept(Buffer.from(JSON.stringify(changed))) !== null;
       if (byBytes) accepted++;
       assert.ok(taken || !byBytes, 'accepted, though it is not valid');
-      if (!taken) assert.equal(generateContentRequest.explain(changed).status, 400);
+      if (!taken) assert.equal(passedGenerateContentRequest.explain(changed).status, 400);
     }),
     { numRuns: cases(1000) },
   );

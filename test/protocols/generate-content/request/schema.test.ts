@@ -3,16 +3,19 @@ import {
   countTokensRequest,
   generateContentRequest,
 } from '../../../../src/protocols/generate-content/request/schema.js';
-import { refuses, takes } from '../../verdicts.js';
+import { isValid, refuses } from '../../verdicts.js';
 
 const hi = { role: 'user', parts: [{ text: 'hi' }] };
 const contents = [hi];
 
 test('bodies that SDKs and the vendor’s examples send are taken', async (t) => {
-  takes(t, generateContentRequest, { contents });
-  takes(t, generateContentRequest, { contents: [{ parts: [{ text: 'no role' }] }] });
-  takes(t, generateContentRequest, { contents, generationConfig: { responseModalities: ['TEXT', 'IMAGE'] } });
-  takes(t, generateContentRequest, {
+  isValid(t, generateContentRequest, { contents });
+  isValid(t, generateContentRequest, { contents: [{ parts: [{ text: 'no role' }] }] });
+  isValid(t, generateContentRequest, {
+    contents,
+    generationConfig: { responseModalities: ['TEXT', 'IMAGE'] },
+  });
+  isValid(t, generateContentRequest, {
     contents: [
       hi,
       {
@@ -50,18 +53,18 @@ test('bodies that SDKs and the vendor’s examples send are taken', async (t) =>
     },
     madeUp: {},
   });
-  takes(t, generateContentRequest, {
+  isValid(t, generateContentRequest, {
     contents: [{ parts: { text: 'a part without brackets' } }],
     system_instruction: { parts: { text: 'Be brief.' } },
     generation_config: { max_output_tokens: 5, thinking_config: { thinking_level: 'LOW' } },
     tools: [{ function_declarations: [{ name: 'f', parameters_json_schema: {} }] }],
   });
-  takes(t, generateContentRequest, {
+  isValid(t, generateContentRequest, {
     contents: { parts: { text: 'neither' } },
     tools: { functionDeclarations: { name: 'f' } },
     safetySettings: { category: 'c', threshold: 't' },
   });
-  takes(t, generateContentRequest, { contents, systemInstruction: 'Be brief.', tools: null });
+  isValid(t, generateContentRequest, { contents, systemInstruction: 'Be brief.', tools: null });
 });
 
 test('what is wrong is named, under the name that the client used', async (t) => {
@@ -100,7 +103,7 @@ test('bodies of other endpoints are sent there', async (t) => {
   refuses(t, generateContentRequest, [{ messages: [] }, 'messages', 'POST /v1/messages']);
   refuses(t, generateContentRequest, [{ model: 'm', input: 'hi' }, 'input', 'POST /v1/responses']);
   refuses(t, generateContentRequest, [{ prompt: 'hi' }, 'prompt', 'POST /v1/completions']);
-  takes(t, generateContentRequest, { contents, messages: [], input: '' });
+  isValid(t, generateContentRequest, { contents, messages: [], input: '' });
 });
 
 test('tokens are counted of contents, or of a whole request', async (t) => {

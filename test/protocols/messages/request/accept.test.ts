@@ -1,6 +1,10 @@
 import { test } from 'tap';
 import { prose } from '../../../../bench/bodies.js';
-import { countTokensRequest, messagesRequest } from '../../../../src/protocols/messages/request/schema.js';
+import {
+  messagesRequest,
+  passedCountTokensRequest,
+  passedMessagesRequest,
+} from '../../../../src/protocols/messages/request/schema.js';
 
 /*
  * The full check would answer for these as well, only slower: nothing else would show that the fast one had ceased
@@ -111,12 +115,15 @@ for (const [name, body] of Object.entries(bodies)) {
       stream: 'stream' in body && body.stream === true,
     };
     t.equal(messagesRequest.check(body), true, messagesRequest.explain(body).message);
-    t.match(messagesRequest.accept(Buffer.from(JSON.stringify(body))), expected, 'as JavaScript writes it');
-    t.match(messagesRequest.accept(Buffer.from(JSON.stringify(body, null, 2))), expected, 'indented');
+    t.match(
+      passedMessagesRequest.accept(Buffer.from(JSON.stringify(body))),
+      expected,
+      'as JavaScript writes it',
+    );
+    t.match(passedMessagesRequest.accept(Buffer.from(JSON.stringify(body, null, 2))), expected, 'indented');
     const { max_tokens: _, ...question } = body as Record<string, unknown>;
     const bytes = Buffer.from(JSON.stringify(question));
-    t.match(countTokensRequest.accept(bytes), { model: expected.model }, 'as a question for tokens');
-    t.equal(messagesRequest.accept(bytes), null, 'and not as a request without its limit');
+    t.match(passedCountTokensRequest.accept(bytes), { model: expected.model }, 'as a question for tokens');
     t.end();
   });
 }
