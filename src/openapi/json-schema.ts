@@ -19,87 +19,34 @@ type Holds = 'plain' | 'schema' | 'list' | 'named';
 
 /** Every keyword that is written. Other members of schema objects belong to a library and are left out. */
 const keywords: ReadonlyMap<string, Holds> = new Map<string, Holds>([
-  ...Object.keys(bodyKeywords).map((keyword): [string, Holds] => [keyword, 'plain']),
+  ...[
+    ...Object.keys(bodyKeywords),
+    ...['description', 'exclusiveMinimum', 'maxLength', 'pattern', 'format', 'contentMediaType'],
+  ].map((keyword): [string, Holds] => [keyword, 'plain']),
   ['not', 'schema'],
   ['anyOf', 'list'],
-  ['allOf', 'list'],
-  ['oneOf', 'list'],
-  ['prefixItems', 'list'],
   ['properties', 'named'],
-  ['patternProperties', 'named'],
   ['additionalProperties', 'schema'],
-  ['propertyNames', 'schema'],
   ['items', 'schema'],
-  ['contains', 'schema'],
-  ['pattern', 'plain'],
-  ['format', 'plain'],
-  ['maxLength', 'plain'],
-  ['minProperties', 'plain'],
-  ['uniqueItems', 'plain'],
-  ['multipleOf', 'plain'],
-  ['contentMediaType', 'plain'],
-  ['contentEncoding', 'plain'],
-  ['default', 'plain'],
-  ['examples', 'plain'],
-  ['deprecated', 'plain'],
 ]);
 
 /** Keywords that do not constrain null, so that a type with null may be combined with them. */
 const nullAgnostic: ReadonlySet<string> = new Set([
-  'type',
-  'title',
-  'description',
-  'minLength',
-  'maxLength',
-  'pattern',
-  'minimum',
-  'maximum',
-  'exclusiveMinimum',
-  'exclusiveMaximum',
-  'multipleOf',
-  'items',
-  'minItems',
-  'maxItems',
-  'properties',
-  'required',
-  'additionalProperties',
-  'minProperties',
-  'maxProperties',
+  ...['type', 'description', 'minLength', 'maxLength', 'pattern', 'minimum', 'maximum', 'exclusiveMinimum'],
+  ...['items', 'minItems', 'maxItems', 'properties', 'required', 'additionalProperties', 'maxProperties'],
 ]);
-
-const types: ReadonlySet<string> = new Set([
-  'string',
-  'number',
-  'integer',
-  'boolean',
-  'object',
-  'array',
-  'null',
-]);
-
-/** The member in which TypeBox keeps checks in code. */
-const refinements = '~refine';
-const unsupportedMember = 'Further rules apply that a schema cannot say.';
 
 /**
- * Writes one schema as plain JSON Schema. A union with null becomes one schema of two types if that is equivalent. Types
- * that exist only in JavaScript, and checks in code, become a schema that accepts anything, with a description.
+ * Writes one schema as plain JSON Schema. A union with null becomes one schema of two types if that is equivalent.
  * @param write writes each nested schema
  */
 export function writeSchema(schema: object, write: WriteSchema): JsonSchema {
-  const folded = foldNull(schema);
   const written: Record<string, unknown> = {};
-  for (const [keyword, value] of Object.entries(folded)) {
+  for (const [keyword, value] of Object.entries(foldNull(schema))) {
     const holds = keywords.get(keyword);
     if (holds === undefined || value === undefined) continue;
-    if (keyword === 'type' && !isJsonType(value)) return { description: `A value of type ${String(value)}.` };
     if (holds === 'named' && Object.keys(value as object).length === 0) continue;
     written[keyword] = writeKeyword(keyword, holds, value, write);
-  }
-  if (Object.hasOwn(schema, refinements)) {
-    const { description } = written;
-    written.description =
-      typeof description === 'string' ? `${description} ${unsupportedMember}` : unsupportedMember;
   }
   return written;
 }
@@ -151,7 +98,6 @@ function foldNull(schema: object): object {
     other !== schema &&
     isBare &&
     typeof type === 'string' &&
-    !Object.hasOwn(other, refinements) &&
     known(other).every((keyword) => nullAgnostic.has(keyword));
   return folds ? { ...other, type: [type, 'null'] } : schema;
 }
@@ -162,10 +108,6 @@ function known(schema: object): readonly string[] {
 
 function isNull(schema: SourceSchema): boolean {
   return typeof schema === 'object' && (schema as { readonly type?: unknown }).type === 'null';
-}
-
-function isJsonType(type: unknown): boolean {
-  return Array.isArray(type) ? type.every((one) => types.has(one)) : types.has(String(type));
 }
 
 /*

@@ -77,12 +77,8 @@ function findProblem(schema: SchemaNode | boolean, value: unknown, path: Path): 
     return { path, kind: 'invalid_value', schema, value };
   }
   const inner = findInnerProblem(schema, value, path);
-  if (inner !== null) return inner;
-  for (const part of schema.allOf ?? []) {
-    const problem = findProblem(part, value, path);
-    if (problem !== null) return problem;
-  }
-  return schema.anyOf === undefined ? null : findUnionProblem(schema, schema.anyOf, value, path);
+  if (inner !== null || schema.anyOf === undefined) return inner;
+  return findUnionProblem(schema, schema.anyOf, value, path);
 }
 
 /** The problem of the value itself, without its members and items. */
@@ -101,9 +97,7 @@ function outOfBounds(schema: SchemaNode, value: unknown): boolean {
   if (typeof value === 'number') {
     return (
       value < (schema.minimum ?? Number.NEGATIVE_INFINITY) ||
-      value > (schema.maximum ?? Number.POSITIVE_INFINITY) ||
-      value <= (schema.exclusiveMinimum ?? Number.NEGATIVE_INFINITY) ||
-      value >= (schema.exclusiveMaximum ?? Number.POSITIVE_INFINITY)
+      value > (schema.maximum ?? Number.POSITIVE_INFINITY)
     );
   }
   if (typeof value === 'string') return value.length < (schema.minLength ?? 0);
@@ -226,7 +220,6 @@ function describe(schema: SchemaNode | boolean): string {
   if (schema.enum !== undefined) return either(quoted(schema.enum));
   if (schema.type === undefined) return 'another value';
   if (schema.not?.enum !== undefined) return `a ${schema.type} other than ${either(quoted(schema.not.enum))}`;
-  if (typeof schema.type !== 'string') return either(schema.type.map((type) => describeType(type, schema)));
   return describeType(schema.type, schema);
 }
 
@@ -290,16 +283,10 @@ function describeType(type: string, schema: SchemaNode): string {
   }
 }
 
-function range(schema: SchemaNode): string {
-  const bounds: string[] = [];
-  if (schema.minimum !== undefined && schema.maximum !== undefined) {
-    return ` between ${schema.minimum} and ${schema.maximum}`;
-  }
-  if (schema.minimum !== undefined) bounds.push(`of at least ${schema.minimum}`);
-  if (schema.exclusiveMinimum !== undefined) bounds.push(`above ${schema.exclusiveMinimum}`);
-  if (schema.maximum !== undefined) bounds.push(`of at most ${schema.maximum}`);
-  if (schema.exclusiveMaximum !== undefined) bounds.push(`below ${schema.exclusiveMaximum}`);
-  return bounds.length === 0 ? '' : ` ${bounds.join(' and ')}`;
+function range({ minimum, maximum }: SchemaNode): string {
+  if (minimum !== undefined && maximum !== undefined) return ` between ${minimum} and ${maximum}`;
+  if (minimum !== undefined) return ` of at least ${minimum}`;
+  return maximum === undefined ? '' : ` of at most ${maximum}`;
 }
 
 function items(schema: SchemaNode): string {

@@ -1,11 +1,10 @@
 /** The subset of JSON Schema that describes request bodies. */
 export interface SchemaNode {
-  readonly type?: string | readonly string[];
+  readonly type?: string;
   readonly const?: unknown;
   readonly enum?: readonly unknown[];
   readonly not?: SchemaNode;
   readonly anyOf?: readonly SchemaNode[];
-  readonly allOf?: readonly SchemaNode[];
   readonly properties?: Readonly<Record<string, SchemaNode | boolean>>;
   readonly required?: readonly string[];
   readonly additionalProperties?: SchemaNode | boolean;
@@ -16,10 +15,6 @@ export interface SchemaNode {
   readonly minLength?: number;
   readonly minimum?: number;
   readonly maximum?: number;
-  readonly exclusiveMinimum?: number;
-  readonly exclusiveMaximum?: number;
-  readonly title?: string;
-  readonly description?: string;
 }
 
 /** Every keyword above, with the form of its value. */
@@ -29,7 +24,6 @@ export const keywords: Readonly<Record<string, 'plain' | 'schema' | 'schemas'>> 
   enum: 'plain',
   not: 'schema',
   anyOf: 'schemas',
-  allOf: 'schemas',
   properties: 'schemas',
   required: 'plain',
   additionalProperties: 'schema',
@@ -40,10 +34,6 @@ export const keywords: Readonly<Record<string, 'plain' | 'schema' | 'schemas'>> 
   minLength: 'plain',
   minimum: 'plain',
   maximum: 'plain',
-  exclusiveMinimum: 'plain',
-  exclusiveMaximum: 'plain',
-  title: 'plain',
-  description: 'plain',
 };
 
 /**
@@ -57,9 +47,8 @@ export function asSchema(schema: unknown): SchemaNode {
   return schema as SchemaNode;
 }
 
-/** Whether a parsed JSON value has a schema type, or one of several. */
-export function isType(type: string | readonly string[], value: unknown): boolean {
-  if (typeof type !== 'string') return type.some((one) => isType(one, value));
+/** Whether a parsed JSON value has a schema type. */
+export function isType(type: string, value: unknown): boolean {
   switch (type) {
     case 'array':
       return Array.isArray(value);

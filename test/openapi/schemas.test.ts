@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { type TNumberOptions, type TSchema, Type } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import { writeSchemas } from '../../src/openapi/schemas.js';
 
 const long = (word: string) => Type.String({ description: word.repeat(200) });
@@ -19,24 +19,6 @@ test('nothing of TypeBox is left', async (t) => {
     type: 'object',
     additionalProperties: false,
   });
-});
-
-test('what a schema cannot say is said in words', async (t) => {
-  const even = (options: TNumberOptions = {}) =>
-    Type.Refine(
-      Type.Integer(options),
-      (value) => value % 2 === 0,
-      () => 'odd',
-    );
-  t.strictSame(write(even()), {
-    type: 'integer',
-    description: 'Further rules apply that a schema cannot say.',
-  });
-  t.match(write(even({ description: 'Pairs.' })), { description: /^Pairs\. Further rules/ });
-  t.match(write(Type.Object({ a: orNull(even()) })), {
-    properties: { a: { anyOf: [{ description: /Further/ }, { type: 'null' }] } },
-  });
-  t.strictSame(write({ type: 'bigint' }), { description: 'A value of type bigint.' });
 });
 
 test('a value or null is one schema of two types where that says the same', async (t) => {
