@@ -11,7 +11,7 @@ type Values = Readonly<Record<string, unknown>>;
 
 /** The description of a form. */
 interface FormParts {
-  /** Its text fields, as members of an object. An array may be sent as several fields. */
+  /** Its fields, as members of an object: texts, booleans, and lists of texts, which may be sent as several fields. */
   readonly fields: TObject;
   /** Names of the required files. */
   readonly files: readonly string[];
@@ -30,13 +30,8 @@ export interface FormSchema {
   readonly begun: CompiledSchema;
 }
 
-/** The types that a field may have. */
-interface FieldKind {
-  /** Types of its value, or of the items of its list. */
-  readonly types: ReadonlySet<string>;
-  readonly isList: boolean;
-  readonly isSingle: boolean;
-}
+/** A text, `true` or `false`, or a list of texts. */
+type FieldKind = 'text' | 'flag' | 'list';
 
 interface Field {
   readonly name: string;
@@ -47,14 +42,11 @@ interface File {
   readonly name: string;
 }
 
-/**
- * Compiles the check of a form.
- * @throws {Error} At start, for a schema that `explain` does not support.
- */
+/** Compiles the check of a form. */
 export function compileForm({ fields, files, split = [] }: FormParts): FormSchema {
   const properties = Object.entries(asSchema(fields).properties ?? {});
   const kinds = new Map(properties.map(([name, node]) => [name, kindOf(asSchema(node))]));
-  const lists = [...kinds].filter(([, { isList }]) => isList).map(([name]) => name);
+  const lists = [...kinds].filter(([, kind]) => kind === 'list').map(([name]) => name);
   return {
     names: {
       guard: new MemberGuard({ reads: [...kinds.keys(), ...files], steers: true }),
@@ -67,34 +59,17 @@ export function compileForm({ fields, files, split = [] }: FormParts): FormSchem
   };
 }
 
-function kindOf(schema: SchemaNode): FieldKind {
-  const nodes = branchesOf(schema);
-  const lists = nodes.filter(({ type }) => type === 'array');
-  const singles = nodes.filter(({ type }) => type !== 'array');
-  const items = lists.flatMap(({ items }) => (typeof items === 'object' ? branchesOf(items) : []));
-  return {
-    types: new Set([...singles, ...items].flatMap(typesOf)),
-    isList: lists.length > 0,
-    isSingle: singles.length > 0,
-  };
-}
-
-function branchesOf(schema: SchemaNode): readonly SchemaNode[] {
-  return schema.anyOf === undefined ? [schema] : schema.anyOf.flatMap(branchesOf);
-}
-
-function typesOf(schema: SchemaNode): readonly string[] {
-  if ('const' in schema) return [typeof schema.const];
-  if (schema.enum !== undefined) return schema.enum.map((constant) => typeof constant);
-  return typeof schema.type === 'string' ? [schema.type] : (schema.type ?? ['string']);
+function kindOf({ type }: SchemaNode): FieldKind {
+  if (type === 'array') return 'list';
+  return type === 'boolean' ? 'flag' : 'text';
 }
 
 /**
  * Checks a whole form.
  * @param fields its parts without a filename, in order
  * @param files its parts with a filename
- * @returns its fields as an object. Values are numbers or booleans where the schema has these, and strings for unknown
- * fields. Arrays of the schema, names that end in `[]` (which is removed), and repeated unknown names become lists.
+ * @returns its fields as an object. Values are booleans where the schema has these, else strings. Arrays of the schema,
+ * names that end in `[]` (which is removed), and repeated unknown names become lists.
  * @throws {GatewayError} of status 400, naming the field or file
  */
 export function checkForm(schema: FormSchema, fields: readonly Field[], files: readonly File[]): Values {
@@ -158,26 +133,19 @@ function readFields({ kinds }: FormSchema, fields: readonly Field[]): Values {
   return Object.fromEntries(
     [...texts].map(([name, { values, bracketed }]) => {
       const kind = kinds.get(name);
-      const read = kind === undefined ? values : values.map((text) => convert(text, kind.types));
+      const read = kind === 'flag' ? values.map(flagOf) : values;
       const many = bracketed || values.length > 1;
       // Parsers differ in which occurrence they use.
-      if (values.length > 1 && kind !== undefined && !kind.isList) throw repeated(name);
-      return [name, many || (kind?.isList === true && !kind.isSingle) ? read : read[0]];
+      if (values.length > 1 && kind !== undefined && kind !== 'list') throw repeated(name);
+      return [name, many || kind === 'list' ? read : read[0]];
     }),
   );
 }
 
-/** Unambiguous, so that a text of a million digits is matched in one pass. */
-const number = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
-const yes = /^true$/i;
-const no = /^false$/i;
-
-/** Converts a text to one of the types; returns the text if it fits none. */
-function convert(text: string, types: ReadonlySet<string>): unknown {
-  if (types.has('string')) return text;
-  if ((types.has('number') || types.has('integer')) && number.test(text)) return Number(text);
-  if (types.has('boolean') && yes.test(text)) return true;
-  return types.has('boolean') && no.test(text) ? false : text;
+/** Returns the text itself if it is neither. */
+function flagOf(text: string): boolean | string {
+  const lower = text.toLowerCase();
+  return lower === 'true' || lower === 'false' ? lower === 'true' : text;
 }
 
 /** Removes the brackets with which clients mark list items: `include[]` to `include`. */
