@@ -14,54 +14,43 @@ export const noEffects: EffectRule = () => false;
 /** For requests that create something each time. */
 export const alwaysEffects: EffectRule = () => true;
 
-const ofChat: ReadonlySet<string> = new Set(['store', 'modalities', 'deferred']);
-const ofResponses: ReadonlySet<string> = new Set(['store', 'background', 'conversation', 'tools']);
-const ofMessages: ReadonlySet<string> = new Set(['mcp_servers', 'container', 'tools']);
-const ofGenerateContent: ReadonlySet<string> = new Set(['store', 'generationConfig', 'generation_config']);
-
 /** Prefixes of the types of tools that an upstream runs and that may have effects elsewhere. */
 const actingTools = ['image_generation', 'mcp', 'code_interpreter', 'code_execution', 'shell'];
 
 /** Chat: responses that the body asks the upstream to store, answers that are fetched later, and images. */
-export const chatEffects: EffectRule = (body) => {
-  const members = membersOf(body, ofChat);
-  return (
-    isGiven(members?.get('store')) ||
-    isGiven(members?.get('deferred')) ||
-    drawsOrFilms(members?.get('modalities'))
-  );
-};
+export const chatEffects = effectsOf({ store: isGiven, deferred: isGiven, modalities: drawsOrFilms });
 
 /** Messages: tools of MCP servers that the upstream calls, and code that runs in a container. */
-export const messagesEffects: EffectRule = (body) => {
-  const members = membersOf(body, ofMessages);
-  return (
-    isGiven(members?.get('mcp_servers')) ||
-    isGiven(members?.get('container')) ||
-    hasActingTool(members?.get('tools'))
-  );
-};
+export const messagesEffects = effectsOf({
+  mcp_servers: isGiven,
+  container: isGiven,
+  tools: hasActingTool,
+});
 
 /** Responses: every response that the body does not exclude from storage, and tools that act. */
-export const responsesEffects: EffectRule = (body) => {
-  const members = membersOf(body, ofResponses);
-  return (
-    members?.get('store') !== 'false' ||
-    isGiven(members.get('background')) ||
-    isGiven(members.get('conversation')) ||
-    hasActingTool(members.get('tools'))
-  );
-};
+export const responsesEffects = effectsOf({
+  store: (value) => value !== 'false',
+  background: isGiven,
+  conversation: isGiven,
+  tools: hasActingTool,
+});
 
 /** generateContent: the same as chat, under its own member names. */
-export const generateContentEffects: EffectRule = (body) => {
-  const members = membersOf(body, ofGenerateContent);
-  return (
-    isGiven(members?.get('store')) ||
-    makesMedia(members?.get('generationConfig')) ||
-    makesMedia(members?.get('generation_config'))
-  );
-};
+export const generateContentEffects = effectsOf({
+  store: isGiven,
+  generationConfig: makesMedia,
+  generation_config: makesMedia,
+});
+
+/** @param hasEffect tells by the JSON text of a member, undefined for a missing one, whether a request has effects */
+function effectsOf(hasEffect: Readonly<Record<string, (json: string | undefined) => boolean>>): EffectRule {
+  const checks = Object.entries(hasEffect);
+  const names = new Set(Object.keys(hasEffect));
+  return (body) => {
+    const members = membersOf(body, names);
+    return checks.some(([name, check]) => check(members?.get(name)));
+  };
+}
 
 function isGiven(value: string | undefined): boolean {
   return value !== undefined && value !== 'null' && value !== 'false';
