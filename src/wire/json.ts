@@ -10,7 +10,7 @@ import {
   QUOTE,
 } from './bytes.js';
 import { findJsonFault } from './json-fault.js';
-import { endOfString } from './json-skip.js';
+import { mostDepth as bodyDepth, endOfString, endOfValue } from './json-skip.js';
 
 /** A JSON object with unknown members. */
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -42,6 +42,12 @@ export function parseJson(text: string, most = answerCost): unknown {
 export function parseObject(text: string): JsonObject | null {
   const value = parseJson(text);
   return isObject(value) ? value : null;
+}
+
+/** Parses the object at an offset of a JSON text. Returns null for anything else, and for the offset -1. */
+export function objectAt(text: Buffer, start: number): JsonObject | null {
+  const end = start === -1 ? -1 : endOfValue(text, start, bodyDepth);
+  return end === -1 ? null : parseObject(text.toString('utf8', start, end));
 }
 
 /** From this many characters per value on, a parse whose result is dropped costs less than a second scan. */

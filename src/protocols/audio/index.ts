@@ -14,8 +14,8 @@ import { compileSchema, type MixedBody } from '../../schema/compile.js';
 import { compileForm } from '../../schema/form.js';
 import { bodies, given, name, nullable, text } from '../../schema/members.js';
 import { OPEN_BRACE } from '../../wire/bytes.js';
-import { type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
-import { endOfValue, lastMemberAt, lastObjectStart, mostDepth, standsAt } from '../../wire/json-skip.js';
+import { objectAt, parseObject, textOrNull } from '../../wire/json.js';
+import { lastMemberAt, lastObjectStart, standsAt } from '../../wire/json-skip.js';
 import { eventStart, finalEvents, parseEvent } from '../../wire/sse.js';
 import { noEffects } from '../effects.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
@@ -195,13 +195,7 @@ const startBytes = 64;
  */
 function transcriptSeconds(begin: Buffer, _length: number, end: Buffer): number {
   if (!namingStart.test(begin.toString('utf8', 0, startBytes))) return 0;
-  return secondsOfUsage(lastObject(end, usageKey)) || durationIn(begin, end);
-}
-
-function lastObject(bytes: Buffer, key: Buffer): JsonObject | null {
-  const start = lastObjectStart(bytes, key);
-  const end = start === -1 ? -1 : endOfValue(bytes, start, mostDepth);
-  return end === -1 ? null : parseObject(bytes.toString('utf8', start, end));
+  return secondsOfUsage(objectAt(end, lastObjectStart(end, usageKey))) || durationIn(begin, end);
 }
 
 /** Words and segments may have a duration of their own, which is nested deeper than that of the answer. */

@@ -14,9 +14,9 @@ import {
   type JsonObject,
   memberError,
   missingValue,
-  parseObject,
+  objectAt,
 } from '../../wire/json.js';
-import { afterColon, endOfValue, lastObjectStart, mostDepth } from '../../wire/json-skip.js';
+import { afterColon, lastObjectStart } from '../../wire/json-skip.js';
 import { noEffects } from '../effects.js';
 import {
   type Endpoint,
@@ -43,9 +43,7 @@ const metadataKey = Buffer.from('"usageMetadata"');
 
 /** Reads the usage of an answer in the vendor's form. Its older models report none. */
 function googleUsage(answer: Buffer): Usage | null {
-  const start = lastObjectStart(answer, metadataKey);
-  const end = start === -1 ? -1 : endOfValue(answer, start, mostDepth);
-  const told = end === -1 ? null : parseObject(answer.toString('utf8', start, end));
+  const told = objectAt(answer, lastObjectStart(answer, metadataKey));
   if (told === null) return null;
   const prompt = countOrNone(told.promptTokenCount);
   const input = prompt > 0 ? prompt : Math.max(prompt, countOrNone(told.totalTokenCount));

@@ -1,13 +1,19 @@
 import type { AnswerCharges } from '../../conversation/stream-rules.js';
 import { addUsage, noParts, tierOf, type Usage, withCharges } from '../../conversation/usage.js';
 import { OPEN_BRACE } from '../../wire/bytes.js';
-import { countOf, isObject, type JsonObject, listOf, objectOf, parseObject } from '../../wire/json.js';
+import {
+  countOf,
+  isObject,
+  type JsonObject,
+  listOf,
+  objectAt,
+  objectOf,
+  parseObject,
+} from '../../wire/json.js';
 import {
   contains,
-  endOfValue,
   lastMemberAt,
   lastMemberObject,
-  mostDepth,
   needleOf,
   textStart,
   wordAfter,
@@ -90,14 +96,6 @@ function countSearches(run: Buffer, isAnswer: boolean, charges: AnswerCharges, f
     }
     at = run.indexOf(searchType, end);
   }
-}
-
-/**
- * Returns the usage of tools that a response reports (https://platform.openai.com/docs/api-reference/responses/object).
- */
-function objectAt(run: Buffer, start: number): JsonObject | null {
-  const end = start === -1 ? -1 : endOfValue(run, start, mostDepth);
-  return end === -1 ? null : parseObject(run.toString('utf8', start, end));
 }
 
 /**
