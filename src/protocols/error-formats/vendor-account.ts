@@ -4,6 +4,7 @@
  */
 import type { OwnSecrets } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
+import { withoutJsonEscapes, withoutUrlEscapes } from '../../wire/escapes.js';
 import { isObject, type JsonObject, listOf, parseJson, textOrNull } from '../../wire/json.js';
 import { needleAt } from '../../wire/json-skip.js';
 
@@ -385,8 +386,6 @@ function wordOf(text: string): string {
 
 /** JSON in JSON in JSON: errors are passed on as texts of other errors. */
 const mostLayers = 4;
-const escaped = /\\(?:u([0-9a-f]{4})|(.))/gis;
-const percentEncoded = /(?:%[0-9a-f]{2})+/gi;
 /** Vendors' ids of accounts. */
 const accountName = /\b(?:org-|proj_|wrkspc_|acct_)[A-Za-z0-9]{6,}/;
 
@@ -395,15 +394,10 @@ export function readings(words: string): readonly string[] {
   const found = [words];
   let text = words;
   for (let layer = 0; layer < mostLayers && text.includes('\\'); layer++) {
-    text = text.replace(escaped, (_, code: string | undefined, plain: string) =>
-      code === undefined ? plain : String.fromCharCode(Number.parseInt(code, 16)),
-    );
+    text = withoutJsonEscapes(text);
     found.push(text);
   }
-  if (text.includes('%'))
-    found.push(
-      text.replace(percentEncoded, (bytes) => Buffer.from(bytes.replaceAll('%', ''), 'hex').toString()),
-    );
+  if (text.includes('%')) found.push(withoutUrlEscapes(text));
   return found;
 }
 
