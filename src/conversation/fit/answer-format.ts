@@ -295,10 +295,8 @@ export function fitJsonWord(request: ConversationRequest, { rules }: FitContext)
   if (request.from === rules.protocol) return null;
   const { system, turns } = request;
   if (rules.jsonWord === 'anywhere') {
-    const isSetByClient = system.some((text) => word.test(text)) || isSaidFirst(turns);
-    return isSetByClient
-      ? null
-      : { request: { ...request, system: [...system, instruction] }, restorer: null };
+    const isSaid = system.some((text) => word.test(text)) || isSaidFirst(turns);
+    return isSaid ? null : { request: { ...request, system: [...system, instruction] }, restorer: null };
   }
   if (isSaidFirst(turns)) return null;
   return {

@@ -54,8 +54,8 @@ export function unsupportedByDashscope({ extras }: ImageRequest): string[] {
   return Object.entries(extras).flatMap(([name, value]) => {
     // Other values of `background` are refused; for `output_format`, the upstream's default is requested.
     const isMet = name === 'background' || (name === 'output_format' && value === 'png');
-    const isSetByClient = isMet || (name === 'seed' && seedOf(value) !== null);
-    return value === null || value === '' || isSetByClient ? [] : [name];
+    const isExpressed = isMet || (name === 'seed' && seedOf(value) !== null);
+    return value === null || value === '' || isExpressed ? [] : [name];
   });
 }
 
