@@ -80,11 +80,7 @@ const timed = [
   'faults/worker-death',
   'store/postgres-outage',
   'supervisor/budget',
-  'supervisor/keys',
   'supervisor/limits',
-  'supervisor/rolling',
-  'supervisor/take-over',
-  'upstream/timers',
 ];
 
 /** What `npm test` leaves to the full run: whole processes, browsers, other programs, all SDKs, faults, most attacks. */
