@@ -223,11 +223,14 @@ function readTurns(
   return turns;
 }
 
-/** What precedes a message, apart from the marks of caches. */
+/** What precedes a message, apart from the marks of caches and the order of members, which the vendor's own SDK changes. */
 function prefixOf(body: JsonObject, end: number): string {
   const { system, tools, messages } = body;
   const before = { system, tools, messages: objectsOf(messages, 'messages').slice(0, end) };
-  return JSON.stringify(before, (name, value: unknown) => (name === 'cache_control' ? undefined : value));
+  return JSON.stringify(before, (name, value: unknown) => {
+    if (name === 'cache_control') return undefined;
+    return isObject(value) ? Object.fromEntries(Object.entries(value).sort()) : value;
+  });
 }
 
 function checkPrefixes(body: JsonObject, memory: Memory): void {

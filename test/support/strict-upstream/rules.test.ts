@@ -258,6 +258,8 @@ test('thinking is refused behind what was not before it, unless it may be droppe
   bindThinking(begun, { content: [thought] }, memory);
   const next = { ...begun, messages: [user, { role: 'assistant', content: [thought] }, user] };
   t.ok(readMessages(next, memory, ''));
+  const reordered = Object.fromEntries(Object.entries(user).reverse());
+  t.ok(readMessages({ ...next, messages: [reordered, ...next.messages.slice(1)] }, memory, ''));
   const changed = { ...next, system: 'Be long.' };
   t.throws(() => readMessages(changed, memory, ''), { message: /bound to a different conversation/ });
   const thinking = { type: 'adaptive', block_binding: { prefix_mismatch_behavior: 'drop_block' } };
