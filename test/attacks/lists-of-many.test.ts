@@ -62,8 +62,9 @@ test('calls of functions and their results in another order', async (t) => {
 });
 
 test('parts that are signed', async (t) => {
-  const token = tagSignature({ protocol: 'messages', model: 'm', value: 'v', redacted: false });
-  const parts = numbered('t').map((text) => ({ text, thoughtSignature: token }));
+  const tokenOf = (value: string) =>
+    tagSignature({ protocol: 'messages', model: 'm', value, redacted: false });
+  const parts = numbered('t').map((text) => ({ text, thoughtSignature: tokenOf(text) }));
   const contents = [
     { role: 'user', parts: [{ text: 'hi' }] },
     { role: 'model', parts },

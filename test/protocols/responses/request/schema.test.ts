@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
-import { compactRequest, responsesRequest } from '../../../../src/protocols/responses/request/schema.js';
+import {
+  compactRequest,
+  passedResponsesRequest,
+  responsesRequest,
+} from '../../../../src/protocols/responses/request/schema.js';
 import { scanBody } from '../../../../src/wire/json-scan.js';
 import { parseBody } from '../../../../src/wire/skeleton.js';
 import { cases, fc } from '../../../support/seed.js';
@@ -152,15 +156,17 @@ test('a damaged body gets one verdict from bytes, skeleton and whole, and every 
       const value = damage(whole, turns, by);
       const bytes = Buffer.from(JSON.stringify(value));
       const skeleton = parseBody(bytes, scanBody(bytes));
-      const verdict = responsesRequest.check(value);
-      assert.equal(responsesRequest.check(skeleton), verdict);
-      assert.equal(responsesRequest.explain(skeleton).param, responsesRequest.explain(value).param);
-      if (!verdict) {
-        assert.equal(responsesRequest.accept(bytes), null);
-        assert.notEqual(responsesRequest.explain(value).message, 'The request is not valid.');
+      for (const schema of [responsesRequest, passedResponsesRequest]) {
+        const verdict = schema.check(value);
+        assert.equal(schema.check(skeleton), verdict);
+        assert.equal(schema.explain(skeleton).param, schema.explain(value).param);
+        if (!verdict) {
+          assert.equal(schema.accept(bytes), null);
+          assert.notEqual(schema.explain(value).message, 'The request is not valid.');
+        }
+        refused += verdict ? 0 : 1;
+        accepted += schema.accept(bytes) === null ? 0 : 1;
       }
-      refused += verdict ? 0 : 1;
-      accepted += responsesRequest.accept(bytes) === null ? 0 : 1;
     }),
     { numRuns: cases(3000) },
   );
