@@ -110,6 +110,7 @@ test('whatever stands in the items, none of it is fatal', async (t) => {
 });
 
 test('a whole answer is what its stream ends with', async (t) => {
+  t.intercept(Date, 'now', { value: () => 1_796_000_000_000 });
   const parts: AnswerPart[] = [
     { kind: 'reasoning', text: 'hm', signature: 'gw1.token' },
     { kind: 'text', text: 'hi' },
