@@ -95,6 +95,8 @@ function ownProblem(schema: SchemaNode, value: unknown): Problem['kind'] | null 
 
 function outOfBounds(schema: SchemaNode, value: unknown): boolean {
   if (typeof value === 'number') {
+    // A number beyond a double, such as 1e999. What accepts anything accepts it, too.
+    if (!Number.isFinite(value)) return schema.type !== undefined || schema.anyOf !== undefined;
     return (
       value < (schema.minimum ?? Number.NEGATIVE_INFINITY) ||
       value > (schema.maximum ?? Number.POSITIVE_INFINITY)

@@ -41,6 +41,22 @@ test('a missing member, a wrong type and a wrong value are told apart', (t) => {
   t.end();
 });
 
+test('a number beyond a double is an invalid value, whatever else may be there', (t) => {
+  const n = Type.Optional(Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]));
+  t.match(
+    told(Type.Object({ any: Type.Unknown(), n }), {
+      any: Number.POSITIVE_INFINITY,
+      n: Number.NEGATIVE_INFINITY,
+    }),
+    {
+      kind: 'invalid_value',
+      param: 'n',
+      message: /found a number out of range/,
+    },
+  );
+  t.end();
+});
+
 test('bounds of every sort are named', (t) => {
   const cases: [TSchema, unknown, string][] = [
     [Type.Number({ minimum: 2 }), 1, 'a number of at least 2, found 1'],

@@ -134,7 +134,7 @@ function eitherForm(promptForm: TObject, known: TObject): CompiledSchema {
   };
   return {
     guard: forms.prompt.guard,
-    // A body with `input` is converted for every upstream, and parsed for that in any case.
+    // A body with `input` is rare: it has the full check.
     accept: forms.prompt.accept,
     wantsItemTools: false,
     check: (value) => forms.prompt.check(value) || forms.input.check(value),
