@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { type TSchema, Type } from 'typebox';
 import { GatewayError } from '../errors.js';
 import type { ImageSource } from '../media/image.js';
@@ -18,6 +19,18 @@ import type { VideoFormat, VideoRequest } from './task.js';
 
 /** Members that name the model in one of the formats. Servers that merge objects use the one of the overriding object. */
 const modelMembers = ['model', 'model_name', 'req_key'] as const;
+
+/**
+ * Tells a request from another one under the same idempotency key. The store keeps it for a day, and other releases
+ * compare it: it is made of what the client sent, and of nothing that a release reads from that in its own way.
+ */
+export function fingerprintOf({ format, model, body, form }: VideoRequest): string {
+  const hash = createHash('sha256').update(JSON.stringify({ format, model, body }));
+  // The boundary of a form differs each time, so its parts are hashed.
+  for (const { name, data } of form ?? [])
+    hash.update(`${JSON.stringify(name)}${data.length}\n`).update(data);
+  return hash.digest('hex').slice(0, 32);
+}
 
 /** A request with its model and nothing else. */
 export function bareRequest(format: VideoFormat, model: string, body: JsonObject): VideoRequest {

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Attempt, type AttemptAdapter, type AttemptPlan } from '../../attempts/attempts.js';
@@ -22,7 +22,7 @@ import {
 } from '../../video/advance.js';
 import { type OnceRequest, submissionHere } from '../../video/book.js';
 import { clientFormats, upstreamFormatOf, upstreamFormats } from '../../video/formats.js';
-import { requireMetered, wrongLength } from '../../video/request.js';
+import { fingerprintOf, requireMetered, wrongLength } from '../../video/request.js';
 import { resolutionAt, resolutionOf } from '../../video/shape.js';
 import type { TaskCharge, VideoCall, VideoRequest, VideoTask } from '../../video/task.js';
 import { leftOutMembers } from '../../video/unsupported.js';
@@ -202,15 +202,7 @@ function upstreamPart({ target, apiKey }: Destination): Omit<VideoTask['upstream
 function onceOnly(call: Call, request: VideoRequest): OnceRequest | null {
   const mark = idempotencyMark(call);
   if (mark === null) return null;
-  const hash = createHash('sha256');
-  // The boundary of a form differs each time, so its parts are hashed.
-  const { image, imageTail, form, fault: _, json: __, ...said } = request;
-  hash.update(JSON.stringify(said));
-  for (const { name, data } of form ?? [])
-    hash.update(`${JSON.stringify(name)}${data.length}\n`).update(data);
-  for (const source of [image, imageTail])
-    hash.update(source === null ? '-' : source.kind === 'url' ? source.url : source.bytes);
-  return { mark, fingerprint: hash.digest('hex').slice(0, 32) };
+  return { mark, fingerprint: fingerprintOf(request) };
 }
 
 /** Answers a repeated request with the task of the first one. */
