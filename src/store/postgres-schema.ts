@@ -92,7 +92,7 @@ export async function prepareReading(
 
 function laterForm(version: number): UnusableStore {
   return new UnusableStore(
-    `the tables of the store are of form ${version}, and this gateway knows ${migrations.length}`,
+    `the tables of the store are of form ${version}, and this gateway knows ${migrations.length}: a later release has updated them. To go back, export the store with that release and import it with this one`,
   );
 }
 
