@@ -19,9 +19,10 @@ export class OutputEstimate {
   add(piece: Buffer, opened = 0): void {
     this.passed += piece.length;
     this.#opened += opened;
-    if (piece.length < leastWithMedia) return;
-    const isMedium = isOfMedium(piece);
-    if (isMedium) this.#ofMedia += piece.length;
+    const answered = piece.length - opened;
+    if (answered < leastWithMedia) return;
+    const isMedium = isOfMedium(opened === 0 ? piece : piece.subarray(opened));
+    if (isMedium) this.#ofMedia += answered;
     if (isMedium && !this.#inMedium) this.#media++;
     this.#inMedium = isMedium;
   }

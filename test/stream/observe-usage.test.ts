@@ -72,6 +72,30 @@ test('what opens a responses stream and repeats its request is no output', async
   }
 });
 
+test('base64 in what opens a responses stream is no medium of its output', async (t) => {
+  const tools = [
+    {
+      type: 'image_generation',
+      input_image_mask: { image_url: `data:image/png;base64,${'iVBORw0KGgo'.repeat(2000)}` },
+    },
+  ];
+  const response = { id: 'resp_1', status: 'queued', tools, output: [] };
+  const opening = named(
+    { type: 'response.created', sequence_number: 0, response },
+    { type: 'response.queued', sequence_number: 1, response },
+  );
+  const answers = observed(responses);
+  answers.pass(Buffer.concat([Buffer.from(': PROCESSING\n\n'), opening]));
+  t.equal(answers.usageAtEnd('upstream')?.output, 0);
+  for (let n = 0; n < 20; n++)
+    answers.pass(
+      named({ type: 'response.output_text.delta', sequence_number: n, item_id: 'msg_1', delta: 'hello ' }),
+    );
+  t.equal(answers.usageAtEnd('client')?.output, 30);
+  answers.pass(named({ type: 'response.in_progress', sequence_number: 20, response: { id: 'resp_1' } }));
+  t.ok((answers.usageAtEnd('client')?.output ?? 0) >= 30, 'only at the beginning');
+});
+
 test('what was reported is exact, also when the client leaves between the report and the end', async (t) => {
   const each = observed(chat);
   const finished = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };

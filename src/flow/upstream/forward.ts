@@ -252,7 +252,7 @@ export class Forwarding implements AttemptAdapter, AttemptOwner, ForwardedCall {
     const late = guard('timer', call, () => {
       if (relay.firstTokenTimer === timer) this.#onSilent();
     });
-    // After a blocked event loop, the first event may be waiting. It is read before the immediate runs.
+    // After a blocked event loop, the first event may be waiting. It is read before the immediate runs, unless compressed.
     const timer = setTimeout(() => setImmediate(late), firstTokenMs);
     relay.firstTokenTimer = timer;
   }

@@ -314,7 +314,7 @@ type Spoken = (Cacheable & { readonly text: string }) | { readonly thinking: str
  * Writes `messages`. Instructions in the middle of the conversation become texts of the user, in the same place, or
  * messages of the system behind the user's, where targets that take these require them.
  * Reasoning is kept if an upstream of this protocol signed it. A message is written in the same way in every later
- * request of the conversation.
+ * request of the conversation, but for the instruction to call a tool.
  * @param demand an instruction behind the last message of the user, where it changes nothing that is cached; null for none
  * @throws {GatewayError} of status 400, naming the client's field, for parts that the protocol cannot express, and for
  * a conversation without content
@@ -487,7 +487,8 @@ function encodeTools(
   let demand: string | null = null;
   if (forced && !forcedCalls) {
     leaveOut(request, 'toolChoice', leftOut);
-    demand = callDemand(toolChoice?.name);
+    // A search is the vendor's own call, and the model answers with a text behind it.
+    if (tools.length > 0 && search?.forced !== true) demand = callDemand(toolChoice?.name);
     toolChoice = { ...toolChoice, type: 'auto', name: undefined };
     forced = false;
   }

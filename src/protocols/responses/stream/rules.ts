@@ -56,12 +56,13 @@ function judgeEvents(run: Buffer, awaitsContent: boolean): StreamStart {
   return 'silence';
 }
 
-/** Returns the length of the events at the start of a run that only open the answer; see `StreamRules.openedBy`. */
+/** Returns the length of the events and comments at the start of a run that only open the answer; see `StreamRules.openedBy`. */
 export function openedBy(run: Buffer): number {
   let start = 0;
   while (start < run.length) {
     const end = eventEnd(run, start);
-    if (!openingTypes.has(typeOf(run, start, end))) break;
+    const type = typeOf(run, start, end);
+    if (type !== '' && !openingTypes.has(type)) break;
     start = end;
   }
   return start;

@@ -253,6 +253,24 @@ test('a model that cannot be forced to call a tool is told to, behind all that i
   t.strictSame(messages({ mode: 'required' }), [{ role: 'user', content: [said, open] }]);
   t.strictSame(messages(named, { ...unforced, forcedCalls: true }), begun, 'not where the choice does it');
   t.strictSame(messages({ mode: 'auto' }), begun);
+  const search: ConversationRequest['search'] = {
+    type: 'web_search',
+    at: 'tools[0]',
+    forced: true,
+    allowedDomains: [],
+    blockedDomains: [],
+    location: null,
+    maxUses: null,
+    contextSize: null,
+    live: true,
+  };
+  t.strictSame(
+    encode({ search, tools: [f] }, unforced).messages,
+    begun,
+    'nor for a search, which the vendor runs',
+  );
+  const alone = { search: { ...search, forced: false }, toolChoice: { mode: 'required' } } as const;
+  t.strictSame(encode(alone, unforced).messages, begun);
 });
 
 test('a model that adapts has room for its thinking where the client sets no limit', async (t) => {
