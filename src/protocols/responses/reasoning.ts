@@ -42,7 +42,8 @@ export function carriedReasoning(item: JsonObject): string | null {
 }
 
 /**
- * Returns the content of a token.
+ * Returns the content of a token. A token without a text is not one of ours: under the id that it names, the upstream
+ * would take the reasoning from its store, whosever it is.
  * @param target that gets it; null if it is not known to be another than the one that made it
  * @returns null if no upstream of this protocol, or another one, made it
  */
@@ -54,5 +55,6 @@ export function openReasoning(
   if (signature === null || (target !== null && !isFor(signature, target))) return null;
   const { value } = signature;
   const colon = value.indexOf(':');
-  return { id: colon > 0 ? value.slice(0, colon) : '', content: value.slice(colon + 1) };
+  const content = value.slice(colon + 1);
+  return content.trim() === '' ? null : { id: colon > 0 ? value.slice(0, colon) : '', content };
 }

@@ -94,6 +94,18 @@ test('reasoning gets back what its upstream gave it, and that of another vendor 
   t.equal(inputOf(restored)[0], given.input[0], 'nor copied where it need not be');
 });
 
+test('a token without a text does not bring the id that it names', async (t) => {
+  for (const token of ['gw1.r.responses..rs_1:', 'gw1.r.responses..rs_1: ', 'gw1.r.responses.dXA.rs_1:\n'])
+    for (const carried of [token, Buffer.from(token).toString('base64')])
+      for (const id of ['rs_ours_0', undefined])
+        t.strictSame(restore({ input: [user, reasoning(carried, { id })] }), { input: [user] }, token);
+  t.same(
+    inputOf(restore({ input: [user, reasoning(tagReasoning({ id: 'rs_1', content: ' ' }, ''))] })),
+    [user],
+    'nor does one of an upstream that gave none',
+  );
+});
+
 test('a compaction that was made here becomes the text that it is', async (t) => {
   const input = [compaction(), { type: 'compaction', encrypted_content: 'gAAA' }, user];
   for (const endpoint of [responses, compactResponses]) {
@@ -116,7 +128,7 @@ test('a compaction that was sealed here and does not open is left out', async (t
 
 test('what was sealed on the way to a client is restored on the way back', async (t) => {
   const id = fc.constantFrom('', 'rs_1', 'rs_2');
-  const content = fc.string({ minLength: 1 });
+  const content = fc.string({ minLength: 1 }).filter((text) => text.trim() !== '');
   fc.assert(
     fc.property(fc.array(fc.record({ id, content }), { minLength: 1, maxLength: 5 }), (list) => {
       const input = list.map((each) => reasoning(tagReasoning(each, 'up')));
