@@ -202,8 +202,11 @@ export interface KeepRequest {
 
 /** How the calls of an endpoint continue earlier ones. */
 export interface ConversationRules {
-  /** Whether a body may refer to parts of earlier answers within its conversation. Null if no body can. */
-  readonly mayMention: ((body: Buffer) => boolean) | null;
+  /**
+   * Whether a body may refer to parts of earlier answers within its conversation. Null if no body can.
+   * @param isCompleted see `recall`
+   */
+  readonly mayMention: ((body: Buffer, isCompleted: boolean) => boolean) | null;
   /**
    * Only a body with a member that continues something (`continuationMembers`) is part of a conversation. If false, every
    * body may be.
@@ -211,10 +214,11 @@ export interface ConversationRules {
   readonly isAsked: boolean;
   /**
    * Reads which earlier turns a validated body continues.
+   * @param isCompleted whether its upstream may take parts of earlier answers from its store that are recorded here
    * @returns null for none
    * @throws {GatewayError} with status 400 if they cannot be read
    */
-  recall(body: Buffer): Recall | null;
+  recall(body: Buffer, isCompleted: boolean): Recall | null;
   /** Returns what to keep of the answer of an upstream that keeps no turns. Null for nothing. */
   keep(request: KeepRequest): Keep | null;
   /**

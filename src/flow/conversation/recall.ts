@@ -40,18 +40,35 @@ export function recall(services: Services, call: ResolvedCall, options: RecallOp
   const settings = call.running.snapshot.conversations;
   const { owned } = services;
   const isOn = settings !== null && owned !== null;
-  const wanted = isOn && mayGoOn(call, options) ? options.conversation.recall(call.wholeBody()) : null;
+  const isCompleted = mayBeCompleted(call, options);
+  const wanted =
+    isOn && mayGoOn(call, options, isCompleted)
+      ? options.conversation.recall(call.wholeBody(), isCompleted)
+      : null;
   if (wanted === null || !isOn) options.next(services, call);
   else new Recalling(services, call, { options, settings, owned, wanted }).start();
 }
 
+/**
+ * Whether an upstream may get a request as it is, and complete it by ids that are recorded here: those of models whose
+ * calls can go to several accounts. Without one, nothing waits for the store.
+ */
+function mayBeCompleted({ model }: ResolvedCall, { endpoint }: RecallOptions): boolean {
+  return hasSeveralAccounts(model) && model.targets.some((target) => keepsTurns(target, endpoint));
+}
+
 /** Whether a request may refer to an earlier turn; any other proceeds immediately, at no cost. */
-function mayGoOn(call: ResolvedCall, { endpoint, conversation }: RecallOptions): boolean {
+function mayGoOn(
+  call: ResolvedCall,
+  { endpoint, conversation }: RecallOptions,
+  isCompleted: boolean,
+): boolean {
   const isNative = call.model.targets.every((target) => keepsTurns(target, endpoint));
   if (call.checkedBody().goesOn || usesUpstreamState(call, conversation)) return true;
   const { mayMention } = conversation;
   const body = call.wholeBody();
-  return mayMention !== null && (!isNative || body.length <= longestSearched) && mayMention(body);
+  const isShort = body.length <= longestSearched;
+  return mayMention !== null && (!isNative || isShort) && mayMention(body, isCompleted && isShort);
 }
 
 interface RecallingParts {

@@ -36,8 +36,9 @@ import {
   responseOfItem,
   writeKept,
 } from './kept.js';
-import { mayRefer, referredTo, storedAs } from './references.js';
+import { mayRefer, referredTo } from './references.js';
 import { joinItems, readConversation, storeOf } from './socket-message.js';
+import { mayBeCompleted, storedAs } from './stored-items.js';
 import { endedResponse } from './stream/rules.js';
 
 /** Each may be an item of a different response, whose record has to be read. */
@@ -76,7 +77,7 @@ interface Reference {
   readonly held: number;
 }
 
-function recall(body: Buffer): Recall | null {
+function recall(body: Buffer, isCompleted: boolean): Recall | null {
   const conversation = readConversation(body);
   if (conversation === null) return null;
   const { previousId, conversationId, items } = conversation;
@@ -86,9 +87,10 @@ function recall(body: Buffer): Recall | null {
   if (previousId !== null && isLegalId(previousId)) ids.of(previousId);
   const references: Reference[] = [];
   const completed: string[] = [];
+  const hasStored = isCompleted && mayBeCompleted(body);
   for (const [index, element] of elements.entries()) {
     const id = referredTo(element);
-    const named = id ?? storedAs(element);
+    const named = id ?? (hasStored ? storedAs(element) : null);
     if (named === null) continue;
     if (isStrangeId(named)) throw itemNotFound(named);
     const response = responseOfItem(named);

@@ -11,12 +11,10 @@ import {
 import { type JsonObject, parseJson } from '../../wire/json.js';
 import {
   afterColon,
-  contains,
   endOfString,
   endOfValue,
   isSpace,
   mostDepth,
-  type Needle,
   needleAt,
   needleOf,
   skipSpace,
@@ -24,6 +22,7 @@ import {
   withoutMembers,
 } from '../../wire/json-skip.js';
 import { MemberGuard } from '../../wire/member-guard.js';
+import { mayBeCompleted } from './stored-items.js';
 
 /** Type of a reference to an item, if it has one. */
 export const referenceType = 'item_reference';
@@ -34,21 +33,6 @@ const escapedLetters = ['5', '6', '7'].map((digit) => Buffer.from(`\\u00${digit}
 const idName = needleOf('"id"');
 /** An item with one of these, and a string as its value, is no reference without a type. */
 const namesOfOthers = [Buffer.from('"type"'), Buffer.from('"role"')] as const;
-/**
- * Types of items that do not contain all that they are: reasoning without its encrypted text, and calls of tools that the
- * upstream runs. Upstreams take the rest from what they have stored under the item's id
- * (https://developers.openai.com/api/docs/guides/tools-image-generation, "Using image ID").
- */
-const storedTypes = [
-  'reasoning',
-  'image_generation_call',
-  'web_search_call',
-  'file_search_call',
-  'code_interpreter_call',
-];
-const toolMarks = ['image_generation_call"', '_search_call"', 'code_interpreter_call"'].map(needleOf);
-/** In a text, quotes are rarer than any of the letters. */
-const reasoningMark: Needle = { whole: Buffer.from('"reasoning"'), part: Buffer.from('"reas'), partAt: 0 };
 const nameLength = 6;
 const nothing = Buffer.from('null');
 /** With more nulls than this, the items are read. */
@@ -58,25 +42,14 @@ const farthestBefore = 256;
 /** The search for types passes over at most this many times the bytes of a body; then, the items are read. */
 const mostPasses = 2;
 
-/** Tells from the bytes of a body whether its input may refer to an item, or have one that its upstream completes. */
-export function mayRefer(body: Buffer): boolean {
-  return (
-    body.includes(typed) ||
-    hasEscapedLetter(body) ||
-    hasNoType(body) ||
-    hasBareId(body) ||
-    mayHaveStored(body)
-  );
-}
-
-/** Whether a body has an id, and the type of an item that is completed by it. A member may have the same name. */
-function mayHaveStored(body: Buffer): boolean {
-  if (!contains(body, idName)) return false;
-  if (toolMarks.some((mark) => contains(body, mark))) return true;
-  const lastAt = reasoningMark.whole.length - 1;
-  for (let at = needleAt(body, reasoningMark, 0); at !== -1; at = needleAt(body, reasoningMark, at + 1))
-    if (afterColon(body, at + lastAt) === -1) return true;
-  return false;
+/**
+ * Tells from the bytes of a body whether its input may refer to an item, or have one that its upstream completes.
+ * @param isCompleted whether the second matters
+ */
+export function mayRefer(body: Buffer, isCompleted: boolean): boolean {
+  if (body.includes(typed) || hasEscapedLetter(body) || hasNoType(body)) return true;
+  const first = nextId(body, 0);
+  return first !== -1 && (hasBareId(body, first) || (isCompleted && mayBeCompleted(body)));
 }
 
 /** Whether a body contains an escape of `_` or a lower-case letter, with which it could spell any name or type. */
@@ -106,14 +79,23 @@ function isNameOfOthers(body: Buffer, colon: number): boolean {
   );
 }
 
-/** Whether an object may have an id, but neither a type nor a role. */
-function hasBareId(body: Buffer): boolean {
+/** Returns the offset of the next `id` that is a string, or -1. */
+function nextId(body: Buffer, from: number): number {
+  const lastAt = idName.whole.length - 1;
+  for (let at = needleAt(body, idName, from); at !== -1; at = needleAt(body, idName, at + 1)) {
+    const value = afterColon(body, at + lastAt);
+    if (value !== -1 && body[value] === QUOTE) return at;
+  }
+  return -1;
+}
+
+/** Whether an object may have an id, but neither a type nor a role. @param first offset of the first id */
+function hasBareId(body: Buffer, first: number): boolean {
   const lastAt = idName.whole.length - 1;
   let left = mostPasses * body.length;
-  for (let at = needleAt(body, idName, 0); at !== -1; at = needleAt(body, idName, at + 1)) {
-    const value = afterColon(body, at + lastAt);
-    if (value === -1 || body[value] !== QUOTE || hasTypeBefore(body, at)) continue;
-    const end = endOfString(body, value + 1);
+  for (let at = first; at !== -1; at = nextId(body, at + 1)) {
+    if (hasTypeBefore(body, at)) continue;
+    const end = endOfString(body, afterColon(body, at + lastAt) + 1);
     const type = end === -1 ? -1 : typeAfter(body, end + 1);
     left -= type - end;
     if (type === -1 || left < 0) return true;
@@ -184,27 +166,4 @@ export function referredTo(element: string): string | null {
   if (typeof type === 'string' && type !== referenceType) return null;
   guard.look(bytes, open, 'input item');
   return typeof id === 'string' && isReference({ type, id, role }) ? id : null;
-}
-
-const ofStored: ReadonlySet<string> = new Set(['type', 'id', 'encrypted_content']);
-const guardOfStored = new MemberGuard({ reads: [...ofStored] });
-
-/**
- * @param element JSON text of an item of an input
- * @returns id under which its upstream may find what the item does not contain; null if there is nothing to find
- * @throws {GatewayError} of status 400 for such an item that parsers may read differently
- */
-export function storedAs(element: string): string | null {
-  if (!element.includes('\\u00') && !storedTypes.some((type) => element.includes(`"${type}"`))) return null;
-  const bytes = Buffer.from(element);
-  const open = skipSpace(bytes, 0);
-  if (bytes[open] !== OPEN_BRACE) return null;
-  const taken = withoutMembers(bytes, ofStored)?.taken;
-  const [type, id, encrypted] = [...ofStored].map((name) => parseJson(taken?.get(name) ?? 'null'));
-  const isOfStored = typeof type === 'string' && storedTypes.includes(type);
-  (isOfStored ? guardOfStored : guardOfType).look(bytes, open, 'input item');
-  if (!isOfStored) return null;
-  // An upstream refuses an encrypted text that is not that of the item.
-  const isWhole = type === 'reasoning' && typeof encrypted === 'string' && encrypted !== '';
-  return isWhole || typeof id !== 'string' ? null : id;
 }

@@ -167,6 +167,26 @@ test('a store that does not answer keeps nobody from an upstream that may know t
   t.equal((await first).status, 200);
 });
 
+test('items that hold their content wait for no store', async (t) => {
+  const gateway = await stage(t, [whole, whole]);
+  const holder = await gateway.block();
+  // The thread of the store is busy with this one.
+  const first = askResponse(gateway.gateway, { input: 'x' });
+  await eventually(() => (gateway.counts()[0] ?? 0) + (gateway.counts()[1] ?? 0) >= 3);
+  await gateway.turn();
+  const content = [{ type: 'reasoning_text', text: 'hm' }];
+  const input = [
+    { type: 'reasoning', id: 'rs_1', summary: [], content },
+    { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'gAAA' },
+    { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: 'AAAA' },
+    { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'f', arguments: '{}' },
+  ];
+  const asked = askResponse(gateway.gateway, { input, store: false });
+  t.equal((await soon(asked, 'an answer, while the store does not answer')).status, 200);
+  holder.kill();
+  t.equal((await first).status, 200);
+});
+
 test('an id that nobody has begun to look up reaches no upstream', async (t) => {
   const gateway = await stage(t, [whole, whole], {}, { endMs: 100, turnsMs: 100 });
   const holder = await gateway.block();

@@ -10,8 +10,10 @@ import { postgresFor, skipWithoutPostgres } from '../../support/postgres.js';
 import { connect } from '../../support/responses-socket.js';
 import { type Routed, startRouted } from '../../support/routed.js';
 import { temporaryFolder } from '../../support/temporary-folder.js';
+import { startTranslated } from '../../support/translated.js';
 import {
   chunk,
+  completion,
   jsonAnswer,
   lastChunk,
   type RawRequest,
@@ -169,6 +171,24 @@ test('an id that no upstream can have assigned reaches none, since an upstream m
   t.equal(at.total(), 0);
   const encoded = { input: 'x', previous_response_id: 'resp_bGl0ZQ+/==' };
   t.equal((await askResponse(at.gateway, encoded)).status, 200, "an upstream's own id in base64");
+});
+
+test('the id of an item is not judged where no upstream gets it, or finds what is not recorded', async (t) => {
+  const config = { ...keptIn(temporaryFolder(t)), keys };
+  const chat = await startTranslated(t, { answer: jsonAnswer(200, completion), config });
+  const sole = await stage(t, { config: keptIn(temporaryFolder(t)) });
+  const reasoning = { type: 'reasoning', summary: [] };
+  const many = Array.from({ length: 5000 }, (_, index) => ({ ...reasoning, id: `rs_${index}` }));
+  for (const gateway of [chat, sole.gateway])
+    for (const items of [
+      [{ ...reasoning, id: 'rs_\u00e9' }],
+      [{ type: 'web_search_call', id: 'ws 1', status: 'completed' }],
+      [{ ...reasoning, id: 'rs_1', _id: 'rs_1' }],
+      many,
+    ]) {
+      const answer = await askResponse(gateway, { input: [...items, { role: 'user', content: 'x' }] });
+      t.equal(answer.status, 200);
+    }
 });
 
 test('a key goes on from its own turn whose note is not there, and from what is not kept', async (t) => {

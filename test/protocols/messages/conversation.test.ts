@@ -20,7 +20,7 @@ class Kept {
   readonly records = new Map<string, string>();
 
   recall(body: Buffer): Recalled | null {
-    const recall = rules.recall(body);
+    const recall = rules.recall(body, false);
     if (recall === null) return null;
     const found = recall.ids.map((id) => this.records.get(id) ?? null);
     const before = recall.before(found).ids.map((id) => this.records.get(id) ?? null);

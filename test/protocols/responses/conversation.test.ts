@@ -16,7 +16,7 @@ function responseOf(number: number, more: object = {}): JsonObject {
 
 /** Goes on from what is in `records`, as the flow would. */
 function goOn(body: object, records: ReadonlyMap<string, string>, recordBytes = plenty): Recalled {
-  const recall = rules.recall(bytesOf(body));
+  const recall = rules.recall(bytesOf(body), true);
   if (recall === null) throw new Error('the body names nothing');
   const find = (ids: readonly string[]) => ids.map((each) => records.get(each) ?? null);
   const found = find(recall.ids);
@@ -54,9 +54,9 @@ const inputOf = ({ body }: Recalled): JsonObject[] =>
   (JSON.parse(body?.toString() ?? '{}') as { input: JsonObject[] }).input;
 
 test('a body that names nothing is left alone', (t) => {
-  t.equal(rules.recall(bytesOf({ model: 'm', input: 'hi' })), null);
-  t.equal(rules.recall(bytesOf({ model: 'm', input: [userItem('"item_reference"')] })), null);
-  t.equal(rules.recall(bytesOf({ model: 'm', input: 'hi', previous_response_id: null })), null);
+  t.equal(rules.recall(bytesOf({ model: 'm', input: 'hi' }), true), null);
+  t.equal(rules.recall(bytesOf({ model: 'm', input: [userItem('"item_reference"')] }), true), null);
+  t.equal(rules.recall(bytesOf({ model: 'm', input: 'hi', previous_response_id: null }), true), null);
   t.end();
 });
 
@@ -245,12 +245,12 @@ test('a record is asked for once, however many items of it are referred to', (t)
   const own = { type: 'item_reference', id: `msg_${id(0)}` };
   const asked = { type: 'item_reference', id: `msg_${id(0)}_i0` };
   const input = [own, asked, own, asked];
-  t.same(rules.recall(bytesOf({ input }))?.ids, [`resp_${id(0)}`, own.id, asked.id]);
+  t.same(rules.recall(bytesOf({ input }), true)?.ids, [`resp_${id(0)}`, own.id, asked.id]);
   t.match(inputOf(goOn({ input: [own, asked] }, records)), [{ content: 'said 0' }, { content: 'asked 0' }]);
   const many = (length: number) =>
     bytesOf({ input: Array.from({ length }, (_, index) => ({ ...own, id: `msg_${id(index)}` })) });
-  t.ok(rules.recall(many(4096)));
-  t.throws(() => rules.recall(many(4097)), /more than 4096 items/);
+  t.ok(rules.recall(many(4096), true));
+  t.throws(() => rules.recall(many(4097), true), /more than 4096 items/);
   t.end();
 });
 
@@ -282,7 +282,7 @@ test('a search of the web that an answer tells of is found by its own id, and by
   const referring = (named: string) => ({ input: [{ type: 'item_reference', id: named }] });
   t.same(inputOf(goOn(referring(search.id), records)), [search]);
   for (const other of [`ws_gw1_${at}`, `ws_gw1_${at}_i0`, `ws_gw1_${at}_0_1`, `ws_gw1_gw1_${at}_0`])
-    t.notOk(rules.recall(bytesOf(referring(other)))?.ids.includes(`resp_${at}`), other);
+    t.notOk(rules.recall(bytesOf(referring(other)), true)?.ids.includes(`resp_${at}`), other);
   t.end();
 });
 
