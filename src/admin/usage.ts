@@ -196,7 +196,8 @@ const dayOrTime: TimeForm = {
   words: `${dayOnly.words}, or a time such as '2026-03-09T12:00:00Z'`,
   read(text) {
     const at = timeForm.test(text) ? Date.parse(text) : Number.NaN;
-    return Number.isNaN(at) ? dayOnly.read(text) : { start: at, end: at };
+    if (Number.isNaN(at)) return dayOnly.read(text);
+    return dayOnly.read(text.slice(0, text.indexOf('T'))) === null ? null : { start: at, end: at };
   },
 };
 

@@ -209,6 +209,7 @@ test('usage is exported as lines and tables, by time, key and model', async (t) 
     ['/usage?until=2026-03-01', 'until'],
     ['/usage/lines?by=day', 'by'],
     ['/usage/lines?from=2026-03-01T25:00:00Z', 'from'],
+    ['/usage/lines?from=2026-02-30T00:00:00Z', 'from'],
     ['/usage/lines?format=json', 'format'],
   ] as const) {
     const refused = await usage.admin(path);
