@@ -97,8 +97,10 @@ export function listedPrice(list: JsonObject, name: string): ListedPrice | null 
   const perImage = perImageOf(entry);
   // An entry with token prices may also have image prices, for users who prefer an estimate.
   const images = isByToken ? [] : sizedImages(list, name);
-  if (isByToken && perImage !== null) draft.unused.push(perImage.member);
-  else if (perImage !== null) draft.rates.perCall = perImage.usd;
+  const perCall = isByToken ? null : perImage;
+  if (perCall !== null) draft.rates.perCall = perCall.usd;
+  for (const member of imageMembers)
+    if (member !== perCall?.member && (numberOrNull(entry[member]) ?? 0) > 0) draft.unused.push(member);
   readCharacters(draft, entry, isByToken);
   leaveOutRepeated(draft);
   return { price: priceOf(draft, images), unused: draft.unused };

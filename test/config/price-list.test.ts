@@ -120,6 +120,12 @@ test('images of a quality come before those of any, of which the first that fits
 test('images, seconds and documents', async (t) => {
   t.strictSame(read({ mode: 'image_generation', output_cost_per_image: 0.04 })?.price, { perCall: 0.04 });
   t.strictSame(read({ mode: 'image_generation', input_cost_per_image: 0.05 })?.price, { perCall: 0.05 });
+  const embedding = { mode: 'embedding', input_cost_per_token: 8e-7, input_cost_per_image: 6e-5 };
+  t.strictSame(
+    read(embedding),
+    { price: { input: 0.8 }, unused: ['input_cost_per_image'] },
+    'images that are read',
+  );
   t.strictSame(
     read({ mode: 'audio_transcription', input_cost_per_second: 1e-4, output_cost_per_second: 1e-4 }),
     {
