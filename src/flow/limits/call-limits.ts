@@ -25,6 +25,8 @@ export interface PeriodBudget {
 
 interface OwnedBudget extends PeriodBudget {
   readonly owner: string;
+  /** Start of the period, in Unix milliseconds: the host's clock may have been ahead when it was made. */
+  readonly startsAt: number;
 }
 
 const current = new WeakMap<Budget, OwnedBudget>();
@@ -180,9 +182,9 @@ export function budgetsOf(key: Key, model: Model, at: number): readonly PeriodBu
  */
 export function budgetOf(owner: string, budget: Budget, at: number): PeriodBudget {
   const known = current.get(budget);
-  if (known !== undefined && at < known.endsAt && known.owner === owner) return known;
-  const { id, endsAt } = budgetPeriod(budget.per, at);
-  const made = { owner, pool: budgetPool(owner, budget, id), endsAt };
+  if (known?.owner === owner && at >= known.startsAt && at < known.endsAt) return known;
+  const { id, startsAt, endsAt } = budgetPeriod(budget.per, at);
+  const made = { owner, pool: budgetPool(owner, budget, id), startsAt, endsAt };
   current.set(budget, made);
   return made;
 }

@@ -242,6 +242,7 @@ test('a period has a budget until the next one begins', async (t) => {
   });
   t.equal(budgetOf('key:k', budget, last), first, 'made once');
   t.equal(budgetOf('key:k', budget, last + 1).pool.name, 'key:k:budget:2026-12-01');
+  t.equal(budgetOf('key:k', budget, last).pool.name, 'key:k:budget:2026-11-30', 'a clock that is set back');
 });
 
 /** A gateway with these parts in its config, and how a call for a model of it ends. */
