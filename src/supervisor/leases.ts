@@ -64,7 +64,10 @@ interface SeenBudget {
   /** Name of its pool, which includes the period. */
   readonly account: string;
   readonly period: string;
+  readonly limit: number;
   readonly ratio: number;
+  /** Number of the round that has read it. */
+  readonly round: number;
   /** The highest mark known to be logged. 0 for none. */
   readonly told: number;
 }
@@ -74,8 +77,19 @@ export function createBudgetWatch(options: BudgetWatchOptions) {
   const { store, now, log } = options;
   /** By owner, such as `key:team-a`. */
   const seen = new Map<string, SeenBudget>();
-  /** The rest of the current round through all budgets in use. */
-  let round = options.inUse();
+  let rounds = 0;
+  /**
+   * The budgets in use, and those that are shown and no longer in use: other hosts spend of them, and tasks that have
+   * ended are charged anew.
+   */
+  function* everyBudget(): Generator<OwnedBudget, void, undefined> {
+    rounds++;
+    yield* options.inUse();
+    for (const { account, limit, round } of [...seen.values()])
+      if (round < rounds) yield { name: account, limit };
+  }
+  /** The rest of the current round through them. */
+  let round = everyBudget();
   /** By name: budgets of which this host has held a part since they were last read, and holds none now. */
   const left = new Map<string, OwnedBudget>();
   let isLooking = false;
@@ -102,7 +116,7 @@ export function createBudgetWatch(options: BudgetWatchOptions) {
     }
     // A budget of an ended period may be read after that of the next period.
     const isOver = before !== undefined && before.account !== name && !currentPeriods().has(period);
-    if (!isOver) seen.set(owner, { account: name, period, ratio, told });
+    if (!isOver) seen.set(owner, { account: name, period, limit, ratio, round: rounds, told });
   };
 
   const currentPeriods = (): ReadonlySet<string> =>
@@ -139,7 +153,7 @@ export function createBudgetWatch(options: BudgetWatchOptions) {
         for (let reads = 0; reads < mostRead; reads++) {
           let step = round.next();
           if (step.done === true && reads === 0) {
-            round = options.inUse();
+            round = everyBudget();
             step = round.next();
           }
           if (step.done === true) break;

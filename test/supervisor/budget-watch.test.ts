@@ -76,12 +76,23 @@ test('a budget that is used up between two looks is told, though its host holds 
   await watch.look();
   t.same(told(), [], 'it waits for the store');
   state.isGone = false;
-  state.reads = 0;
   await watch.look();
   await watch.look();
   t.same(told(), ['key:team-a 50', 'key:team-a 80', 'key:team-a 100']);
   t.same(shown(), [['key', 'team-a', 1]]);
-  t.equal(state.reads, 1);
+});
+
+test('a budget of which its host holds nothing any more is read again: others spend of it', async (t) => {
+  const { state, watch, told, shown } = stage();
+  watch.leave({ name: 'key:team-a:budget:2026-11', limit: 10 * dollar });
+  state.spent = 1;
+  await watch.look();
+  t.same(shown(), [['key', 'team-a', 0.1]]);
+  state.spent = 6;
+  await watch.look();
+  await watch.look();
+  t.same(shown(), [['key', 'team-a', 0.6]]);
+  t.same(told(), ['key:team-a 50']);
 });
 
 test('a budget of a period that has ended is told, and not shown in place of the one that follows it', async (t) => {
