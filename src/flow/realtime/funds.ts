@@ -34,6 +34,8 @@ export class SessionFunds {
   #admission: Admission | null;
   /** The reservation being acquired, if any. */
   #pending: WaitingCall | null = null;
+  /** Whether a response that was asked for waits for it. */
+  #isAwaited = false;
   /** The reservations for responses beside the first of those in flight. */
   readonly #others: Admission[] = [];
   #pendingOther: WaitingCall | null = null;
@@ -67,7 +69,10 @@ export class SessionFunds {
    * @returns whether a budget pays for it; null if the session is told later
    */
   reserve(inFlight: number): boolean | null {
-    if (this.#others.length >= inFlight) return true;
+    if (this.#others.length >= inFlight) {
+      this.#isAwaited = inFlight === 0 && this.#pending !== null;
+      return this.#isAwaited ? null : true;
+    }
     const decided = this.#acquire(this.#most, (decision) => {
       this.#pendingOther = null;
       this.#session.onReserved(this.#takeOther(decision));
@@ -146,6 +151,10 @@ export class SessionFunds {
     // If the outcome is unknown, the session continues.
     else if (decision.reason !== 'unknown') this.isSpent = true;
     if (this.isSpent && isLater) this.#session.onSpent();
+    else if (this.#isAwaited && this.#pending === null) {
+      this.#isAwaited = false;
+      this.#session.onReserved(true);
+    }
   }
 }
 

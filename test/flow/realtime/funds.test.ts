@@ -14,7 +14,7 @@ const unknown: Denial = { outcome: 'denied', pool, reason: 'unknown', retryAfter
 /** A session whose reservations are decided as the test says: with nothing said they are admitted. */
 function start(decisions: (Denial | 'later')[]) {
   const settled: number[] = [];
-  const told: boolean[] = [];
+  const told: (boolean | 'spent')[] = [];
   let decide: ((decision: Decision) => void) | null = null;
   const admission = (demands: readonly Demand[]): Admission => {
     const amount = demands[0]?.amount ?? 0;
@@ -54,14 +54,22 @@ function start(decisions: (Denial | 'later')[]) {
     },
   };
   const funds = new SessionFunds({ limits: { acquire } }, call, [pool], admission([{ pool, amount: 0 }]), {
-    onSpent: () => {},
+    onSpent: () => told.push('spent'),
     onReserved: (isPaid) => told.push(isPaid),
   });
   const respond = (output: number): void => {
     call.usage = { ...call.usage, output: call.usage.output + output };
     funds.pay();
   };
-  return { funds, respond, settled, told, decisions, decide: (decision: Decision) => decide?.(decision) };
+  return {
+    funds,
+    respond,
+    settled,
+    told,
+    decisions,
+    admission,
+    decide: (decision: Decision) => decide?.(decision),
+  };
 }
 
 test('a session goes on to pay once it can be told again what is left', async (t) => {
@@ -102,6 +110,23 @@ test('what a session has used after its budget was empty is taken from it when t
   t.strictSame(settled, [10]);
   funds.end();
   t.strictSame(settled, [10, 20]);
+});
+
+test('a response that is asked for while its reservation is acquired waits for that', (t) => {
+  const { funds, respond, told, decisions, decide, admission } = start(['later', 'later', 'later']);
+  respond(10);
+  t.equal(funds.reserve(0), null);
+  decide(unknown);
+  t.strictSame(told, [true]);
+  respond(20);
+  t.equal(funds.reserve(0), null);
+  respond(30);
+  decide(admission([{ pool, amount: 20 }]));
+  t.strictSame(told, [true], 'what was used meanwhile is paid before');
+  decide({ ...unknown, reason: 'exhausted' });
+  t.strictSame(told, [true, 'spent']);
+  t.strictSame(decisions, []);
+  t.end();
 });
 
 test('responses beside others have a reservation each, which goes back when they have ended', (t) => {
