@@ -1,9 +1,16 @@
 import { isUtf8 } from 'node:buffer';
 import { GatewayError, shortened } from '../errors.js';
 import { CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './bytes.js';
+import { parseJson } from './json.js';
 import { type Span, tooDeep } from './json-scan.js';
 import { afterColon, endOfString, endOfValue, mostDepth, skipSpace } from './json-skip.js';
-import { routedMembers, type SteeringMember, steeringMembers } from './routed-members.js';
+import {
+  asksNoModel,
+  pluginsMember,
+  routedMembers,
+  type SteeringMember,
+  steeringMembers,
+} from './routed-members.js';
 
 /*
  * Parsers differ on the names of members. Go's encoding/json accepts `Model` and `MODEL` for `model` (and U+017F for s,
@@ -106,7 +113,8 @@ export class MemberGuard {
       // SDKs merge `extra_body` into the body. Some servers accept the member and merge it themselves, over what was
       // checked.
       const isMerged = name === extraBody && !isInner;
-      const within = isMerged ? new MemberGuard(mergedInto(spec), true) : null;
+      const merged = isMerged ? new MemberGuard(mergedInto(spec), true) : null;
+      const within = name === pluginsMember ? new MemberGuard(plugin) : merged;
       this.#add(name, { ...unread, spellings: [name], kind: 'steering', steering: name, within });
     }
   }
@@ -169,6 +177,7 @@ export function checkMembers(body: Buffer, guard: MemberGuard): FoundMembers {
 }
 
 const extraBody = 'extra_body';
+const plugin: GuardSpec = { reads: ['id'], isList: true };
 
 /** Common part of entries for names that are not read. */
 const unread = { echo: null, index: -1, isNoted: false, within: null };
@@ -328,16 +337,23 @@ class Walk {
     const isObject = this.#body[at] === OPEN_BRACE;
     const isList = this.#body[at] === OPEN_BRACKET;
     const within = entry?.within ?? null;
-    if (entry?.kind === 'steering' && (within === null || !isObject)) this.#steering.push(entry.steering);
     const end =
       within !== null && isObject && entry !== null
         ? this.object(within, at, `${path}${entry.spellings[0]}.`, levels)
         : within?.spec.isList && isList && entry !== null
           ? this.#list(within, at, `${path}${entry.spellings[0]}`, levels)
           : endOfValue(this.#body, at, levels);
+    if (entry?.kind === 'steering' && end !== -1 && this.#steers(entry, at, end))
+      this.#steering.push(entry.steering);
     if (entry?.isNoted && end !== -1)
       this.#noted.push({ start: at, end, path: `${path}${entry.spellings[0]}` });
     return end;
+  }
+
+  /** Whether a steering member with a value could lead an upstream elsewhere. */
+  #steers({ steering, within }: SteeringEntry, at: number, end: number): boolean {
+    if (steering === pluginsMember) return !asksNoModel(parseJson(this.#body.toString('utf8', at, end)));
+    return within === null || this.#body[at] !== OPEN_BRACE;
   }
 
   /** Checks the objects of a list. @returns the offset after the list, or -1 */

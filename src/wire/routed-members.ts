@@ -1,3 +1,5 @@
+import { isList, objectOf } from './json.js';
+
 /*
  * Members by which calls are routed, limited or metered. They are read in the bodies of every protocol. If a protocol
  * does not have a member, its upstreams refuse or ignore it; no other meaning of any of them is known.
@@ -32,6 +34,20 @@ export const routedMembers: readonly string[] = [
   ...outputMembers.maxTokens,
 ];
 
+/** Member with plugins of OpenRouter, some of which ask other models. */
+export const pluginsMember = 'plugins';
+
+/** Ids of the plugins that do not (https://openrouter.ai/docs/guides/features/plugins/overview). */
+const plainPlugins: ReadonlySet<unknown> = new Set([
+  ...['web', 'web-fetch', 'file-parser', 'response-healing', 'context-compression', 'moderation'],
+]);
+
+/** Whether the value of `plugins` makes an upstream ask no other model. */
+export function asksNoModel(plugins: unknown): boolean {
+  if (plugins === null) return true;
+  return isList(plugins) && plugins.every((plugin) => plainPlugins.has(objectOf(plugin).id));
+}
+
 /** Members by which LiteLLM, OpenRouter and others would send a call elsewhere than the routing says. */
 export const steeringMembers = [
   'api_base',
@@ -62,8 +78,7 @@ export const steeringMembers = [
   // Azure. In the query of a session, these replace the model.
   'deployment',
   'deployment_id',
-  // OpenRouter: some of them ask other models.
-  'plugins',
+  pluginsMember,
   // SGLang: an adapter in place of the model.
   'lora_path',
   // SGLang and vLLM: the server from which the cache of a prompt is fetched.

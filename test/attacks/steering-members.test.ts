@@ -58,6 +58,42 @@ test('an upstream whose config allows a member gets it as it came, and no other 
   t.equal(upstream.requests.length, 1);
 });
 
+test('plugins that ask no other model reach the upstream, and no others do', async (t) => {
+  const { gateway, upstream } = await startHearing(t);
+  const ask = async (plugins: string) => {
+    const body = chatBody({}).replace('{', `{"plugins":${plugins},`);
+    const answer = await fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, body });
+    await answer.text();
+    return { status: answer.status, sent: body.replace('"native"', '"real"') };
+  };
+  const passed = [
+    'null',
+    '[]',
+    '[{"id":"response-healing"}]',
+    '[{"id":"web","max_results":3},{"id":"file-parser","pdf":{"engine":"cloudflare-ai"}}]',
+  ];
+  for (const [at, plugins] of passed.entries()) {
+    const { status, sent } = await ask(plugins);
+    t.equal(status, 422, plugins);
+    t.equal(upstream.requests[at]?.body.toString(), sent);
+  }
+  for (const plugins of [
+    '[{"id":"fusion"}]',
+    '[{"id":"web"},{"id":"auto-router"}]',
+    '[{"id":"unknown"}]',
+    '[{"id":["web"]}]',
+    '[["web"]]',
+    '["web"]',
+    '{"id":"web"}',
+    '"web"',
+    '[{"id":"fusion","id":"web"}]',
+    '[{"ID":"fusion","id":"web"}]',
+    '[{"id":"web"}],"Plugins":[{"id":"fusion"}]',
+  ])
+    t.equal((await ask(plugins)).status, 400, plugins);
+  t.equal(upstream.requests.length, passed.length);
+});
+
 test('of the targets of a model only those are asked that allow the member, failover included', async (t) => {
   const [strict, failing, open] = await Promise.all([
     startRawUpstream(t, goodAnswer),
