@@ -79,10 +79,16 @@ export const steeringMembers = [
   'deployment',
   'deployment_id',
   pluginsMember,
-  // SGLang: an adapter in place of the model.
+  // SGLang, TensorRT-LLM, mlx-omni-server and mlx-lm: an adapter of the model, in mlx-lm also a model beside it.
   'lora_path',
-  // SGLang and vLLM: the server from which the cache of a prompt is fetched.
+  'lora_request',
+  'adapter_path',
+  'adapters',
+  'draft_model',
+  // SGLang, vLLM and TensorRT-LLM: the server from which the cache of a prompt or of its images is fetched.
   'bootstrap_host',
   'kv_transfer_params',
+  'ec_transfer_params',
+  'disaggregated_params',
 ] as const;
 export type SteeringMember = (typeof steeringMembers)[number];

@@ -55,6 +55,9 @@ test('an upstream whose config allows a member gets it as it came, and no other 
   t.equal((await ask({ lora_path: 'of-others' })).status, 400);
   t.equal((await ask({ bootstrap_host: 'x', bootstrap_port: 1, bootstrap_room: 1 })).status, 400);
   t.equal((await ask({ kv_transfer_params: { remote_host: 'x', remote_port: 1 } })).status, 400);
+  t.equal((await ask({ ec_transfer_params: { image: { peer_host: 'x' } } })).status, 400);
+  t.equal((await ask({ disaggregated_params: { ctx_info_endpoint: 'x' } })).status, 400);
+  t.equal((await ask({ draft_model: 'x' })).status, 400);
   t.equal(upstream.requests.length, 1);
 });
 
