@@ -31,7 +31,7 @@ export function findModel(call: AuthenticatedCall, protocol: Protocol, name: str
   const model = call.key.models.get(name);
   if (model?.protocols.has(protocol)) {
     // Throws if the call may be sent to no target.
-    targetsAllowing(call.steering, model.targets);
+    targetsAllowing(call, model.targets);
     const found: Call = call;
     found.model = model;
     return found as ResolvedCall;
@@ -103,7 +103,7 @@ const leastBytes = 2048;
  */
 export function routeCall(services: Services, call: ResolvedCall, all: readonly Target[]): AttemptPlan {
   services.openCalls.add(call);
-  const targets = targetsThatKnow(call, targetsAllowing(call.steering, all));
+  const targets = targetsThatKnow(call, targetsAllowing(call, all));
   const targetFilter = targetFilterOf(call);
   call.affinity = affinityOf(call, targets);
   // A single target is tried whatever its health: its own answer tells the client more.
@@ -192,17 +192,20 @@ function affinityOf({ body, key, model, running }: ResolvedCall, targets: readon
   return hashBytes(hashBytes(owner, body, 0, billing.start), body, billing.end, body.length);
 }
 
+/** Whether a target gets the members of a call's body that the gateway does not know: a translated body has none of them. */
+export function getsUnknown({ route: { endpoint } }: AuthenticatedCall, { native }: Target): boolean {
+  return endpoint === null || endpoint.translation === null || native.has(endpoint.protocol);
+}
+
 /**
- * Returns the targets to which members may be sent that could lead an upstream elsewhere: those whose upstream's config
- * allows all of these members.
+ * Returns the targets to which a call may be sent with its members that could lead an upstream elsewhere: those whose
+ * upstream's config allows all of these members, and those that do not get them.
  * @throws {GatewayError} with status 400 if there is none
  */
-export function targetsAllowing(
-  steering: readonly SteeringMember[],
-  targets: readonly Target[],
-): readonly Target[] {
+export function targetsAllowing(call: AuthenticatedCall, targets: readonly Target[]): readonly Target[] {
+  const { steering } = call;
   if (steering.length === 0) return targets;
-  const allowed = targets.filter((target) => mayBeSteered(steering, target));
+  const allowed = targets.filter((target) => !getsUnknown(call, target) || mayBeSteered(steering, target));
   if (allowed.length === 0 && targets.length > 0) throw steered(steering, targets);
   return allowed;
 }

@@ -6,7 +6,7 @@ import { mediaConfig } from '../support/media/gateway.js';
 import { goodAnswer } from '../support/routed.js';
 import { places } from '../support/seed.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
-import { headers, samples, startHearing } from './alike-members.js';
+import { headers, refusedThere, samples, startHearing } from './alike-members.js';
 
 const variants = (name: string) => [
   name,
@@ -20,22 +20,26 @@ const chatBody = (more: object) =>
 test('no member that leads an upstream elsewhere reaches one, on any endpoint', async (t) => {
   const { gateway, upstream } = await startHearing(t);
   for (const [at, { what, path, body }] of samples.entries()) {
+    const isTranslated = what.includes('at a ');
     for (const place of places(0, steeringMembers.length)) {
       const name = steeringMembers[place] ?? '';
       // Each endpoint gets each name, in one of its spellings.
       const spellings = variants(name);
       const spelled = spellings[at % spellings.length] ?? name;
+      const before = upstream.requests.length;
       const answer = await fetch(`${gateway.url}${path}`, {
         method: 'POST',
         headers,
         body: JSON.stringify({ ...body, [spelled]: 'x' }),
       });
       const text = await answer.text();
-      if (answer.status !== 400 || !text.includes(name) || !text.includes('allowMembers'))
+      const isRefused = answer.status === 400 && text.includes(name) && text.includes('allowMembers');
+      const sent = upstream.requests.slice(before);
+      const isLeftOut = sent.length === 1 && !sent[0]?.body.includes(`"${spelled}"`);
+      if (isTranslated ? !isLeftOut : !isRefused || sent.length > 0)
         t.fail(`${what}: ${spelled}`, { status: answer.status, text });
     }
   }
-  t.equal(upstream.requests.length, 0);
 });
 
 test('an upstream whose config allows a member gets it as it came, and no other one', async (t) => {
@@ -95,6 +99,36 @@ test('plugins that ask no other model reach the upstream, and no others do', asy
   ])
     t.equal((await ask(plugins)).status, 400, plugins);
   t.equal(upstream.requests.length, passed.length);
+});
+
+test('a translated call is not refused for members that no translation sends on', async (t) => {
+  const { gateway, upstream } = await startHearing(t);
+  const steering = Object.fromEntries(steeringMembers.map((name) => [name, 'x']));
+  for (const model of ['claude', 'gemini']) {
+    const body = chatBody({ model, ...steering });
+    const answer = await fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, body });
+    t.match(await answer.text(), refusedThere);
+  }
+  for (const { body } of upstream.requests)
+    t.notOk(steeringMembers.some((name) => body.includes(`"${name}"`)));
+  t.equal(upstream.requests.length, 2);
+});
+
+test('of the targets of a model those are asked, too, that get the call translated', async (t) => {
+  const [strict, translated] = await Promise.all([
+    startRawUpstream(t, goodAnswer),
+    startRawUpstream(t, jsonAnswer(422, '{}')),
+  ]);
+  const target = (upstream: string, priority: number) => ({ upstream, model: 'real', priority });
+  const { url } = await startGateway(t, {
+    config: mediaConfig(t, {
+      upstreams: { strict: { baseUrl: strict.url }, claude: { kind: 'messages', baseUrl: translated.url } },
+      models: { native: { protocols: ['chat'], targets: [target('strict', 0), target('claude', 1)] } },
+    }),
+  });
+  const body = chatBody({ provider: {} });
+  await (await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body })).text();
+  t.same([strict.requests.length, translated.requests.length], [0, 1]);
 });
 
 test('of the targets of a model only those are asked that allow the member, failover included', async (t) => {

@@ -298,7 +298,7 @@ export class Upload
     if (steering !== null) {
       const call = this.#call;
       call.steering = [...call.steering, steering];
-      if (call.target !== null) targetsAllowing(call.steering, [call.target]);
+      if (call.target !== null) targetsAllowing(call, [call.target]);
     }
     this.#partBytes += characterBytes * (head.name.length + (head.filename ?? '').length) + partBytes;
     if (head.filename === null) {
