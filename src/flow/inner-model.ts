@@ -1,5 +1,6 @@
 import type { Key, Model, Price, Snapshot, Target, Upstream } from '../config/types.js';
 import { GatewayError, shortened } from '../errors.js';
+import { entryOf } from '../wire/entry-of.js';
 
 /*
  * A call may name another model for a part of its work: one that transcribes the input of a session, writes an SVG, or runs a
@@ -7,24 +8,43 @@ import { GatewayError, shortened } from '../errors.js';
  * upstream's own.
  */
 
-/** The models of a config by their names and those of their targets. */
-const knownNames = new WeakMap<Snapshot, ReadonlyMap<string, ReadonlySet<Model>>>();
+interface KnownNames {
+  /** The models of a config by their names and those of their targets. */
+  readonly exact: ReadonlyMap<string, ReadonlySet<Model>>;
+  /** The same by `folded` names. */
+  readonly folded: ReadonlyMap<string, ReadonlySet<Model>>;
+}
 
-function namesOf(snapshot: Snapshot): ReadonlyMap<string, ReadonlySet<Model>> {
+const knownNames = new WeakMap<Snapshot, KnownNames>();
+
+function namesOf(snapshot: Snapshot): KnownNames {
   const known = knownNames.get(snapshot);
   if (known !== undefined) return known;
-  const names = new Map<string, Set<Model>>();
-  const add = (name: string, model: Model): void => {
-    const models = names.get(name);
-    if (models === undefined) names.set(name, new Set([model]));
-    else models.add(model);
-  };
+  const exact = new Map<string, Set<Model>>();
+  const alike = new Map<string, Set<Model>>();
   for (const model of snapshot.models.values()) {
-    add(model.name, model);
-    for (const target of model.targets) add(target.model, model);
+    for (const name of [model.name, ...model.targets.map((target) => target.model)]) {
+      entryOf(exact, name, () => new Set()).add(model);
+      entryOf(alike, folded(name), () => new Set()).add(model);
+    }
   }
+  const names = { exact, folded: alike };
   knownNames.set(snapshot, names);
   return names;
+}
+
+/**
+ * Returns a form in which names that may stand for the same model are alike: without case, and without the `~` of
+ * OpenRouter's aliases (https://openrouter.ai/docs/guides/routing/model-variants/overview).
+ */
+function folded(name: string): string {
+  return (name.startsWith('~') ? name.slice(1) : name).toLowerCase();
+}
+
+/** Returns a folded name without a variant. OpenRouter takes one after any name, such as `:nitro`. */
+function withoutVariant(name: string): string {
+  const colon = name.lastIndexOf(':');
+  return colon === -1 ? name : name.slice(0, colon);
 }
 
 interface NamingCall {
@@ -46,19 +66,48 @@ export function innerModel(
   name: string,
   at: string,
   part: InnerPart,
-  { snapshot, key, upstream }: NamingCall,
+  call: NamingCall,
 ): string | GatewayError {
+  const { key, upstream } = call;
   const own = key.models.get(name)?.targets.find((target) => target.upstream.name === upstream.name);
-  if (own !== undefined) return own.model;
-  const alike = [...(namesOf(snapshot).get(name) ?? [])];
-  const here = alike.filter(({ targets }) =>
-    targets.some((target) => target.upstream.name === upstream.name && target.model === name),
+  return own?.model ?? refusalOf(name, at, part, call) ?? name;
+}
+
+/**
+ * Judges a name that is sent on as it is.
+ * @returns the error for a model that the key may not use; null if it may, or if the name is the upstream's own
+ */
+export function refusalOf(
+  name: string,
+  at: string,
+  part: InnerPart,
+  { snapshot, key, upstream }: NamingCall,
+): GatewayError | null {
+  const names = namesOf(snapshot);
+  const isOpen = (model: Model): boolean => key.models.has(model.name);
+  const same = calledSo(names.exact.get(name), upstream, (other) => other === name);
+  if (same.length > 0) return same.some(isOpen) ? null : notOpen(name, at, part);
+  // The upstream may take the spelling for any of these.
+  const alike = [folded(name), withoutVariant(folded(name))].flatMap((spelling) =>
+    calledSo(names.folded.get(spelling), upstream, (other) => folded(other) === spelling),
   );
-  // What a target at another upstream is called there says nothing of this one.
-  const models = here.length > 0 ? here : alike.filter((model) => model.name === name);
-  return models.length === 0 || models.some((model) => key.models.has(model.name))
-    ? name
-    : notOpen(name, at, part);
+  return alike.every(isOpen) ? null : notOpen(name, at, part);
+}
+
+/**
+ * Returns the models that a name stands for at an upstream: those that it has by this name, else those of the config. What
+ * a target at another upstream is called there says nothing of this one.
+ */
+function calledSo(
+  models: ReadonlySet<Model> | undefined,
+  upstream: Upstream,
+  isName: (name: string) => boolean,
+): readonly Model[] {
+  if (models === undefined) return [];
+  const here = [...models].filter(({ targets }) =>
+    targets.some((target) => target.upstream.name === upstream.name && isName(target.model)),
+  );
+  return here.length > 0 ? here : [...models].filter(({ name }) => isName(name));
 }
 
 interface PricedModel {
@@ -75,7 +124,7 @@ interface PricedModel {
  */
 export function pricedModel(name: string, { snapshot, key, upstream }: NamingCall): PricedModel | null {
   let found: PricedModel | null = null;
-  for (const model of namesOf(snapshot).get(name) ?? []) {
+  for (const model of namesOf(snapshot).exact.get(name) ?? []) {
     const target = model.targets.find((each) => each.upstream.name === upstream.name && each.model === name);
     const { price } = model;
     if (target === undefined || price === null) continue;

@@ -41,7 +41,7 @@ function formWith(field: string, author: string): FormData {
 
 test('an SVG is written by no model that the key may not use', async (t) => {
   const { upstream, gateway } = await start(t);
-  for (const author of ['closed', 'closed-there']) {
+  for (const author of ['closed', 'closed-there', 'Closed-there:nitro']) {
     const svg = { model: author, reasoning: { effort: 'low' } };
     const bodies = [
       { path: generations, body: { model: 'm', prompt: 'x', svg } },
