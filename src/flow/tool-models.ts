@@ -1,11 +1,13 @@
-import { GatewayError } from '../errors.js';
+import type { Target } from '../config/types.js';
 import { OPEN_BRACE } from '../wire/bytes.js';
-import { listOf, memberError, objectOf, parseJson } from '../wire/json.js';
+import { isList, isObject, memberError, parseJson } from '../wire/json.js';
 import { elementsOf } from '../wire/json-scan.js';
 import { contains, type Needle, needleOf, skipSpace, withoutMembers } from '../wire/json-skip.js';
-import { MemberGuard } from '../wire/member-guard.js';
+import { foldName, MemberGuard } from '../wire/member-guard.js';
+import { hasRepeatedNames } from '../wire/repeated-names.js';
 import type { ResolvedCall } from './call.js';
-import { innerModel } from './inner-model.js';
+import { refusalOf } from './inner-model.js';
+import { getsUnknown } from './resolve.js';
 
 /** Prefix of the types of OpenRouter's tools (https://openrouter.ai/docs/guides/features/server-tools/fusion). */
 const ofOpenRouter = 'openrouter:';
@@ -18,41 +20,45 @@ const toolMarks: readonly Needle[] = [
   needleOf('image_generation'),
   needleOf(ofOpenRouter),
 ];
-const escapeMark = Buffer.from('\\u');
+/** How the escape of a character begins that may be one of a mark. */
+const escapeStart = Buffer.from('\\u00');
+/** The two digits of such escapes, see `digitsAt`. */
+const escapesOfMarks: ReadonlySet<number> = new Set(
+  toolMarks.flatMap(({ whole }) => [...whole].map((byte) => digitsAt(Buffer.from(byte.toString(16)), 0))),
+);
 /** Most tools that are read. No upstream takes as many. */
 const mostTools = 4096;
 const ofTool: ReadonlySet<string> = new Set(['type', 'model', 'parameters']);
 const ofHolder: ReadonlySet<string> = new Set(['tools']);
 const ofBody: ReadonlySet<string> = new Set(['input']);
-const guardOfTool = new MemberGuard({
-  reads: [...ofTool],
-  within: { parameters: { reads: ['model', 'analysis_models'] } },
-});
+const guardOfTool = new MemberGuard({ reads: [...ofTool] });
 const guardOfItem = new MemberGuard({ reads: [...ofHolder] });
 
 /**
- * Refuses a call whose tools are run by a model of the config that its key may not use.
+ * Refuses a call whose tools are run by a model of the config that its key may not use. Translations name no such model.
  * @throws {GatewayError} `model_not_found` for such a model, and of status 400 for a tool that parsers may read differently, or
  * for too many
  */
 export function refuseClosedToolModels(call: ResolvedCall): void {
   const { tools, itemTools } = call.checkedBody();
   if (tools === null && !itemTools) return;
+  const reached = call.model.targets.filter((target) => getsUnknown(call, target));
+  if (reached.length === 0) return;
+  const judge = (list: Buffer): void => judgeTools(list, (name) => judgeModel(call, reached, name));
   const body = call.wholeBody();
   // The span in a body that had to be parsed is all of it.
-  if (tools !== null)
-    judgeTools(call, tools.start > 0 ? body.subarray(tools.start, tools.end) : toolsIn(body));
+  if (tools !== null) judge(tools.start > 0 ? body.subarray(tools.start, tools.end) : toolsIn(body));
   if (!itemTools) return;
   for (const item of elementsIn(withoutMembers(body, ofBody)?.taken.get('input') ?? '')) {
     const bytes = objectIn(item);
     if (bytes === null) continue;
     guardOfItem.look(bytes, 0, 'input item');
-    judgeTools(call, toolsIn(bytes));
+    judge(toolsIn(bytes));
   }
 }
 
 /** @param tools JSON of a list of tools, or of one */
-function judgeTools(call: ResolvedCall, tools: Buffer): void {
+function judgeTools(tools: Buffer, judge: (name: string) => void): void {
   if (!mayBeRun(tools)) return;
   const text = tools.toString('utf8');
   let count = 0;
@@ -61,7 +67,7 @@ function judgeTools(call: ResolvedCall, tools: Buffer): void {
     if (bytes === null || !mayBeRun(bytes)) continue;
     if (++count > mostTools)
       throw memberError('invalid_value', 'tools', `The request has more than ${mostTools} tools.`);
-    for (const name of namesIn(bytes)) judgeModel(call, name);
+    namesIn(bytes).forEach(judge);
   }
 }
 
@@ -70,13 +76,26 @@ function toolsIn(holder: Buffer): Buffer {
 }
 
 function mayBeRun(tools: Buffer): boolean {
-  return toolMarks.some((mark) => contains(tools, mark)) || tools.includes(escapeMark);
+  return toolMarks.some((mark) => contains(tools, mark)) || hasEscapeOfMark(tools);
 }
 
-function judgeModel({ key, model, running }: ResolvedCall, name: string): void {
-  for (const { upstream } of model.targets) {
-    const named = innerModel(name, 'tools', 'run a tool', { snapshot: running.snapshot, key, upstream });
-    if (named instanceof GatewayError) throw named;
+/** Most escapes in the descriptions of tools are of other characters. */
+function hasEscapeOfMark(tools: Buffer): boolean {
+  for (let at = tools.indexOf(escapeStart); at !== -1; at = tools.indexOf(escapeStart, at + 1))
+    if (escapesOfMarks.has(digitsAt(tools, at + escapeStart.length))) return true;
+  return false;
+}
+
+/** Returns two hexadecimal digits as a number that does not depend on their case. */
+function digitsAt(bytes: Buffer, at: number): number {
+  return (((bytes[at] ?? 0) | 0x20) << 8) | (bytes[at + 1] ?? 0) | 0x20;
+}
+
+/** The name is sent on as it is. */
+function judgeModel({ key, running }: ResolvedCall, reached: readonly Target[], name: string): void {
+  for (const { upstream } of reached) {
+    const refusal = refusalOf(name, 'tools', 'run a tool', { snapshot: running.snapshot, key, upstream });
+    if (refusal !== null) throw refusal;
   }
 }
 
@@ -84,11 +103,43 @@ function judgeModel({ key, model, running }: ResolvedCall, name: string): void {
 function namesIn(tool: Buffer): readonly string[] {
   guardOfTool.look(tool, 0, 'tool');
   const taken = withoutMembers(tool, ofTool)?.taken;
-  const [type, model, parameters] = [...ofTool].map((name) => parseJson(taken?.get(name) ?? 'null'));
+  const [type, model] = ['type', 'model'].map((name) => parseJson(taken?.get(name) ?? 'null'));
   if (typeof type !== 'string' || type === 'function' || type === 'custom') return [];
-  const inner = objectOf(type.startsWith(ofOpenRouter) ? parameters : null);
-  const names = [model, inner.model, ...listOf(inner.analysis_models)];
-  return names.filter((name): name is string => typeof name === 'string' && name !== '');
+  const names: string[] = [];
+  addNames(model, true, names);
+  if (!type.startsWith(ofOpenRouter)) return names;
+  const text = taken?.get('parameters') ?? 'null';
+  const parameters = parseJson(text);
+  if (parameters === undefined || hasRepeatedNames(Buffer.from(text))) throw unclearParameters;
+  addNames(parameters, false, names);
+  return names;
+}
+
+const unclearParameters = memberError(
+  'invalid_request_body',
+  'tools',
+  `The 'parameters' of a tool have a name twice, and parsers differ on which one counts, or they are too large to read: ` +
+    'send fewer, and each name once.',
+);
+
+/**
+ * Adds the names of models at any depth: tools of OpenRouter may have others for their own models.
+ * @param isName whether the texts in the value name models
+ */
+function addNames(value: unknown, isName: boolean, names: string[]): void {
+  if (typeof value === 'string') {
+    if (isName && value !== '') names.push(value);
+  } else if (isList(value)) {
+    for (const each of value) addNames(each, isName, names);
+  } else if (isObject(value)) {
+    for (const [name, inner] of Object.entries(value)) addNames(inner, isName || namesModels(name), names);
+  }
+}
+
+/** Whether a member names models, such as `model` and `analysis_models`. */
+function namesModels(member: string): boolean {
+  const name = foldName(member);
+  return name.endsWith('model') || name.endsWith('models');
 }
 
 function elementsIn(text: string): readonly string[] {

@@ -6,7 +6,7 @@ import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 const answer = jsonAnswer(200, '{}');
 
-/** A gateway whose key may use the models `m`, `r` and `open`, and not `closed`. */
+/** A gateway whose key may use the models `m`, `r`, `translated`, `open` and `picture`, and no others. */
 async function start(t: Test) {
   const upstream = await startRawUpstream(t, answer);
   const of = (name: string, protocol: string, more: object = {}) => ({
@@ -26,8 +26,11 @@ async function start(t: Test) {
         open: of('open-there', 'messages'),
         closed: of('closed-there', 'messages'),
         images: of('images-there', 'images'),
+        translated: { ...of('translated', 'chat'), protocols: ['responses'] },
+        picture: of('picture-there', 'images'),
+        best: of('picture', 'images'),
       },
-      groups: { default: { models: ['m', 'r', 'open'] } },
+      groups: { default: { models: ['m', 'r', 'translated', 'open', 'picture'] } },
       keys: [{ id: 'k', hash: hashKey(testKey), groups: ['default'] }],
     },
   });
@@ -38,10 +41,10 @@ async function start(t: Test) {
         `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"x"}],"${name}":${tools}}`,
       ),
     });
-  const responses = (rest: string) =>
+  const responses = (rest: string, model = 'r') =>
     ask(gateway, 'POST', '/v1/responses', {
       headers: { 'content-type': 'application/json' },
-      body: Buffer.from(`{"model":"r","store":false,${rest}}`),
+      body: Buffer.from(`{"model":"${model}","store":false,${rest}}`),
     });
   return { upstream, messages, responses };
 }
@@ -63,25 +66,69 @@ test('a tool is run by no model that the key may not use', async (t) => {
     notFound,
   );
   t.match(await messages(`[${advisor('"closed"')}]`, '/v1/messages', 't\\u006fols'), notFound);
-  for (const parameters of ['{"model":"images-there"}', '{"analysis_models":["open","closed"]}'])
-    t.match(
-      await responses(`"input":"x","tools":[{"type":"openrouter:fusion","parameters":${parameters}}]`),
-      notFound,
-    );
   const image = '{"type":"image_generation","model":"images-there"}';
   t.match(await responses(`"input":"x","tools":[${image}]`), notFound);
   t.match(await responses(`"input":[{"type":"additional_tools","tools":[${image}]}]`), notFound);
   t.equal(upstream.requests.length, 0);
 });
 
-test('a tool whose model parsers read differently is refused', async (t) => {
+test('no tool of OpenRouter, nor one within its parameters, is run by a model that the key may not use', async (t) => {
+  const { upstream, responses } = await start(t);
+  const inner = '{"type":"openrouter:image_generation","parameters":{"model":"images-there"}}';
+  for (const parameters of [
+    '{"model":"images-there"}',
+    '{"analysis_models":["open","closed"]}',
+    `{"tools":[{"type":"openrouter:web_search"},${inner}]}`,
+    '{"models":[{"slug":"images"}]}',
+    '{"judge_model":"closed"}',
+  ])
+    t.match(
+      await responses(`"input":"x","tools":[{"type":"openrouter:subagent","parameters":${parameters}}]`),
+      notFound,
+      parameters,
+    );
+  t.equal(upstream.requests.length, 0);
+});
+
+test('no other spelling of a name reaches a model that the key may not use', async (t) => {
   const { upstream, messages } = await start(t);
+  for (const name of ['closed:nitro', 'closed-there:floor', '~closed', 'CLOSED-There:nitro'])
+    t.match(await messages(`[${advisor(`"${name}"`)}]`), notFound, name);
+  t.equal(upstream.requests.length, 0);
+  for (const name of ['open-there:nitro', 'of-the-vendor:nitro', ':nitro'])
+    t.match(await messages(`[${advisor(`"${name}"`)}]`), { status: 200 }, name);
+});
+
+test('an open name of the config opens no model that the upstream calls so', async (t) => {
+  const { upstream, responses } = await start(t);
+  const tools = (model: string) => `"input":"x","tools":[{"type":"image_generation","model":"${model}"}]`;
+  t.match(await responses(tools('picture')), notFound);
+  t.equal(upstream.requests.length, 0);
+  t.match(await responses(tools('picture-there')), { status: 200 });
+});
+
+test('a tool that is left out of a translated call may name any model', async (t) => {
+  const { upstream, responses } = await start(t);
+  const tools = ['{"type":"image_generation","model":"images-there"}', '{"type":"function","name":"f"}'];
+  await responses(`"input":"x","tools":[${tools}]`, 'translated');
+  t.equal(upstream.requests.length, 1);
+  const sent = upstream.requests[0]?.body.toString() ?? '';
+  t.match(sent, /"f"/);
+  t.notMatch(sent, /image/);
+});
+
+test('a tool whose model parsers read differently is refused', async (t) => {
+  const { upstream, messages, responses } = await start(t);
   for (const tool of [
     '{"type":"advisor_20260301","model":"open","model":"closed-there"}',
     '{"type":"advisor_20260301","Model":"closed-there"}',
     '{"type":"function","type":"advisor_20260301","model":"closed-there"}',
   ])
     t.match(await messages(`[${tool}]`), { status: 400 }, tool);
+  const twice = '{"tools":[{"type":"x","parameters":{"model":"closed","model":"open"}}]}';
+  t.match(await responses(`"input":"x","tools":[{"type":"openrouter:subagent","parameters":${twice}}]`), {
+    status: 400,
+  });
   t.equal(upstream.requests.length, 0);
 });
 
@@ -93,11 +140,13 @@ test('other models of tools are left to the upstream', async (t) => {
     advisor('null'),
     '{"name":"advisor","input_schema":{"type":"object","properties":{"model":{"const":"closed"}}}}',
     '{"type":"custom","name":"advisor","input_schema":{},"model":"closed"}',
+    // No mark has such a character.
+    '{"name":"f","description":"the user\\u2019s \\u00e9 \\u003c","input_schema":{},"model":1,"Model":2}',
   ])
     t.match(await messages(`[${tool}]`), { status: 200 }, tool);
   t.equal(
     (await responses('"input":"x","tools":[{"type":"image_generation","model":"gpt-image-1"}]')).status,
     200,
   );
-  t.equal(upstream.requests.length, 6);
+  t.equal(upstream.requests.length, 7);
 });
