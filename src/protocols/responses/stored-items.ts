@@ -86,32 +86,55 @@ function areWhole(body: Buffer, list: number): boolean {
 
 /** Returns the offset after an item; -1 for one that may be completed. @param open its offset */
 function endOfWhole(body: Buffer, open: number): number {
-  let stored: (typeof types)[number] | null = null;
-  let isUnclear = false;
-  let seen = 0;
-  let filled = 0;
+  let isStored = false;
   let at = skipSpace(body, open + 1);
   while (body[at] === QUOTE) {
     const close = endOfPlain(body, at + 1);
     const value = close === -1 ? -1 : afterColon(body, close);
     const end = value === -1 ? -1 : endOfValue(body, value, mostDepth);
     if (end === -1) return -1;
+    if (close - at === typeName.length + 1 && isTypeName(body, at + 1) && typeAt(body, value, end) !== null)
+      isStored = true;
+    at = skipSpace(body, end);
+    if (body[at] === COMMA) at = skipSpace(body, at + 1);
+  }
+  if (body[at] !== CLOSE_BRACE) return -1;
+  return isStored && !isWhole(body, open) ? -1 : at + 1;
+}
+
+const typeName = Buffer.from('type');
+
+/** Whether a name is `type`, in whatever case. */
+function isTypeName(body: Buffer, start: number): boolean {
+  for (let at = 0; at < typeName.length; at++)
+    if (((body[start + at] as number) | 0x20) !== typeName[at]) return false;
+  return true;
+}
+
+/** Whether an item that upstreams complete has its content, or no id. @param open offset of an item that can be read */
+function isWhole(body: Buffer, open: number): boolean {
+  let type: (typeof types)[number] | null = null;
+  let seen = 0;
+  let filled = 0;
+  let at = skipSpace(body, open + 1);
+  while (body[at] === QUOTE) {
+    const close = endOfPlain(body, at + 1);
+    const value = afterColon(body, close);
+    const end = endOfValue(body, value, mostDepth);
     if (guard.concerns(body, at + 1, close)) {
       const place = placeOf(body, at + 1, close);
       const bit = 1 << place;
-      if (place === -1 || (seen & bit) !== 0) isUnclear = true;
-      else seen |= bit;
-      if (place === 0) stored = typeAt(body, value, end) ?? stored;
+      // Another spelling, or a second one.
+      if (place === -1 || (seen & bit) !== 0) return false;
+      seen |= bit;
+      if (place === 0) type = typeAt(body, value, end);
       else if (place > 1 && isFilled(body, value, place === listPlace)) filled |= bit;
     }
     at = skipSpace(body, end);
     if (body[at] === COMMA) at = skipSpace(body, at + 1);
   }
-  if (body[at] !== CLOSE_BRACE) return -1;
-  if (stored === null) return at + 1;
-  if (isUnclear) return -1;
-  const hasContent = stored.names.some((name) => (filled & (1 << ofItem.indexOf(name))) !== 0);
-  return hasContent || (seen & idBit) === 0 ? at + 1 : -1;
+  if (type === null) return false;
+  return (seen & idBit) === 0 || type.names.some((name) => (filled & (1 << ofItem.indexOf(name))) !== 0);
 }
 
 const idBit = 1 << ofItem.indexOf('id');

@@ -36,6 +36,7 @@ const unclear = [
   '{"type":"reasoning","id":"rs_1","id":"rs_2"}',
   '{"type":"message","type":"reasoning","id":"rs_1"}',
   '{"type":"reasoning","id":"rs_1","type":"message"}',
+  '{"type":"message","id":"rs_1","Type":"reasoning"}',
   '{"type":"reasoning","id":"rs_1","encrypted_content":"x","encrypted_content":null}',
   '{"type":"reasoning","id":"rs_1","encrypted_content":"x","Encrypted_Content":null}',
   '{"type":"image_generation_call","id":"rs_1","result":"x","\\u0072esult":null}',
