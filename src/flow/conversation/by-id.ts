@@ -18,7 +18,9 @@ import {
   responseNotFound,
 } from '../../protocols/responses/by-id.js';
 import { containersOf } from '../../protocols/responses/containers.js';
+import { shownItems } from '../../protocols/responses/conversation.js';
 import { type KeptResponse, readKept } from '../../protocols/responses/kept.js';
+import { endedResponse } from '../../protocols/responses/stream/rules.js';
 import type { UpstreamFailure } from '../../upstream/types.js';
 import { backgroundId } from '../../usage/background-calls.js';
 import { parseObject } from '../../wire/json.js';
@@ -193,9 +195,13 @@ async function passOn(
     if (isVendorAccountError(error) && !carriesAccount(call, upstream))
       noteVendorAccountRefused(services, call, { upstream, model: holder.model, apiKey }, error);
   };
-  const noteContainers = (run: Buffer, isStream: boolean): void =>
-    writeInBackground(services, call, containersOf(run, isStream, holder));
-  const onRun = (run: Buffer): void => noteContainers(run, true);
+  // Containers and items of a background response appear here first.
+  const noteShownIn = (run: Buffer, isStream: boolean): void => {
+    const response = isStream ? endedResponse(run, true) : run;
+    const items = response === null ? [] : shownItems(response, holder);
+    writeInBackground(services, call, [...containersOf(run, isStream, holder), ...items]);
+  };
+  const onRun = (run: Buffer): void => noteShownIn(run, true);
   const stream =
     action === 'stream' ? new ShownStream(services, call, waiting, { id, upstream, onError, onRun }) : null;
   const answer = await waiting.collect(request(action, call.exchange.head.query), stream);
@@ -214,8 +220,7 @@ async function passOn(
   if (ofKey !== null) throw ofKey;
   if (parseObject(text) === null) throw new GatewayError('upstream_error');
   if (status < 300) {
-    // Containers of a background response appear here first.
-    if (action === 'show' || action === 'cancel') noteContainers(answer.body, false);
+    if (action === 'show' || action === 'cancel') noteShownIn(answer.body, false);
     if (action === 'delete') {
       await settleUnknown(services, call.key.id, id, before);
       await services.owned?.drop(call.key.id, id);

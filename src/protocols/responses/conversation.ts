@@ -25,6 +25,7 @@ import type { GatewayError } from '../../errors.js';
 import { entryOf } from '../../wire/entry-of.js';
 import { memberError, parseObject } from '../../wire/json.js';
 import { withoutMembers } from '../../wire/json-skip.js';
+import { endOfResponse } from './by-id.js';
 import { containersIn, containersOf, mayRunCode } from './containers.js';
 import {
   clientItemNumber,
@@ -547,6 +548,18 @@ function hold(body: Buffer, holder: Holder, isOnly: boolean): HeldTurn | null {
 /** Returns a record for each id of a response. The ids are those of its last event, or of the whole answer. */
 function recordsOf(ids: readonly string[], value: string): readonly KeptRecord[] {
   return ids.filter(isLegalId).map((id) => ({ id, value }));
+}
+
+/**
+ * Returns the records of the items of a response that was made in the background, when its upstream shows it: the answer
+ * to its call had none yet.
+ * @param response JSON text of the whole response
+ * @returns nothing before its end, since clients ask for it until then
+ */
+export function shownItems(response: Buffer, holder: Holder): readonly KeptRecord[] {
+  if (endOfResponse(response) === null) return [];
+  const { background, output } = parseObject(response.toString('utf8')) ?? {};
+  return background === true ? recordsOf(idsOf({ output }), writeHolder(holder, 'responses')) : [];
 }
 
 function holderKeep(value: string, beside: readonly string[]): Keep {

@@ -1,10 +1,11 @@
 import { type Test, test } from 'tap';
 import { hashKey } from '../../../src/keys/secret.js';
 import { keptIn } from '../../support/conversations.js';
+import { eventually } from '../../support/eventually.js';
 import { testKey } from '../../support/gateway.js';
 import { keyOf, startRouted } from '../../support/routed.js';
 import { temporaryFolder } from '../../support/temporary-folder.js';
-import { type Answer, completion, jsonAnswer } from '../../support/upstream.js';
+import { type Answer, chunk, completion, jsonAnswer, lastChunk, streamHead } from '../../support/upstream.js';
 
 const otherKey = 'sk-other';
 
@@ -17,6 +18,8 @@ interface Stage {
     key?: string,
     headers?: object,
   ): Promise<{ status: number; json: never }>;
+  /** Asks for a response, whatever the form of the answer. */
+  show(path: string): Promise<string>;
 }
 
 /** A gateway that keeps conversations, with two keys. @param isNative its upstreams speak responses */
@@ -43,7 +46,13 @@ async function start(
     });
     return { status: answer.status, json: (await answer.json()) as never };
   };
-  return { upstreams, call };
+  const show = async (path: string): Promise<string> => {
+    const answer = await fetch(`${gateway.url}/v1/responses${path}`, {
+      headers: { authorization: `Bearer ${testKey}` },
+    });
+    return answer.text();
+  };
+  return { upstreams, call, show };
 }
 
 const notFound = { error: { type: 'invalid_request_error', message: /not found/, code: null } };
@@ -136,6 +145,32 @@ test('a response that an upstream holds is asked for there, with the key that it
   t.match(await call('GET', '/resp_native1'), { status: 404, json: notFound }, 'it is deleted');
   t.equal(requests.length, 5);
 });
+
+const background: Answer = ({ head, body, socket }) => {
+  const response = { id: 'resp_bg', object: 'response', background: true };
+  const asked = (JSON.parse(body.toString() || '{}') as { background?: boolean }).background;
+  const image = { type: 'image_generation_call', id: 'ig_bg', status: 'completed', result: 'AAAA' };
+  const shown = { ...response, status: 'completed', output: [image] };
+  const made = asked ? { ...response, status: 'queued', output: [] } : { ...shown, id: 'resp_next' };
+  const completed = { type: 'response.completed', sequence_number: 9, response: shown };
+  if (head.includes('stream=true'))
+    socket.write(
+      `${streamHead}${chunk(`event: response.completed\ndata: ${JSON.stringify(completed)}\n\n`)}${lastChunk}`,
+    );
+  else socket.write(jsonAnswer(200, JSON.stringify(head.startsWith('GET') ? shown : made)));
+};
+
+for (const query of ['', '?stream=true'])
+  test(`items of a background response are its key's once it is shown (${query})`, async (t) => {
+    const { call, show } = await start(t, [background, background], true);
+    await call('POST', '', { model: 'm', input: 'a', background: true });
+    await show(`/resp_bg${query}`);
+    for (const type of ['image_generation_call', 'item_reference']) {
+      const next = { model: 'm', input: [{ type, id: 'ig_bg' }], store: false };
+      await eventually(async () => (await call('POST', '', next, otherKey)).status === 404);
+      t.match(await call('POST', '', next), { status: 200 }, 'its own key has it');
+    }
+  });
 
 test('what the one upstream of a model made is asked for there as well, unless it was not to be stored', async (t) => {
   const { call } = await start(t, [native('resp_one')], true);
