@@ -39,6 +39,7 @@ const contentNames = ['encrypted_content', 'content', 'result'] as const;
 type ContentName = (typeof contentNames)[number];
 
 const types = [...contents].map(([type, names]) => ({ quoted: Buffer.from(`"${type}"`), names }));
+const quotedTypes = [...contents.keys()].map((type) => `"${type}"`);
 const inputName = Buffer.from(itemsMember);
 const ofItem = ['type', 'id', ...contentNames] as const;
 const names = ofItem.map((name) => Buffer.from(name));
@@ -174,8 +175,7 @@ const asked: ReadonlySet<string> = new Set(ofItem);
  * @throws {GatewayError} of status 400 for such an item that parsers may read differently
  */
 export function storedAs(element: string): string | null {
-  if (!element.includes('\\u00') && !types.some(({ quoted }) => element.includes(quoted.toString('latin1'))))
-    return null;
+  if (!element.includes('\\u00') && !quotedTypes.some((type) => element.includes(type))) return null;
   const bytes = Buffer.from(element);
   const open = skipSpace(bytes, 0);
   if (bytes[open] !== OPEN_BRACE) return null;
