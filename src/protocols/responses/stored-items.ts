@@ -122,8 +122,9 @@ function isWhole(body: Buffer, open: number): boolean {
     const close = endOfPlain(body, at + 1);
     const value = afterColon(body, close);
     const end = endOfValue(body, value, mostDepth);
-    if (guard.concerns(body, at + 1, close)) {
-      const place = placeOf(body, at + 1, close);
+    // The guard makes a text of each name that it knows.
+    const place = placeOf(body, at + 1, close);
+    if (place !== -1 || guard.concerns(body, at + 1, close)) {
       const bit = 1 << place;
       // Another spelling, or a second one.
       if (place === -1 || (seen & bit) !== 0) return false;

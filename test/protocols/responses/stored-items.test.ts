@@ -17,6 +17,8 @@ const stored = [
   '{"type":"web_search_call","id":"rs_1","status":"completed"}',
   '{"type":"code_interpreter_call","id":"rs_1","container_id":"cntr_1"}',
   '{"summary":[{"type":"summary_text","text":"x"}],"type":"reasoning","status":"completed","id":"rs_1"}',
+  '{"id":"rs_1","x":"{","type":"reasoning"}',
+  '{"id":"rs_1","x":"{",":1,":"encrypted_content","type":"reasoning"}',
 ];
 
 /** Items that contain all that they are, or that no upstream finds. */
