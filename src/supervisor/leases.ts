@@ -45,6 +45,8 @@ interface BudgetWatchOptions {
   readonly store: Pick<Store, 'create'>;
   /** The pools of the budgets of which this host has a part. */
   inUse(): IterableIterator<OwnedBudget>;
+  /** Limit of a budget in nano-dollars; undefined if it is no longer in force. */
+  limitOf(account: string): number | undefined;
   /** Part of a budget that this host has reserved and not spent, in nano-dollars. */
   shareOf(account: string): number;
   /**
@@ -64,7 +66,6 @@ interface SeenBudget {
   /** Name of its pool, which includes the period. */
   readonly account: string;
   readonly period: string;
-  readonly limit: number;
   readonly ratio: number;
   /** Number of the round that has read it. */
   readonly round: number;
@@ -85,8 +86,12 @@ export function createBudgetWatch(options: BudgetWatchOptions) {
   function* everyBudget(): Generator<OwnedBudget, void, undefined> {
     rounds++;
     yield* options.inUse();
-    for (const { account, limit, round } of [...seen.values()])
-      if (round < rounds) yield { name: account, limit };
+    for (const [owner, { account, round }] of [...seen]) {
+      if (round === rounds) continue;
+      const limit = options.limitOf(account);
+      if (limit === undefined) seen.delete(owner);
+      else yield { name: account, limit };
+    }
   }
   /** The rest of the current round through them. */
   let round = everyBudget();
@@ -116,7 +121,7 @@ export function createBudgetWatch(options: BudgetWatchOptions) {
     }
     // A budget of an ended period may be read after that of the next period.
     const isOver = before !== undefined && before.account !== name && !currentPeriods().has(period);
-    if (!isOver) seen.set(owner, { account: name, period, limit, ratio, round: rounds, told });
+    if (!isOver) seen.set(owner, { account: name, period, ratio, round: rounds, told });
   };
 
   const currentPeriods = (): ReadonlySet<string> =>
@@ -166,18 +171,20 @@ export function createBudgetWatch(options: BudgetWatchOptions) {
         isLooking = false;
       }
     },
-    /** The used ratio of each budget. */
-    gauge(): PrimaryGauge {
-      const budgets = [...seen];
-      return {
-        name: 'gateway_budget_used_ratio',
-        labelValues: budgets.flatMap(([owner]) => {
-          const end = owner.indexOf(':');
-          return [owner.slice(0, end), owner.slice(end + 1)];
-        }),
-        values: budgets.map(([, { ratio }]) => ratio),
-      };
-    },
+    gauge: () => usedGauge(seen),
+  };
+}
+
+/** Returns the used ratio of each budget. */
+function usedGauge(seen: ReadonlyMap<string, SeenBudget>): PrimaryGauge {
+  const budgets = [...seen];
+  return {
+    name: 'gateway_budget_used_ratio',
+    labelValues: budgets.flatMap(([owner]) => {
+      const end = owner.indexOf(':');
+      return [owner.slice(0, end), owner.slice(end + 1)];
+    }),
+    values: budgets.map(([, { ratio }]) => ratio),
   };
 }
 
@@ -250,6 +257,7 @@ export function createLeases(options: LeasesOptions): Leases {
   const watch = createBudgetWatch({
     store,
     inUse: () => budgets.pools(),
+    limitOf: (account) => pools.get(account)?.limit,
     shareOf: (account) => owner.shareOf(account),
     reserved: (account) => store.accounts.reservedOf(account),
     now: Date.now,
@@ -265,6 +273,7 @@ export function createLeases(options: LeasesOptions): Leases {
     guarded('timer', () => owner.tick()),
     tickMs,
   ).unref();
+  const stopTimers = (): void => [timer, lookTimer].forEach((each) => clearInterval(each));
   // The first tick contacts the store of rates.
   owner.tick();
 
@@ -311,13 +320,11 @@ export function createLeases(options: LeasesOptions): Leases {
       ...rates.gauges(),
     ],
     async leave() {
-      clearInterval(timer);
-      clearInterval(lookTimer);
+      stopTimers();
       await Promise.all([budgets.leave(), rates.close()]);
     },
     stop() {
-      clearInterval(timer);
-      clearInterval(lookTimer);
+      stopTimers();
       void rates.close();
     },
   };

@@ -72,6 +72,33 @@ test('what opens a responses stream and repeats its request is no output', async
   }
 });
 
+test('a comment in front of an event hides neither its text, nor its usage, nor the end of the stream', async (t) => {
+  const response = {
+    id: 'resp_1',
+    status: 'in_progress',
+    instructions: 'Answer briefly. '.repeat(2500),
+    output: [],
+  };
+  const usage = { input_tokens: 5000, output_tokens: 3000 };
+  const completed = { type: 'response.completed', sequence_number: 1, response: { ...response, usage } };
+  for (const comment of [': hb\n', `: ${'x'.repeat(110)}\n`, `: ${'x'.repeat(200)}\n`]) {
+    for (const write of [named, sse]) {
+      const after = (event: typeof completed | { readonly type: string; readonly delta: string }): Buffer =>
+        Buffer.concat([Buffer.from(comment), write(event)]);
+      const ended = observed(responses);
+      ended.pass(named({ type: 'response.created', sequence_number: 0, response }));
+      ended.pass(after(completed));
+      t.match(ended.usageAtEnd(null), { input: 5000, output: 3000 });
+      t.ok(ended.isComplete);
+      const broken = observed(responses);
+      broken.pass(named({ type: 'response.created', sequence_number: 0, response }));
+      for (let n = 0; n < 20; n++)
+        broken.pass(after({ type: 'response.output_text.delta', delta: 'hello ' }));
+      t.equal(broken.usageAtEnd('upstream')?.output, 30);
+    }
+  }
+});
+
 test('base64 in what opens a responses stream is no medium of its output', async (t) => {
   const tools = [
     {

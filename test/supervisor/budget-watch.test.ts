@@ -17,7 +17,7 @@ function stage(records = new Set<string>()) {
   const pools = new Map<string, { reserved: number; unspent: number }>();
   const lines: Line[] = [];
   const time = { now: noon };
-  const state = { reads: 0, isGone: false, spent: 0 };
+  const state = { reads: 0, isGone: false, spent: 0, limit: 10 as number | null };
   const watch = createBudgetWatch({
     store: {
       create(collection, id) {
@@ -28,6 +28,7 @@ function stage(records = new Set<string>()) {
       },
     },
     inUse: () => [...pools.keys()].map((name) => ({ name, limit: 10 * dollar })).values(),
+    limitOf: () => (state.limit === null ? undefined : state.limit * dollar),
     shareOf: (account) => (pools.get(account)?.unspent ?? 0) * dollar,
     reserved(account) {
       state.reads++;
@@ -93,6 +94,20 @@ test('a budget of which its host holds nothing any more is read again: others sp
   await watch.look();
   t.same(shown(), [['key', 'team-a', 0.6]]);
   t.same(told(), ['key:team-a 50']);
+});
+
+test('a budget that its host does not use is judged by the limit that is in force, and no longer shown without one', async (t) => {
+  const { state, watch, told, shown } = stage();
+  watch.leave({ name: 'key:team-a:budget:2026-11', limit: 10 * dollar });
+  state.spent = 4;
+  await watch.look();
+  Object.assign(state, { limit: 100, spent: 12 });
+  await watch.look();
+  t.same(told(), []);
+  t.same(shown(), [['key', 'team-a', 0.12]]);
+  state.limit = null;
+  await watch.look();
+  t.same(shown(), []);
 });
 
 test('a budget of a period that has ended is told, and not shown in place of the one that follows it', async (t) => {

@@ -150,8 +150,9 @@ export class SessionFunds {
     }
     // If the outcome is unknown, the session continues.
     else if (decision.reason !== 'unknown') this.isSpent = true;
-    if (this.isSpent && isLater) this.#session.onSpent();
-    else if (this.#isAwaited && this.#pending === null) {
+    if (this.isSpent) {
+      if (isLater) this.#session.onSpent();
+    } else if (this.#isAwaited && this.#pending === null) {
       this.#isAwaited = false;
       this.#session.onReserved(true);
     }

@@ -126,6 +126,12 @@ test('a response that is asked for while its reservation is acquired waits for t
   decide({ ...unknown, reason: 'exhausted' });
   t.strictSame(told, [true, 'spent']);
   t.strictSame(decisions, []);
+  const spent = start(['later', { ...unknown, reason: 'exhausted' }]);
+  spent.respond(10);
+  t.equal(spent.funds.reserve(0), null);
+  spent.respond(20);
+  spent.decide(admission([{ pool, amount: 10 }]));
+  t.strictSame(spent.told, ['spent'], 'not paid by a budget that is known to be spent');
   t.end();
 });
 

@@ -161,17 +161,24 @@ function lastWord(bytes: Buffer, withErrors: boolean): LastWord | null {
 }
 
 /**
- * Returns the name in the `event:` line that begins an event. Empty for a comment or `[DONE]`; null for an event that
- * begins with its data.
+ * Returns the name in the `event:` line that begins an event, after any comments. Empty for a comment or `[DONE]`; null
+ * for an event that begins with its data, or after long comments.
  */
 function nameOf(bytes: Buffer, start: number, end: number): string | null {
-  const head = bytes.toString('latin1', start, Math.min(end, start + 128)).trimStart();
+  const isCut = end - start > 128;
+  let head = bytes.toString('latin1', start, Math.min(end, start + 128)).trimStart();
+  while (head.startsWith(':')) {
+    const lineEnd = head.indexOf('\n');
+    if (lineEnd === -1) return isCut ? null : '';
+    head = head.slice(lineEnd + 1).trimStart();
+  }
   if (head.startsWith('event:')) {
     const lineEnd = head.indexOf('\n');
+    if (lineEnd === -1 && isCut) return null;
     return head.slice('event:'.length, lineEnd === -1 ? undefined : lineEnd).trim();
   }
-  if (head.startsWith(':') || head === '' || head.slice('data:'.length).trim() === '[DONE]') return '';
-  return null;
+  if (head === '') return isCut ? null : '';
+  return head.slice('data:'.length).trim() === '[DONE]' ? '' : null;
 }
 
 /**
