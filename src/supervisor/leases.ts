@@ -18,6 +18,7 @@ import { type PrimaryGauge, primaryGauge } from '../metrics/exposition.js';
 import { createShareStore } from '../store/create.js';
 import type { Store, WholeStore } from '../store/store.js';
 import { budgetPeriod } from '../usage/budget.js';
+import { entryOf } from '../wire/entry-of.js';
 import { nanosPerDollar } from '../wire/nano-dollars.js';
 import { inSlices } from '../wire/steps.js';
 import { sendMessage } from './keep.js';
@@ -273,17 +274,13 @@ export function createLeases(options: LeasesOptions): Leases {
     guarded('timer', () => owner.tick()),
     tickMs,
   ).unref();
-  const stopTimers = (): void => [timer, lookTimer].forEach((each) => clearInterval(each));
+  const stopTimers = (): void => {
+    for (const each of [timer, lookTimer]) clearInterval(each);
+  };
   // The first tick contacts the store of rates.
   owner.tick();
 
-  const numberOf = (child: ChildProcess): number => {
-    const known = numbers.get(child);
-    if (known !== undefined) return known;
-    const number = ++count;
-    numbers.set(child, number);
-    return number;
-  };
+  const numberOf = (child: ChildProcess): number => entryOf(numbers, child, () => ++count);
   const join = async (child: ChildProcess): Promise<void> => {
     try {
       await inSlices(owner.joinSteps(numberOf(child), (message) => sendMessage(child, message)));
