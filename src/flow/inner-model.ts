@@ -8,11 +8,18 @@ import { entryOf } from '../wire/entry-of.js';
  * upstream's own.
  */
 
+/** The models that a name may stand for. */
+interface Named {
+  /** Those whose targets at an upstream have the name, by the name of the upstream. */
+  readonly there: Map<string, Set<Model>>;
+  /** Those that have it in the config. */
+  readonly here: Set<Model>;
+}
+
 interface KnownNames {
-  /** The models of a config by their names and those of their targets. */
-  readonly exact: ReadonlyMap<string, ReadonlySet<Model>>;
+  readonly exact: ReadonlyMap<string, Named>;
   /** The same by `folded` names. */
-  readonly folded: ReadonlyMap<string, ReadonlySet<Model>>;
+  readonly folded: ReadonlyMap<string, Named>;
 }
 
 const knownNames = new WeakMap<Snapshot, KnownNames>();
@@ -20,17 +27,23 @@ const knownNames = new WeakMap<Snapshot, KnownNames>();
 function namesOf(snapshot: Snapshot): KnownNames {
   const known = knownNames.get(snapshot);
   if (known !== undefined) return known;
-  const exact = new Map<string, Set<Model>>();
-  const alike = new Map<string, Set<Model>>();
+  const exact = new Map<string, Named>();
+  const alike = new Map<string, Named>();
+  const add = (name: string, model: Model, upstream: Upstream | null): void => {
+    for (const { there, here } of [entryOf(exact, name, noneNamed), entryOf(alike, folded(name), noneNamed)])
+      (upstream === null ? here : entryOf(there, upstream.name, () => new Set<Model>())).add(model);
+  };
   for (const model of snapshot.models.values()) {
-    for (const name of [model.name, ...model.targets.map((target) => target.model)]) {
-      entryOf(exact, name, () => new Set()).add(model);
-      entryOf(alike, folded(name), () => new Set()).add(model);
-    }
+    add(model.name, model, null);
+    for (const target of model.targets) add(target.model, model, target.upstream);
   }
   const names = { exact, folded: alike };
   knownNames.set(snapshot, names);
   return names;
+}
+
+function noneNamed(): Named {
+  return { there: new Map(), here: new Set() };
 }
 
 /**
@@ -85,11 +98,12 @@ export function refusalOf(
 ): GatewayError | null {
   const names = namesOf(snapshot);
   const isOpen = (model: Model): boolean => key.models.has(model.name);
-  const same = calledSo(names.exact.get(name), upstream, (other) => other === name);
+  const same = calledSo(names.exact.get(name), upstream);
   if (same.length > 0) return same.some(isOpen) ? null : notOpen(name, at, part);
   // The upstream may take the spelling for any of these.
-  const alike = [folded(name), withoutVariant(folded(name))].flatMap((spelling) =>
-    calledSo(names.folded.get(spelling), upstream, (other) => folded(other) === spelling),
+  const spelling = folded(name);
+  const alike = [spelling, withoutVariant(spelling)].flatMap((each) =>
+    calledSo(names.folded.get(each), upstream),
   );
   return alike.every(isOpen) ? null : notOpen(name, at, part);
 }
@@ -98,16 +112,8 @@ export function refusalOf(
  * Returns the models that a name stands for at an upstream: those that it has by this name, else those of the config. What
  * a target at another upstream is called there says nothing of this one.
  */
-function calledSo(
-  models: ReadonlySet<Model> | undefined,
-  upstream: Upstream,
-  isName: (name: string) => boolean,
-): readonly Model[] {
-  if (models === undefined) return [];
-  const here = [...models].filter(({ targets }) =>
-    targets.some((target) => target.upstream.name === upstream.name && isName(target.model)),
-  );
-  return here.length > 0 ? here : [...models].filter(({ name }) => isName(name));
+function calledSo(named: Named | undefined, upstream: Upstream): readonly Model[] {
+  return named === undefined ? [] : [...(named.there.get(upstream.name) ?? named.here)];
 }
 
 interface PricedModel {
@@ -124,7 +130,7 @@ interface PricedModel {
  */
 export function pricedModel(name: string, { snapshot, key, upstream }: NamingCall): PricedModel | null {
   let found: PricedModel | null = null;
-  for (const model of namesOf(snapshot).exact.get(name) ?? []) {
+  for (const model of namesOf(snapshot).exact.get(name)?.there.get(upstream.name) ?? []) {
     const target = model.targets.find((each) => each.upstream.name === upstream.name && each.model === name);
     const { price } = model;
     if (target === undefined || price === null) continue;

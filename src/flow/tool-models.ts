@@ -1,4 +1,4 @@
-import type { Target } from '../config/types.js';
+import type { Upstream } from '../config/types.js';
 import { OPEN_BRACE } from '../wire/bytes.js';
 import { isList, isObject, memberError, parseJson } from '../wire/json.js';
 import { elementsOf } from '../wire/json-scan.js';
@@ -28,6 +28,8 @@ const escapesOfMarks: ReadonlySet<number> = new Set(
 );
 /** Most tools that are read. No upstream takes as many. */
 const mostTools = 4096;
+/** Most models that the tools of a request may name: each is looked up at each upstream. */
+const mostNames = 256;
 const ofTool: ReadonlySet<string> = new Set(['type', 'model', 'parameters']);
 const ofHolder: ReadonlySet<string> = new Set(['tools']);
 const ofBody: ReadonlySet<string> = new Set(['input']);
@@ -37,14 +39,27 @@ const guardOfItem = new MemberGuard({ reads: [...ofHolder] });
 /**
  * Refuses a call whose tools are run by a model of the config that its key may not use. Translations name no such model.
  * @throws {GatewayError} `model_not_found` for such a model, and of status 400 for a tool that parsers may read differently, or
- * for too many
+ * for too many of them or of their models
  */
 export function refuseClosedToolModels(call: ResolvedCall): void {
   const { tools, itemTools } = call.checkedBody();
   if (tools === null && !itemTools) return;
   const reached = call.model.targets.filter((target) => getsUnknown(call, target));
   if (reached.length === 0) return;
-  const judge = (list: Buffer): void => judgeTools(list, (name) => judgeModel(call, reached, name));
+  const upstreams = new Set(reached.map(({ upstream }) => upstream));
+  const judged = new Set<string>();
+  const judge = (list: Buffer): void =>
+    judgeTools(list, (name) => {
+      if (judged.has(name)) return;
+      if (judged.size === mostNames)
+        throw memberError(
+          'invalid_value',
+          'tools',
+          `The tools of the request name more than ${mostNames} models: name fewer.`,
+        );
+      judged.add(name);
+      judgeModel(call, upstreams, name);
+    });
   const body = call.wholeBody();
   // The span in a body that had to be parsed is all of it.
   if (tools !== null) judge(tools.start > 0 ? body.subarray(tools.start, tools.end) : toolsIn(body));
@@ -67,7 +82,7 @@ function judgeTools(tools: Buffer, judge: (name: string) => void): void {
     if (bytes === null || !mayBeRun(bytes)) continue;
     if (++count > mostTools)
       throw memberError('invalid_value', 'tools', `The request has more than ${mostTools} tools.`);
-    namesIn(bytes).forEach(judge);
+    judgeNames(bytes, judge);
   }
 }
 
@@ -92,27 +107,25 @@ function digitsAt(bytes: Buffer, at: number): number {
 }
 
 /** The name is sent on as it is. */
-function judgeModel({ key, running }: ResolvedCall, reached: readonly Target[], name: string): void {
-  for (const { upstream } of reached) {
+function judgeModel({ key, running }: ResolvedCall, upstreams: ReadonlySet<Upstream>, name: string): void {
+  for (const upstream of upstreams) {
     const refusal = refusalOf(name, 'tools', 'run a tool', { snapshot: running.snapshot, key, upstream });
     if (refusal !== null) throw refusal;
   }
 }
 
-/** Returns the names of the models that run a tool. */
-function namesIn(tool: Buffer): readonly string[] {
+/** Judges the names of the models that run a tool. */
+function judgeNames(tool: Buffer, judge: (name: string) => void): void {
   guardOfTool.look(tool, 0, 'tool');
   const taken = withoutMembers(tool, ofTool)?.taken;
   const [type, model] = ['type', 'model'].map((name) => parseJson(taken?.get(name) ?? 'null'));
-  if (typeof type !== 'string' || type === 'function' || type === 'custom') return [];
-  const names: string[] = [];
-  addNames(model, true, names);
-  if (!type.startsWith(ofOpenRouter)) return names;
+  if (typeof type !== 'string' || type === 'function' || type === 'custom') return;
+  judgeIn(model, true, judge);
+  if (!type.startsWith(ofOpenRouter)) return;
   const text = taken?.get('parameters') ?? 'null';
   const parameters = parseJson(text);
   if (parameters === undefined || hasRepeatedNames(Buffer.from(text))) throw unclearParameters;
-  addNames(parameters, false, names);
-  return names;
+  judgeIn(parameters, false, judge);
 }
 
 const unclearParameters = memberError(
@@ -123,16 +136,16 @@ const unclearParameters = memberError(
 );
 
 /**
- * Adds the names of models at any depth: tools of OpenRouter may have others for their own models.
+ * Judges the names of models at any depth: tools of OpenRouter may have others for their own models.
  * @param isName whether the texts in the value name models
  */
-function addNames(value: unknown, isName: boolean, names: string[]): void {
+function judgeIn(value: unknown, isName: boolean, judge: (name: string) => void): void {
   if (typeof value === 'string') {
-    if (isName && value !== '') names.push(value);
+    if (isName && value !== '') judge(value);
   } else if (isList(value)) {
-    for (const each of value) addNames(each, isName, names);
+    for (const each of value) judgeIn(each, isName, judge);
   } else if (isObject(value)) {
-    for (const [name, inner] of Object.entries(value)) addNames(inner, isName || namesModels(name), names);
+    for (const [name, inner] of Object.entries(value)) judgeIn(inner, isName || namesModels(name), judge);
   }
 }
 

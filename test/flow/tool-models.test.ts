@@ -132,6 +132,28 @@ test('a tool whose model parsers read differently is refused', async (t) => {
   t.equal(upstream.requests.length, 0);
 });
 
+test('the tools of a request name up to 256 models, and any of them as often as they like', async (t) => {
+  const { upstream, responses } = await start(t);
+  const fusion = (names: readonly string[]) =>
+    `{"type":"openrouter:fusion","parameters":{"models":${JSON.stringify(names)}}}`;
+  const names = Array.from({ length: 257 }, (_, index) => `of-the-vendor-${index}`);
+  const most = names.slice(1);
+  t.match(await responses(`"input":"x","tools":[${fusion([...most, ...most])},${fusion(most)}]`), {
+    status: 200,
+  });
+  t.equal(upstream.requests.length, 1);
+  const tooMany = { status: 400, text: /The tools of the request name more than 256 models/ };
+  t.match(await responses(`"input":"x","tools":[${fusion(names)}]`), tooMany);
+  t.match(
+    await responses(
+      `"input":[{"type":"additional_tools","tools":[${fusion(most)}]}],"tools":[${fusion(names.slice(0, 2))}]`,
+    ),
+    tooMany,
+    'in several lists',
+  );
+  t.equal(upstream.requests.length, 1);
+});
+
 test('other models of tools are left to the upstream', async (t) => {
   const { upstream, messages, responses } = await start(t);
   for (const tool of [
