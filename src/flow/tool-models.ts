@@ -33,6 +33,8 @@ const mostNames = 256;
 const ofTool: ReadonlySet<string> = new Set(['type', 'model', 'parameters']);
 const ofHolder: ReadonlySet<string> = new Set(['tools']);
 const ofBody: ReadonlySet<string> = new Set(['input']);
+/** No model runs a tool of some types, whose other members do not matter. */
+const guardOfType = new MemberGuard({ reads: ['type'] });
 const guardOfTool = new MemberGuard({ reads: [...ofTool] });
 const guardOfItem = new MemberGuard({ reads: [...ofHolder] });
 
@@ -116,10 +118,11 @@ function judgeModel({ key, running }: ResolvedCall, upstreams: ReadonlySet<Upstr
 
 /** Judges the names of the models that run a tool. */
 function judgeNames(tool: Buffer, judge: (name: string) => void): void {
-  guardOfTool.look(tool, 0, 'tool');
+  guardOfType.look(tool, 0, 'tool');
   const taken = withoutMembers(tool, ofTool)?.taken;
   const [type, model] = ['type', 'model'].map((name) => parseJson(taken?.get(name) ?? 'null'));
   if (typeof type !== 'string' || type === 'function' || type === 'custom') return;
+  guardOfTool.look(tool, 0, 'tool');
   judgeIn(model, true, judge);
   if (!type.startsWith(ofOpenRouter)) return;
   const text = taken?.get('parameters') ?? 'null';

@@ -30,6 +30,7 @@ import { checkMembers, type FoundMembers, type MemberGuard, noMembers } from '..
 import {
   backgroundMember,
   continuationMembers,
+  isAbsent,
   itemsMember,
   type SteeringMember,
   toolsMember,
@@ -331,11 +332,12 @@ class Walk {
     }
   }
 
-  /** Records an ambiguous name if it is a steering one. @returns whether it is */
+  /** Records an ambiguous name if it is a steering one with a value. @returns whether it is a steering one */
   #steers(guard: MemberGuard, start: number, end: number): boolean {
     const entry = guard.entryOf(this.#body.toString('latin1', start, end));
     if (entry?.kind !== 'steering' || entry.within !== null) return false;
-    this.#steering.push(entry.steering);
+    const isValue = !isAbsent(entry.steering, this.#body[afterColon(this.#body, end)]);
+    if (isValue) this.#steering.push(entry.steering);
     return true;
   }
 

@@ -6,6 +6,7 @@ import { type Span, tooDeep } from './json-scan.js';
 import { afterColon, endOfString, endOfValue, mostDepth, skipSpace } from './json-skip.js';
 import {
   asksNoModel,
+  isAbsent,
   pluginsMember,
   routedMembers,
   type SteeringMember,
@@ -353,6 +354,7 @@ class Walk {
   /** Whether a steering member with a value could lead an upstream elsewhere. */
   #steers({ steering, within }: SteeringEntry, at: number, end: number): boolean {
     if (steering === pluginsMember) return !asksNoModel(parseJson(this.#body.toString('utf8', at, end)));
+    if (isAbsent(steering, this.#body[at])) return false;
     return within === null || this.#body[at] !== OPEN_BRACE;
   }
 

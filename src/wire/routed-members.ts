@@ -1,3 +1,4 @@
+import { LOWER_N } from './bytes.js';
 import { isList, objectOf } from './json.js';
 
 /*
@@ -92,3 +93,17 @@ export const steeringMembers = [
   'disaggregated_params',
 ] as const;
 export type SteeringMember = (typeof steeringMembers)[number];
+
+/** Those that their servers take as absent if they are null, as clients send them that write out what is not set. */
+const absentIfNull: ReadonlySet<SteeringMember> = new Set([
+  ...(['lora_path', 'lora_request', 'adapter_path', 'adapters', 'draft_model'] as const),
+  ...(['bootstrap_host', 'kv_transfer_params', 'ec_transfer_params', 'disaggregated_params'] as const),
+]);
+
+/**
+ * Whether a steering member with a value is as good as absent.
+ * @param first first byte of the value's JSON
+ */
+export function isAbsent(member: SteeringMember, first: number | undefined): boolean {
+  return first === LOWER_N && absentIfNull.has(member);
+}

@@ -101,6 +101,27 @@ test('plugins that ask no other model reach the upstream, and no others do', asy
   t.equal(upstream.requests.length, passed.length);
 });
 
+test('an adapter, a draft model and a server of caches may be null, which servers take as absent', async (t) => {
+  const { gateway, upstream } = await startHearing(t);
+  const ask = async (more: string) => {
+    const body = chatBody({}).replace('{', `{${more},`);
+    const answer = await fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, body });
+    await answer.text();
+    return { status: answer.status, sent: body.replace('"native"', '"real"') };
+  };
+  const names = steeringMembers.slice(steeringMembers.indexOf('lora_path'));
+  t.equal(names.length, 9);
+  // Whether or not the body has to be parsed, here for the escape.
+  for (const more of ['', ',"us\u0065r":"x"']) {
+    const { status, sent } = await ask(`${names.map((name) => `"${name}":null`)}${more}`);
+    t.equal(status, 422);
+    t.equal(upstream.requests.at(-1)?.body.toString(), sent);
+    for (const name of names) t.equal((await ask(`"${name}":null,"${name}":"x"${more}`)).status, 400, name);
+    t.equal((await ask(`"api_base":null${more}`)).status, 400);
+  }
+  t.equal(upstream.requests.length, 2);
+});
+
 test('a translated call is not refused for members that no translation sends on', async (t) => {
   const { gateway, upstream } = await startHearing(t);
   const steering = Object.fromEntries(steeringMembers.map((name) => [name, 'x']));

@@ -123,6 +123,7 @@ test('a tool whose model parsers read differently is refused', async (t) => {
     '{"type":"advisor_20260301","model":"open","model":"closed-there"}',
     '{"type":"advisor_20260301","Model":"closed-there"}',
     '{"type":"function","type":"advisor_20260301","model":"closed-there"}',
+    '{"type":"custom","Type":"advisor_20260301","model":"closed-there"}',
   ])
     t.match(await messages(`[${tool}]`), { status: 400 }, tool);
   const twice = '{"tools":[{"type":"x","parameters":{"model":"closed","model":"open"}}]}';
@@ -162,6 +163,7 @@ test('other models of tools are left to the upstream', async (t) => {
     advisor('null'),
     '{"name":"advisor","input_schema":{"type":"object","properties":{"model":{"const":"closed"}}}}',
     '{"type":"custom","name":"advisor","input_schema":{},"model":"closed"}',
+    '{"type":"custom","name":"f","description":"an advisor_2","input_schema":{},"model":1,"Model":"closed"}',
     // No mark has such a character.
     '{"name":"f","description":"the user\\u2019s \\u00e9 \\u003c","input_schema":{},"model":1,"Model":2}',
   ])
@@ -170,5 +172,5 @@ test('other models of tools are left to the upstream', async (t) => {
     (await responses('"input":"x","tools":[{"type":"image_generation","model":"gpt-image-1"}]')).status,
     200,
   );
-  t.equal(upstream.requests.length, 7);
+  t.equal(upstream.requests.length, 8);
 });
