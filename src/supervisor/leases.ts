@@ -153,7 +153,7 @@ export function createBudgetWatch(options: BudgetWatchOptions) {
         let readsLeft = mostLeftRead;
         for (const [name, budget] of left) {
           if (readsLeft-- === 0) break;
-          await read(budget);
+          await read({ name, limit: options.limitOf(name) ?? budget.limit });
           left.delete(name);
         }
         for (let reads = 0; reads < mostRead; reads++) {

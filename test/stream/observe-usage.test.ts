@@ -81,7 +81,7 @@ test('a comment in front of an event hides neither its text, nor its usage, nor 
   };
   const usage = { input_tokens: 5000, output_tokens: 3000 };
   const completed = { type: 'response.completed', sequence_number: 1, response: { ...response, usage } };
-  for (const comment of [': hb\n', `: ${'x'.repeat(110)}\n`, `: ${'x'.repeat(200)}\n`]) {
+  for (const comment of [': hb\n', ': hb\r', `: ${'x'.repeat(110)}\n`, `: ${'x'.repeat(200)}\n`]) {
     for (const write of [named, sse]) {
       const after = (event: typeof completed | { readonly type: string; readonly delta: string }): Buffer =>
         Buffer.concat([Buffer.from(comment), write(event)]);
@@ -96,6 +96,10 @@ test('a comment in front of an event hides neither its text, nor its usage, nor 
         broken.pass(after({ type: 'response.output_text.delta', delta: 'hello ' }));
       t.equal(broken.usageAtEnd('upstream')?.output, 30);
     }
+    const opened = observed(responses);
+    const opening = named({ type: 'response.created', sequence_number: 0, response });
+    opened.pass(Buffer.concat([Buffer.from(`:${' '.repeat(2048)}\n\n${comment}\n`), opening]));
+    t.equal(opened.usageAtEnd('upstream')?.output, 0);
   }
 });
 

@@ -98,7 +98,7 @@ test('a budget of which its host holds nothing any more is read again: others sp
 
 test('a budget that its host does not use is judged by the limit that is in force, and no longer shown without one', async (t) => {
   const { state, watch, told, shown } = stage();
-  watch.leave({ name: 'key:team-a:budget:2026-11', limit: 10 * dollar });
+  watch.leave({ name: 'key:team-a:budget:2026-11', limit: dollar });
   state.spent = 4;
   await watch.look();
   Object.assign(state, { limit: 100, spent: 12 });

@@ -5,6 +5,7 @@ import {
   type StreamFacts,
   type StreamStart,
 } from '../../../conversation/stream-rules.js';
+import { COLON, CR, LF, SPACE } from '../../../wire/bytes.js';
 import { parseObject, textOrNull } from '../../../wire/json.js';
 import { wholeNumber } from '../../../wire/json-numbers.js';
 import { afterColon, withoutMembers } from '../../../wire/json-skip.js';
@@ -162,23 +163,26 @@ function lastWord(bytes: Buffer, withErrors: boolean): LastWord | null {
 
 /**
  * Returns the name in the `event:` line that begins an event, after any comments. Empty for a comment or `[DONE]`; null
- * for an event that begins with its data, or after long comments.
+ * for an event that begins with its data.
  */
 function nameOf(bytes: Buffer, start: number, end: number): string | null {
-  const isCut = end - start > 128;
-  let head = bytes.toString('latin1', start, Math.min(end, start + 128)).trimStart();
-  while (head.startsWith(':')) {
-    const lineEnd = head.indexOf('\n');
-    if (lineEnd === -1) return isCut ? null : '';
-    head = head.slice(lineEnd + 1).trimStart();
-  }
+  const first = afterComments(bytes, start, end);
+  if (first === end) return '';
+  const head = bytes.toString('latin1', first, Math.min(end, first + 128));
   if (head.startsWith('event:')) {
     const lineEnd = head.indexOf('\n');
-    if (lineEnd === -1 && isCut) return null;
-    return head.slice('event:'.length, lineEnd === -1 ? undefined : lineEnd).trim();
+    const name = head.slice('event:'.length, lineEnd === -1 ? undefined : lineEnd).trim();
+    return name === '' ? null : name;
   }
-  if (head === '') return isCut ? null : '';
   return head.slice('data:'.length).trim() === '[DONE]' ? '' : null;
+}
+
+function afterComments(bytes: Buffer, start: number, end: number): number {
+  for (let at = start; ; ) {
+    while (at < end && (bytes[at] as number) <= SPACE) at++;
+    if (at >= end || bytes[at] !== COLON) return at;
+    while (at < end && bytes[at] !== LF && bytes[at] !== CR) at++;
+  }
 }
 
 /**
