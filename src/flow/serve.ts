@@ -194,7 +194,7 @@ function proceed(services: Services, call: AuthenticatedCall): void {
   call.steering = call.socketCall?.steering ?? validated.members.steering;
   const resolved = resolveModel(call, endpoint.protocol);
   if (!endpoint.modelInBody) requirePathModel(call);
-  refuseClosedToolModels(resolved);
+  if (validated.tools !== null || validated.itemTools) refuseClosedToolModels(resolved);
   if (validated.inBackground && endpoint.answersLater) {
     if (call.socketCall === null) requireOutputLimit(resolved);
     else refuseUncounted(resolved);

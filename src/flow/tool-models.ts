@@ -45,7 +45,6 @@ const guardOfItem = new MemberGuard({ reads: [...ofHolder] });
  */
 export function refuseClosedToolModels(call: ResolvedCall): void {
   const { tools, itemTools } = call.checkedBody();
-  if (tools === null && !itemTools) return;
   const reached = call.model.targets.filter((target) => getsUnknown(call, target));
   if (reached.length === 0) return;
   const upstreams = new Set(reached.map(({ upstream }) => upstream));

@@ -125,7 +125,8 @@ export class ObservedTransform implements AnswerTransform {
   #usageAtHead: Usage | null = null;
   /** The end of the stream as read from what has passed. Cached, since it is read several times at the end. */
   #ending: StreamEnding | null = null;
-  readonly #output = new OutputEstimate();
+  /** Null for an answer that is passed on whole. */
+  #output: OutputEstimate | null = null;
   #watch: AnswerWatch | null;
   #watched = 0;
   /** Bytes that have arrived after the end. */
@@ -165,7 +166,7 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   get passed(): number {
-    return this.#output.passed;
+    return this.#output?.passed ?? 0;
   }
 
   /** What follows the last event would come behind what waits. */
@@ -227,6 +228,7 @@ export class ObservedTransform implements AnswerTransform {
     const before = wasInside && this.#tail !== null ? Buffer.from(this.#tail.bytes()) : nothing;
     this.#tail ??= new Tail();
     const opened = this.#isOpening && !isPart && !wasInside ? this.#openedBy(run) : 0;
+    this.#output ??= new OutputEstimate();
     this.#output.add(run, opened);
     this.#tail.add(opened === 0 ? run : run.subarray(opened));
     // A stream that is cut to withhold something is cut after an event.
@@ -351,6 +353,7 @@ export class ObservedTransform implements AnswerTransform {
     this.#tail.add(chunk);
     this.#counter?.addWhole(chunk);
     this.#usage = null;
+    this.#output ??= new OutputEstimate();
     this.#output.add(chunk);
   }
 
@@ -415,7 +418,7 @@ export class ObservedTransform implements AnswerTransform {
 
   /** Estimates the output tokens. @param tail last bytes that passed; null for a whole answer */
   #written(tail: Buffer | null): number {
-    return tail === null ? this.#wholeTokens : this.#output.tokens(this.#started ? tail : null);
+    return tail === null ? this.#wholeTokens : (this.#output?.tokens(this.#started ? tail : null) ?? 0);
   }
 
   /** Returns what an answer that reports no tokens is estimated as, if its endpoint does not estimate all of them. */
@@ -479,7 +482,10 @@ export class ObservedTransform implements AnswerTransform {
       this.#wholeTokens = tokensOf(weight) + mediumTokens * media;
     }
     // What is charged of a sound whose client leaves while it is sent.
-    if (seconds !== null) this.#output.passed = body.length;
+    if (seconds !== null) {
+      this.#output = new OutputEstimate();
+      this.#output.passed = body.length;
+    }
     this.#hear(body, body);
     this.made = this.#rules.madeOf?.(body) ?? null;
     this.#counter?.addWhole(body);
