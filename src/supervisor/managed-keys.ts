@@ -9,6 +9,7 @@ import { KeyWatch } from '../keys/key-watch.js';
 import { toWire } from '../keys/key-wire.js';
 import type { KeyChange, ManagedKey } from '../keys/managed-key.js';
 import type { Store, WholeStore } from '../store/store.js';
+import { dayMs, hourMs } from '../usage/budget.js';
 import { inSlices, nextSlice, type Steps } from '../wire/steps.js';
 import { WideMap } from '../wire/wide-map.js';
 import { sendMessageFully } from './keep.js';
@@ -150,11 +151,9 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
 /** Keys in one message, which is written and read in one turn of the event loop. */
 const keysOfPart = 128;
 
-const hourMs = 3_600_000;
-
 /** How long, in milliseconds, video tasks and conversations may be kept for the key that made them. */
 function ownedMs({ store, conversations }: ResolvedConfig): number {
-  return Math.max(24 * store.taskDays, conversations?.hours ?? 0) * hourMs;
+  return Math.max(store.taskDays * dayMs, (conversations?.hours ?? 0) * hourMs);
 }
 
 async function tellWhole(

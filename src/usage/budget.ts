@@ -10,7 +10,8 @@ interface BudgetPeriod {
   readonly endsAt: number;
 }
 
-export const dayMs = 86_400_000;
+export const hourMs = 3_600_000;
+export const dayMs = 24 * hourMs;
 const weekMs = 7 * dayMs;
 /** Unix time began on a Thursday. */
 const mondayMs = -3 * dayMs;

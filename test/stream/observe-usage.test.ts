@@ -39,13 +39,15 @@ const named = (...events: readonly { readonly type: string; readonly [name: stri
   Buffer.from(events.map((each) => `event: ${each.type}\ndata: ${JSON.stringify(each)}\n\n`).join(''));
 const nothing = { cached: 0, cacheWritten: 0, reasoning: 0 };
 
+/** As responses streams begin, with what the client has sent. */
+const response = {
+  id: 'resp_1',
+  status: 'in_progress',
+  instructions: 'Answer briefly. '.repeat(2500),
+  output: [],
+};
+
 test('what opens a responses stream and repeats its request is no output', async (t) => {
-  const response = {
-    id: 'resp_1',
-    status: 'in_progress',
-    instructions: 'Answer briefly. '.repeat(2500),
-    output: [],
-  };
   const opening = named(
     { type: 'response.created', sequence_number: 0, response },
     { type: 'response.in_progress', sequence_number: 1, response },
@@ -73,12 +75,6 @@ test('what opens a responses stream and repeats its request is no output', async
 });
 
 test('a comment in front of an event hides neither its text, nor its usage, nor the end of the stream', async (t) => {
-  const response = {
-    id: 'resp_1',
-    status: 'in_progress',
-    instructions: 'Answer briefly. '.repeat(2500),
-    output: [],
-  };
   const usage = { input_tokens: 5000, output_tokens: 3000 };
   const completed = { type: 'response.completed', sequence_number: 1, response: { ...response, usage } };
   for (const comment of [': hb\n', ': hb\r', `: ${'x'.repeat(110)}\n`, `: ${'x'.repeat(200)}\n`]) {

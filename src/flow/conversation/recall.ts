@@ -40,7 +40,7 @@ export function recall(services: Services, call: ResolvedCall, options: RecallOp
   const settings = call.running.snapshot.conversations;
   const { owned } = services;
   const isOn = settings !== null && owned !== null;
-  const isCompleted = mayBeCompleted(call, options);
+  const isCompleted = mayComplete(call, options);
   const wanted =
     isOn && mayGoOn(call, options, isCompleted)
       ? options.conversation.recall(call.wholeBody(), isCompleted)
@@ -53,7 +53,7 @@ export function recall(services: Services, call: ResolvedCall, options: RecallOp
  * Whether an upstream may get a request as it is, and complete it by ids that are recorded here: those of models whose
  * calls can go to several accounts. Without one, nothing waits for the store.
  */
-function mayBeCompleted({ model }: ResolvedCall, { endpoint }: RecallOptions): boolean {
+function mayComplete({ model }: ResolvedCall, { endpoint }: RecallOptions): boolean {
   return hasSeveralAccounts(model) && model.targets.some((target) => keepsTurns(target, endpoint));
 }
 

@@ -3,10 +3,10 @@ import type { ConversationSettings, Key } from '../../config/types.js';
 import type { KeptRecord } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
 import type { OwnedRecords } from '../../store/owned.js';
+import { hourMs } from '../../usage/budget.js';
 import type { Call } from '../call.js';
 import type { Services } from '../services.js';
 
-const hourMs = 3_600_000;
 /** Most notes of a worker in flight: while the disk stalls, they wait in memory and in the store's queue. */
 const maxNotes = 1024;
 /** Minimum interval between log lines about a failing store, which may fail every other call. */
