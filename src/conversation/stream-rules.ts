@@ -143,6 +143,14 @@ export interface UnitCounter {
   readonly reported: number;
 }
 
+/** Reads the last event of a stream, which repeats its answer. */
+export interface StreamRepeat {
+  /** Returns where that event begins in a run for which `StreamRules.marksEnd` is true. */
+  start(run: Buffer): number;
+  /** Returns the answer in that event. */
+  answer(event: Buffer): unknown;
+}
+
 /** What a relay needs to know of a protocol to pass its streams through unchanged. Each protocol supplies one. */
 export interface StreamRules {
   /**
@@ -168,6 +176,8 @@ export interface StreamRules {
    * request. Absent if those that do are short.
    */
   readonly openedBy?: (run: Buffer) => number;
+  /** How to read a last event that repeats the whole answer, and perhaps its request. Absent if there is none. */
+  readonly repeat?: StreamRepeat;
   /**
    * Returns usage that only the first events of a stream report, or null. The function is null if the last events
    * report everything.

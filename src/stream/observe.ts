@@ -227,10 +227,17 @@ export class ObservedTransform implements AnswerTransform {
   #observe(run: Buffer, isPart: boolean, wasInside: boolean): void {
     const before = wasInside && this.#tail !== null ? Buffer.from(this.#tail.bytes()) : nothing;
     this.#tail ??= new Tail();
+    const isEnd = !this.#ended && this.#rules.marksEnd?.(run) === true;
     const opened = this.#isOpening && !isPart && !wasInside ? this.#openedBy(run) : 0;
+    const repeatAt = this.#repeatAt(run, isEnd, wasInside);
     this.#output ??= new OutputEstimate();
-    this.#output.add(run, opened);
-    this.#tail.add(opened === 0 ? run : run.subarray(opened));
+    this.#output.add(repeatAt === run.length ? run : run.subarray(0, repeatAt), opened);
+    this.#tail.add(opened === 0 && repeatAt === run.length ? run : run.subarray(opened, repeatAt));
+    const beforeRepeat = isEnd && repeatAt < run.length ? Buffer.from(this.#tail.bytes()) : null;
+    if (repeatAt < run.length) {
+      this.#output.addRepeat(run.length - repeatAt);
+      this.#tail.add(run.subarray(repeatAt));
+    }
     // A stream that is cut to withhold something is cut after an event.
     const isInside = this.failure === null ? isPart : wasInside && run.length === 0;
     const large = isInside ? (this.#large ?? new LargeEvent()) : this.#large;
@@ -241,7 +248,12 @@ export class ObservedTransform implements AnswerTransform {
     this.#ending = null;
     this.#usage = null;
     if (run.length > tailBytes) this.#number = this.#rules.lastNumber?.(run) ?? this.#number;
-    if (this.#rules.marksEnd !== null) this.#noteEnd(run, part, this.#rules.marksEnd, wasInside);
+    if (this.#rules.marksEnd !== null) this.#noteEnd(run, part, isEnd, wasInside);
+    if (beforeRepeat !== null && this.#long?.usage == null)
+      this.#output.noteRepeat(
+        beforeRepeat,
+        isPart ? null : this.#rules.repeat?.answer(run.subarray(repeatAt)),
+      );
     if (this.#watch !== null) this.#show(run, true);
   }
 
@@ -251,6 +263,14 @@ export class ObservedTransform implements AnswerTransform {
     this.#isOpening = opened === run.length;
     if (opened > 0) this.#number = this.#rules.lastNumber?.(run.subarray(0, opened)) ?? this.#number;
     return opened;
+  }
+
+  /** Returns where in a run a last event begins or goes on that repeats the answer and does not fit into the tail. */
+  #repeatAt(run: Buffer, isEnd: boolean, wasInside: boolean): number {
+    const { repeat } = this.#rules;
+    if (repeat === undefined || run.length <= tailBytes) return run.length;
+    if (isEnd) return repeat.start(run);
+    return this.#ended && wasInside ? 0 : run.length;
   }
 
   #noteCharges(run: Buffer): void {
@@ -274,9 +294,9 @@ export class ObservedTransform implements AnswerTransform {
    * repeats are told by their depth. If the usage grows, any event may turn out to be the last one that has it.
    * @param part the run as `LargeEvent` returns it
    */
-  #noteEnd(run: Buffer, part: Buffer, marksEnd: (run: Buffer) => boolean, wasInside: boolean): void {
+  #noteEnd(run: Buffer, part: Buffer, isEnd: boolean, wasInside: boolean): void {
     const isLastPart = this.#ended && wasInside && this.#large === null;
-    if (!this.#ended) this.#ended = marksEnd(run);
+    if (!this.#ended) this.#ended = isEnd;
     else if (!isLastPart) return;
     if (run.length <= tailBytes) return;
     if (!this.#ended) {

@@ -279,3 +279,14 @@ test('a usage at the head of a whole answer that passes in pieces is read', asyn
   for (const piece of [both.slice(0, 100_000), both.slice(100_000)]) later.note(Buffer.from(piece));
   t.match(later.usageAtEnd(null), { input: 1, output: 2 }, 'the last one counts');
 });
+
+test('a very large last event that repeats the answer is no further output, in whatever parts it passes', async (t) => {
+  const said = eventOf({ type: 'response.output_text.delta', delta: 'hello ' });
+  const repeated = completed({ instructions: 'Answer briefly. '.repeat(150_000), output: [] });
+  for (const ends of lineEnds) {
+    const transform = observed(responses);
+    pass(transform, `${said}\n\n`.repeat(20) + repeated, ends);
+    const { output = 0, estimated } = transform.usageAtEnd(null) ?? {};
+    t.ok(output >= 30 && output <= 40 && estimated === true, `${output} ${JSON.stringify(ends)}`);
+  }
+});

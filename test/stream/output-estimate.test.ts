@@ -128,3 +128,34 @@ test('an event with the name of a sign of life counts by its text if it has some
   t.ok(output > 900, `${output}`);
   t.end();
 });
+
+test('a last event that repeats the request is output only as far as it repeats the answer', (t) => {
+  const instructions = 'Answer briefly. '.repeat(20_000);
+  const ended = (type: string, more: object = {}): string =>
+    named({ type: `response.${type}`, response: { ...response, instructions, error: null, ...more } });
+  const words = new Array(20).fill(spoken('hello '));
+  const content = [{ type: 'output_text', text: 'hello '.repeat(20) }];
+  const output = [{ type: 'message', role: 'assistant', content }];
+  const isPartial = { input: 7, partial: true };
+  const isEstimated = { input: 7, estimated: true };
+  for (const type of ['failed', 'incomplete'])
+    for (const events of [[...opening.slice(0, 2)], [opening.slice(0, 2).join('') + ended(type)]]) {
+      const silent = passed(responses, ...events, ...(events.length === 1 ? [] : [ended(type)]));
+      t.match(silent.usageAtEnd('upstream'), { ...isPartial, output: 0 }, type);
+    }
+  for (const type of ['completed', 'incomplete']) {
+    const repeated = ended(type, { output });
+    const spoke = passed(responses, ...opening.slice(0, 2), ...words, repeated);
+    t.match(spoke.usageAtEnd(null), { ...isEstimated, output: 30 }, type);
+    const atOnce = passed(responses, opening.slice(0, 2).join(''), words.join('') + repeated);
+    t.match(atOnce.usageAtEnd(null), { ...isEstimated, output: 30 }, `${type} in one piece`);
+    const alone = passed(responses, ...opening.slice(0, 2), repeated);
+    t.match(alone.usageAtEnd(null), { ...isEstimated, output: 30 }, `${type} without deltas`);
+  }
+  const broken = passed(responses, ...opening.slice(0, 2), ...words, ended('failed', { output }));
+  t.match(broken.usageAtEnd('upstream'), { ...isPartial, output: 30 });
+  const usage = { input_tokens: 90_000, output_tokens: 20, total_tokens: 90_020 };
+  const reported = passed(responses, ...opening, ...words, ended('completed', { output, usage }));
+  t.match(reported.usageAtEnd(null), { input: 90_000, output: 20, estimated: undefined });
+  t.end();
+});

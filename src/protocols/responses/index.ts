@@ -28,7 +28,16 @@ import { encodeRequest } from './request/encode.js';
 import { compactRequest, inputTokensRequest, responsesRequest } from './request/schema.js';
 import { ResponseDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
-import { judgeContent, judgeEnd, judgeStart, lastNumber, marks, marksEnd, openedBy } from './stream/rules.js';
+import {
+  judgeContent,
+  judgeEnd,
+  judgeStart,
+  lastNumber,
+  marks,
+  marksEnd,
+  openedBy,
+  repeat,
+} from './stream/rules.js';
 
 /**
  * Marks of tokens, including those in ids of calls, of compactions, and of other vendors' searches and reasoning; see
@@ -90,6 +99,7 @@ export const responses: TextEndpoint = {
   judgeStart,
   judgeContent,
   openedBy,
+  repeat,
   marksEnd,
   lastNumber,
   judgeEnd,

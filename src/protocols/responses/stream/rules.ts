@@ -3,6 +3,7 @@ import {
   marksOf,
   type StreamEnding,
   type StreamFacts,
+  type StreamRepeat,
   type StreamStart,
 } from '../../../conversation/stream-rules.js';
 import { COLON, CR, LF, SPACE } from '../../../wire/bytes.js';
@@ -120,6 +121,12 @@ export function judgeEnd(tail: Buffer, facts: StreamFacts): StreamEnding {
   if (!isFailed) return { state: 'complete', usage, error: null };
   return { state: 'failed', usage, error: upstreamError(eventObject(tail, word.start, word.end) ?? {}) };
 }
+
+/** See `StreamRules.repeat`. */
+export const repeat: StreamRepeat = {
+  start: (run) => lastWord(run, false)?.start ?? run.length,
+  answer: (event) => eventObject(event, 0, event.length)?.response,
+};
 
 const ofResponse = new Set(['response']);
 
