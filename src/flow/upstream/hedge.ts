@@ -46,7 +46,8 @@ export class Hedge implements UpstreamExchange {
   #second: RelayedAttempt | null = null;
   /** One attempt continues alone, and this object represents it. */
   #isOver = false;
-  readonly #timer: NodeJS.Timeout;
+  /** Until the call is sent to the second target, or is known not to be. */
+  #timer: NodeJS.Timeout | undefined;
 
   /**
    * @param first sent just now
@@ -58,10 +59,12 @@ export class Hedge implements UpstreamExchange {
     hedged.relay.awaited = this;
     hedged.services.hedges.earn(hedged.call.model);
     this.#holdBack(first);
-    this.#timer = setTimeout(
-      guard('timer', hedged.call, () => this.#askSecond()),
-      ms,
-    );
+    const late = guard('timer', hedged.call, () => {
+      if (this.#timer === timer) this.#askSecond();
+    });
+    // After a blocked event loop, the first answer may be waiting. It is read before the immediate runs.
+    const timer = setTimeout(() => setImmediate(late), ms);
+    this.#timer = timer;
   }
 
   get sentAt(): number {
@@ -85,7 +88,7 @@ export class Hedge implements UpstreamExchange {
   resume(): void {}
 
   cancel(): void {
-    clearTimeout(this.#timer);
+    this.#stopTimer();
     this.#first.cancel();
     this.#second?.cancel();
   }
@@ -148,13 +151,18 @@ export class Hedge implements UpstreamExchange {
   /** @returns the other attempt, or null if there is none */
   #endWithout(attempt: RelayedAttempt): RelayedAttempt | null {
     this.#isOver = true;
-    clearTimeout(this.#timer);
+    this.#stopTimer();
     return attempt === this.#first ? this.#second : this.#first;
   }
 
   #holdBack(attempt: RelayedAttempt): void {
     const { call, relay } = this.#hedged;
     attempt.handler = new HeldAnswer(this, relay, attempt, call.validated?.stream === true);
+  }
+
+  #stopTimer(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 
   #askSecond(): void {

@@ -68,6 +68,16 @@ test('the first still wins when it answers first, and the second is cancelled', 
   t.strictSame(routed.counted('gateway_upstream_attempts_total'), { 'u0/m ok': 1 });
 });
 
+test('an answer that has come when a blocked event loop goes on is not sent to a second target', async (t) => {
+  const routed = await start(t, [silent, answerOf('second', 9)], { hedgeMs: 1000 });
+  const asked = routed.ask();
+  const request = await routed.upstreams[0]?.request(0);
+  request?.socket.write(answerOf('first', 5));
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1200);
+  t.match(await asked, { status: 200, body: /"first"/ });
+  t.strictSame(routed.counted('gateway_hedges_total'), {});
+});
+
 test('an error or a failure of one does not win while the other is open', async (t) => {
   const failing: readonly Answer[] = [
     errorAnswer(500),
