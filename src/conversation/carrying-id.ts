@@ -1,6 +1,6 @@
 import type { JsonObject } from '../wire/json.js';
 import { needleOf } from '../wire/json-skip.js';
-import { summedToken, tagSignature, tokenAsBytes, wholeToken } from './signature.js';
+import { noSignature, summedToken, tagSignature, tokenAsBytes, wholeToken } from './signature.js';
 
 /*
  * Chat has no member for a signature of reasoning, and not all clients of other protocols return the one that theirs
@@ -26,12 +26,23 @@ export const mostTokens = 16;
 const shortestSignature = 16;
 const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 
+/** Ends the id of a call that no reasoning led to, where a vendor may require some before the call. */
+const withoutReasoning = carryingSeparator + encoded(noSignature);
+
+function encoded(token: string): string {
+  return Buffer.from(summedToken(token)).toString('base64url');
+}
+
+/** Marks the id of a call as one that no reasoning led to. */
+export function markWithoutReasoning(id: string): string {
+  return id + withoutReasoning;
+}
+
 /** @returns the id with the tokens, or null if they are too many or too long for it */
 export function carryInId(id: string, tokens: readonly string[]): string | null {
   if (tokens.length > mostTokens) return null;
   let carrying = id;
-  for (const token of tokens)
-    carrying += carryingSeparator + Buffer.from(summedToken(token)).toString('base64url');
+  for (const token of tokens) carrying += carryingSeparator + encoded(token);
   return carrying.length > longestId ? null : carrying;
 }
 
@@ -59,12 +70,12 @@ export function cutId(carrying: string): CutId {
   const isCarrying = at > 0 && carrying.length - at - carryingSeparator.length >= shortestSignature;
   const tokens = isCarrying ? tokensIn(carrying.slice(at + carryingSeparator.length)) : [];
   if (tokens.length === 0) return { id: withoutOwnTokens(carrying), tokens };
-  return { id: carrying.slice(0, at), tokens };
+  return { id: carrying.slice(0, at), tokens: tokens.filter((token) => token !== noSignature) };
 }
 
 /** Tells whether an id came without the tokens that it carried, since its client had altered it. */
 export function hasLostTokens(carrying: string, { id, tokens }: CutId): boolean {
-  return tokens.length === 0 && id !== carrying;
+  return tokens.length === 0 && id !== carrying && !carrying.endsWith(withoutReasoning);
 }
 
 /** Returns the tokens in the member beside a call, or that of the raw signature in it. Empty if it is neither. */

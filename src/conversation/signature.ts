@@ -84,7 +84,10 @@ export function withoutWords(token: string): string {
   return tagSignature(words === '' ? bare : { ...bare, isWordless: true });
 }
 
-/** Replaces the missing signature of reasoning for clients that drop or refuse reasoning without one. */
+/**
+ * Replaces the missing signature of reasoning for clients that drop or refuse reasoning without one, and marks a call for which a
+ * vendor may require reasoning that does not exist.
+ */
 export const noSignature = tagSignature({
   protocol: 'generateContent',
   model: '',
@@ -177,8 +180,9 @@ export function carriedSignature(
   value: string,
   redacted: boolean,
 ): string | null {
-  if (value === '' || value === noSignature) return null;
-  return tokenIn(value) ?? tagSignature({ protocol, model: '', value, redacted });
+  const token = tokenIn(value);
+  if (value === '' || token === noSignature) return null;
+  return token ?? tagSignature({ protocol, model: '', value, redacted });
 }
 
 /** @returns the contents of a token, as it is or as base64, or null if it is not one of this gateway */

@@ -5,6 +5,8 @@ import {
   carryInId,
   carryingMark,
   cutId,
+  hasLostTokens,
+  markWithoutReasoning,
   tokensIn,
   withoutOwnTokens,
 } from '../../src/conversation/carrying-id.js';
@@ -24,6 +26,17 @@ test('an id gives back the tokens that it carries', async (t) => {
   t.ok(Buffer.from(carrying).includes(carryingMark.whole));
   t.strictSame(cutId(carrying), { id: 'toolu_1', tokens: [signed, encrypted] });
   t.equal(withoutOwnTokens(carrying), 'toolu_1');
+});
+
+test('an id may tell that no reasoning led to its call, and carries nothing then', async (t) => {
+  const marked = markWithoutReasoning('c1');
+  t.ok(Buffer.from(marked).includes(carryingMark.whole));
+  const cut = cutId(marked);
+  t.strictSame(cut, { id: 'c1', tokens: [] });
+  t.notOk(hasLostTokens(marked, cut));
+  t.equal(withoutOwnTokens(marked), 'c1');
+  const damaged = marked.slice(0, -1);
+  t.ok(hasLostTokens(damaged, cutId(damaged)));
 });
 
 test('an id that a client has cut off or changed carries nothing', async (t) => {

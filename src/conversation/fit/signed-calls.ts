@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { entryOf } from '../../wire/entry-of.js';
 import type { Answer, AnswerPart, StreamEvent } from '../answer.js';
-import { carryBeside, carryInId, mostTokens } from '../carrying-id.js';
+import { carryBeside, carryInId, markWithoutReasoning, mostTokens } from '../carrying-id.js';
 import { clientTraitsOf } from '../client-traits.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest, ReasoningPart, ToolCallPart } from '../request.js';
@@ -18,8 +18,12 @@ export function fitSignedCalls(
   { rules: { reasoning }, leftOut }: FitContext,
 ): Fitted | null {
   const { signatures } = clientTraitsOf(request);
-  if (signatures === 'shown')
-    return { request, restorer: new SignedCalls(request.reasoning?.show === true ? 'shown' : 'tooLong') };
+  if (signatures === 'shown') {
+    // Its vendor refuses a budget for thinking beside calls which no thinking led to.
+    const marksOthers = request.reasoning !== null && request.reasoning.budget !== null;
+    const inField = request.reasoning?.show === true ? 'shown' : 'tooLong';
+    return { request, restorer: new SignedCalls(inField, marksOthers) };
+  }
   if (signatures === 'unreturned') return { request, restorer: new SignedCalls('tooLong') };
   if (signatures === 'field' || reasoning === 'unsigned') return null;
   nameTexts(request, leftOut);
@@ -71,10 +75,15 @@ class SignedCalls implements AnswerRestorer {
   readonly #shown = new Set<number>();
   /** Choices with a call. */
   readonly #called = new Set<number>();
+  /** Choices with reasoning, which a token shows. */
+  readonly #reasoned = new Set<number>();
   readonly #inField: InField;
+  readonly #marksOthers: boolean;
 
-  constructor(inField: InField) {
+  /** @param marksOthers the first call of an answer without reasoning is marked as such */
+  constructor(inField: InField, marksOthers = false) {
     this.#inField = inField;
+    this.#marksOthers = marksOthers;
   }
 
   /** Texts matter while tokens wait: they decide where these belong. */
@@ -95,7 +104,10 @@ class SignedCalls implements AnswerRestorer {
         return;
       }
       case 'reasoning':
-        if (this.#inField === 'shown' && event.text !== '') this.#shown.add(event.choice);
+        if (this.#inField === 'shown' && event.text !== '') {
+          this.#shown.add(event.choice);
+          this.#reasoned.add(event.choice);
+        }
         break;
       case 'text':
         if (this.#shown.size > 0) this.#shown.delete(event.choice);
@@ -108,7 +120,7 @@ class SignedCalls implements AnswerRestorer {
   }
 
   answer(answer: Answer): Answer {
-    if (!hasReasoning(answer)) return answer;
+    if (!hasReasoning(answer) && !this.#marksOthers) return answer;
     const choices = answer.choices.map((choice, index) => ({
       ...choice,
       parts: [
@@ -125,8 +137,10 @@ class SignedCalls implements AnswerRestorer {
       return [...tokens.map(signatureAlone), { ...part, ...call }];
     }
     if (part.kind === 'text') return [...this.#pass(choice).map(signatureAlone), part];
-    if (part.kind !== 'reasoning' || part.signature === null) return part;
-    if (this.#inField === 'shown' && part.text !== '') return part;
+    if (part.kind !== 'reasoning') return part;
+    const isShown = this.#inField === 'shown' && part.text !== '';
+    if (isShown) this.#reasoned.add(choice);
+    if (isShown || part.signature === null) return part;
     const told = this.#wait(choice, part.signature).map(signatureAlone);
     return this.#inField === 'none' ? part : [{ ...part, signature: null }, ...told];
   }
@@ -183,9 +197,11 @@ class SignedCalls implements AnswerRestorer {
   #carrying(choice: number, givenId: string): { readonly tokens: readonly string[]; readonly call: Call } {
     const tokens = this.#waiting.get(choice)?.tokens ?? none;
     this.#waiting.delete(choice);
+    const isMarked = this.#marksOthers && !this.#called.has(choice) && !this.#reasoned.has(choice);
     this.#called.add(choice);
-    if (tokens.length === 0) return { tokens, call: { id: givenId } };
+    if (tokens.length === 0 && !isMarked) return { tokens, call: { id: givenId } };
     const id = givenId === '' ? `call_${randomBytes(12).toString('hex')}` : givenId;
+    if (tokens.length === 0) return { tokens, call: { id: markWithoutReasoning(id) } };
     if (this.#inField !== 'none') {
       const carrying = carryInId(id, tokens);
       return carrying === null ? { tokens, call: { id } } : { tokens: [], call: { id: carrying } };

@@ -209,7 +209,7 @@ function restorePart(part: JsonObject): RestoredPart {
     const token = part[key];
     const signature = typeof token === 'string' ? untagSignature(token) : null;
     if (signature === null) continue;
-    if (signature.protocol === 'generateContent') {
+    if (signature.protocol === 'generateContent' && signature.value !== '') {
       restored = { ...restored, [key]: signature.value };
     } else {
       isForeign = true;

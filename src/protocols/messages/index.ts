@@ -150,21 +150,35 @@ export function restore(body: JsonObject, _sealer: Sealer, target: TargetOptions
  * block (https://platform.claude.com/docs/en/build-with-claude/extended-thinking).
  */
 function mayThink(messages: readonly unknown[]): boolean {
-  const [answered, last] = messages.slice(-2);
-  if (!isObject(answered) || !isObject(last) || answered.role !== 'assistant') return true;
-  if (!blocksOf(last).some(({ type }) => type === 'tool_result')) return true;
-  const first = blocksOf(answered)[0]?.type;
-  return first === 'thinking' || first === 'redacted_thinking';
+  const last = messages.findLastIndex(isOfAssistant);
+  const later = messages.slice(last + 1).filter(isObject);
+  if (last === -1 || !later.flatMap(blocksOf).some(({ type }) => type === 'tool_result')) return true;
+  // The vendor joins messages of one role.
+  let begin = last;
+  while (isOfAssistant(messages[begin - 1])) begin--;
+  const [first] = messages
+    .slice(begin, last + 1)
+    .filter(isObject)
+    .flatMap(blocksOf);
+  return first?.type === 'thinking' || first?.type === 'redacted_thinking';
+}
+
+function isOfAssistant(message: unknown): boolean {
+  return isObject(message) && message.role === 'assistant';
 }
 
 function blocksOf({ content }: JsonObject): readonly JsonObject[] {
   return listOf(content).filter(isObject);
 }
 
-/** Turns off thinking with a budget, and the context edits that the vendor takes only beside thinking. */
+/**
+ * Turns off thinking with a budget, and the context edits that the vendor takes only beside thinking. A thread is not begun either:
+ * its next request would have no history that shows the loss. The vendor then knows no such thread, so the SDK sends the
+ * whole conversation.
+ */
 function withoutThinking(body: JsonObject): JsonObject {
   if (!isObject(body.thinking) || body.thinking.type !== 'enabled') return body;
-  const { thinking: _, context_management: management, ...rest } = body;
+  const { thinking: _, thread: __, context_management: management, ...rest } = body;
   if (!isObject(management) || !Array.isArray(management.edits))
     return management === undefined ? rest : { ...rest, context_management: management };
   const edits = management.edits.filter((edit: unknown) => !(isObject(edit) && clearsThinking(edit)));

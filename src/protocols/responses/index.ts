@@ -159,7 +159,8 @@ function restore(body: JsonObject, sealer: Sealer): JsonObject | null {
 function restoreItem(item: JsonObject, sealer: Sealer): JsonObject | null {
   const isOwn = answerOfItem(textOf(item.id)) !== null;
   if (item.type === 'web_search_call' && isOwn) return null;
-  if (typeof item.call_id === 'string') return withBareId(item, 'call_id');
+  // Some clients write the id of the call as that of the item as well (`@ai-sdk/xai`).
+  if (typeof item.call_id === 'string') return withBareId(withBareId(item, 'call_id'), 'id');
   const carried = textOrNull(item.encrypted_content);
   // The vendor looks up reasoning that is not encrypted by its id, and answers 404 if it did not make it.
   if (item.type === 'reasoning' && isOwn && (carried === null || untagSignature(carried) === null))

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { AnswerPart, StreamEvent } from '../../../src/conversation/answer.js';
-import { cutId, tokensIn } from '../../../src/conversation/carrying-id.js';
+import { cutId, markWithoutReasoning, tokensIn } from '../../../src/conversation/carrying-id.js';
 import { fitSignedCalls } from '../../../src/conversation/fit/signed-calls.js';
 import { LeftOut } from '../../../src/conversation/left-out.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
@@ -278,4 +278,33 @@ test('a messages client that asked for reasoning returns what stands beside its 
     carrying,
   ]);
   t.strictSame(toldWhole(shown, alone, { kind: 'text', text: 'so' }), [null, two, 'text']);
+});
+
+test('a messages client with a budget for thinking gets calls that tell that none led to them', async (t) => {
+  const budget = (show: boolean): ConversationRequest => ({
+    ...shown,
+    reasoning: { effort: 'low', budget: 2048, show, summary: null },
+  });
+  const marked = (request: ConversationRequest, ...events: readonly StreamEvent[]) => {
+    const out: StreamEvent[] = [];
+    const restorer = fit(request);
+    for (const event of events) restorer?.event(event, out);
+    return out.flatMap((event) => (event.kind === 'callStart' ? [event.id] : []));
+  };
+  const both = [start(0, 'c1'), start(1, 'c2')];
+  const id = markWithoutReasoning('c1');
+  for (const show of [true, false]) {
+    t.strictSame(marked(budget(show), text, ...both), [id, 'c2'], 'one is enough');
+    const whole = fit(budget(show))?.answer({
+      choices: [{ parts: [call], finish: 'toolCalls', stopSequence: null }],
+      usage: null,
+    });
+    t.match(whole?.choices[0]?.parts, [{ id }]);
+  }
+  t.strictSame(marked(budget(true), thought, ...both), ['c1', 'c2'], 'its thinking tells');
+  const adaptive = {
+    ...shown,
+    reasoning: { effort: 'low', budget: null, show: true, summary: null },
+  } as const;
+  t.strictSame(marked(adaptive, ...both), ['c1', 'c2'], 'without a budget its vendor refuses nothing');
 });

@@ -1,7 +1,12 @@
 import { test } from 'tap';
-import { countTokens, generateContent } from '../../../src/protocols/generate-content/index.js';
+import {
+  countTokens,
+  generateContent,
+  generateContentCodec,
+} from '../../../src/protocols/generate-content/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
-import { foreignToken, sealer, target, token, user } from './samples.js';
+import { mayNeedRestoring } from '../may-need-restoring.js';
+import { context, decode, foreignToken, sealer, target, token, user } from './samples.js';
 
 const restore = (body: JsonObject) => generateContent.translation?.restore(body, sealer, target);
 const model = (...parts: unknown[]) => ({ role: 'model', parts });
@@ -67,6 +72,42 @@ test('what another vendor signed goes without its signature and its thoughts', a
   t.same(contentsOf(model(kept, thought, { ...call, thoughtSignature: foreignToken })), [
     model(kept, { ...call, thoughtSignature: 'skip_thought_signature_validator' }),
   ]);
+});
+
+test('a call that no vendor has signed gets the replacement too', async (t) => {
+  const written = generateContentCodec.encodeAnswer(
+    {
+      choices: [
+        {
+          parts: ['c1', 'c2'].map((id) => ({
+            kind: 'toolCall',
+            id,
+            name: 'f',
+            input: '{}',
+            custom: false,
+            at: '',
+          })),
+          finish: 'toolCalls',
+          stopSequence: null,
+        },
+      ],
+      usage: null,
+    },
+    context,
+  );
+  const { candidates } = JSON.parse(written) as { candidates: { content: JsonObject }[] };
+  const content = candidates[0]?.content;
+  const calls = ['c1', 'c2'].map((id) => ({ functionCall: { id, name: 'f', args: {} } }));
+  t.ok(mayNeedRestoring(generateContent, written));
+  t.same(restore({ contents: [user('hi'), content] })?.contents, [
+    user('hi'),
+    model({ ...calls[0], thoughtSignature: 'skip_thought_signature_validator' }, calls[1]),
+  ]);
+  t.same(
+    decode({ contents: [user('hi'), content] }).turns,
+    decode({ contents: [user('hi'), model(...calls)] }).turns,
+    'for other upstreams it is none',
+  );
 });
 
 test('nothing is left of what was there for a foreign signature alone', async (t) => {

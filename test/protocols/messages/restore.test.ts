@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { carryInId } from '../../../src/conversation/carrying-id.js';
+import { carryInId, markWithoutReasoning } from '../../../src/conversation/carrying-id.js';
 import type { TargetOptions } from '../../../src/conversation/codec.js';
 import { noSignature, tagSignature } from '../../../src/conversation/signature.js';
 import { countTokens, messages, messagesCodec } from '../../../src/protocols/messages/index.js';
@@ -95,6 +95,42 @@ test('thinking with a budget goes where the calls that are answered lost theirs'
     { ...body(user, assistant(thinking('s'), call), results), ...enabled },
     'its own thinking is there',
   );
+});
+
+test('so it does where their results are in several messages, and where no thinking led to them', async (t) => {
+  const thinks = { thinking: { type: 'enabled', budget_tokens: 1024 } };
+  const use = (id: string) => ({ type: 'tool_use', id, name: 'f', input: {} });
+  const result = (id: string) => ({
+    role: 'user',
+    content: [{ type: 'tool_result', tool_use_id: id, content: 'x' }],
+  });
+  const apart = [assistant(text), assistant(use('c'), use('d')), result('c'), result('d')];
+  t.same(restore({ ...body(user, assistant(thinking('')), ...apart), ...thinks }), body(user, ...apart));
+  const marked = markWithoutReasoning('c');
+  const order = { role: 'system', content: 'Be brief.' };
+  const sent = { ...body(user, assistant(text, use(marked)), result(marked), order), ...thinks };
+  t.ok(mayNeedRestoring(messages, JSON.stringify(sent)));
+  t.same(restore(sent), body(user, assistant(text, use('c')), result('c'), order));
+  const joined = [assistant(thinking(token('s'))), assistant(use('c')), result('c')];
+  t.same(
+    restore({ ...body(user, ...joined), ...thinks }),
+    { ...body(user, assistant(thinking('s')), assistant(use('c')), result('c')), ...thinks },
+    'messages of one role are one for the vendor',
+  );
+});
+
+test('no thread begins with a turn that has lost its thinking', async (t) => {
+  const call = { type: 'tool_use', id: 'c', name: 'f', input: {} };
+  const results = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', content: 'x' }] };
+  const begun = { thread: { type: 'create' }, thinking: { type: 'enabled', budget_tokens: 1024 } };
+  t.same(
+    restore({ ...body(user, assistant(thinking(''), call), results), ...begun }),
+    body(user, assistant(call), results),
+  );
+  t.same(restore({ ...body(user, assistant(thinking(''), text), user), ...begun }), {
+    ...body(user, assistant(text), user),
+    ...begun,
+  });
 });
 
 test('reasoning without a signature of any vendor is left out', async (t) => {

@@ -193,5 +193,9 @@ test('ids of calls lose the tokens that they carry', async (t) => {
   });
   t.ok(mayNeedRestoring(responses, JSON.stringify(sent(carrying))));
   t.same(restore(sent(carrying)), sent('call_1'));
+  const twice = (id: string) => ({
+    input: [{ type: 'function_call', id, call_id: id, name: 'f', arguments: '{}' }],
+  });
+  t.same(restore(twice(carrying)), twice('call_1'), 'also where a client writes it as the id of the item');
   t.equal(restore(sent(carrying.replace('__thought__Z3cx', '__thought__AAAA'))), null, 'of another gateway');
 });

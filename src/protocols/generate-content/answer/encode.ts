@@ -7,6 +7,7 @@ import type {
   UrlCitation,
 } from '../../../conversation/answer.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
+import { noSignature } from '../../../conversation/signature.js';
 import { answerCallId, isCutCall } from '../../../conversation/tool-calls.js';
 import { GroundingWriter } from '../grounding-encode.js';
 import { encodeLogprobs } from '../logprobs.js';
@@ -108,6 +109,8 @@ function encodeChoice(
     if (part.kind === 'toolCall') {
       // Clients run each call that they get.
       if (finish === 'length' && part === parts.at(-1) && isCutCall(part, context.tools)) continue;
+      // The vendor requires a signature on the first call of a turn: `restore` replaces this one.
+      signature ??= calls === 0 ? noSignature : null;
       written.push(callPart({ ...part, id: answerCallId(part.id, context, index, calls++) }, signature));
       signature = null;
       spoken = null;

@@ -1,5 +1,6 @@
 import type { FinishReason, StreamEvent, TokenLogprob } from '../../../conversation/answer.js';
 import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
+import { noSignature } from '../../../conversation/signature.js';
 import { answerCallId, isCutCall } from '../../../conversation/tool-calls.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
@@ -201,7 +202,7 @@ export class BlockEncoder implements StreamEncoder {
     const id = answerCallId(call.id, this.#context, call.choice, call.call);
     choice.held = {
       call: { id, name: call.name, input: this.#arguments, custom: call.custom },
-      signature: choice.signature,
+      signature: choice.signature ?? (call.call === 0 ? noSignature : null),
     };
     choice.signature = null;
     this.#heldCharacters += lengthOf(choice.held);

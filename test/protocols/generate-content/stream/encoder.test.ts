@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { StreamEvent } from '../../../../src/conversation/answer.js';
-import { tokenAsBytes } from '../../../../src/conversation/signature.js';
+import { noSignature, tagSignature, tokenAsBytes } from '../../../../src/conversation/signature.js';
 import { GatewayError } from '../../../../src/errors.js';
 import { generateContentCodec } from '../../../../src/protocols/generate-content/index.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
@@ -27,6 +27,9 @@ const partsOf = (events: readonly StreamEvent[], showReasoning = true) =>
       (block as { candidates?: { content: { parts: object[] } }[] }).candidates?.[0]?.content.parts[0],
   );
 
+/** Stands on the first call of an answer without any reasoning. */
+const unsigned = tokenAsBytes(noSignature);
+
 test('text and a call, exactly', async (t) => {
   const events = [
     { kind: 'start' as const, usage: { ...usage, output: 0 } },
@@ -38,8 +41,7 @@ test('text and a call, exactly', async (t) => {
   ];
   const first =
     '{"candidates":[{"content":{"role":"model","parts":[{"text":"a"}]},"index":0}],"usageMetadata":{"promptTokenCount":1,"totalTokenCount":1},"modelVersion":"g","responseId":"r"}';
-  const last =
-    '{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"id":"x","name":"f","args":{"a":1}}}]},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,"totalTokenCount":3},"modelVersion":"g","responseId":"r"}';
+  const last = `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"id":"x","name":"f","args":{"a":1}},"thoughtSignature":"${unsigned}"}]},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,"totalTokenCount":3},"modelVersion":"g","responseId":"r"}`;
   t.equal(encodeEvents(events), `data: ${first}\n\ndata: ${last}\n\n`);
   t.equal(encodeEvents(events, { framing: 'array' }), `[${first},\n${last}]`);
 });
@@ -60,7 +62,7 @@ test('text is sent at once, and the last block has the reason and the usage', as
 
 test('calls are sent whole, each in its block', async (t) => {
   t.same(partsOf([...call('x', 0, '{}'), ...call('', 1, '{"a":\n1}'), text('b'), ...call('z', 2, 'oops')]), [
-    { functionCall: { id: 'x', name: 'f', args: {} } },
+    { functionCall: { id: 'x', name: 'f', args: {} }, thoughtSignature: unsigned },
     { functionCall: { id: 'call_r_1', name: 'f', args: { a: 1 } } },
     { text: 'b' },
     { functionCall: { id: 'z', name: 'f', args: { input: 'oops' } } },
@@ -205,7 +207,17 @@ test('what is written is read back', async (t) => {
     { kind: 'usage', usage },
     end,
   ];
-  t.same(decodeBlocks(...blocksOf(encodeEvents(events))).toSorted(byKind), events.toSorted(byKind));
+  const ofCall = tagSignature({
+    protocol: 'generateContent',
+    model: 'g',
+    value: unsigned,
+    redacted: false,
+    isOfCall: true,
+  });
+  t.same(
+    decodeBlocks(...blocksOf(encodeEvents(events))).toSorted(byKind),
+    [...events, signature(ofCall)].toSorted(byKind),
+  );
 });
 
 function byKind(one: StreamEvent, other: StreamEvent): number {
