@@ -42,11 +42,13 @@ const tokenMembers: ReadonlyMap<string, RateName> = new Map([
   ['cache_read_input_audio_token_cost', 'cachedAudio'],
   ['cache_read_input_token_cost_per_audio_token', 'cachedAudio'],
   ['input_cost_per_image_token', 'imageInput'],
+  ['input_cost_per_video_token', 'videoInput'],
   ['output_cost_per_image_token', 'imageOutput'],
   ['cache_read_input_image_token_cost', 'cachedImage'],
   ['output_cost_per_reasoning_token', 'reasoning'],
 ]);
-const tierSuffix = /_(flex|priority|batches)$/;
+const tokenRates: ReadonlySet<RateName> = new Set(tokenMembers.values());
+const tierSuffix = /_(flex|priority|ultrafast|batches)$/;
 const lengthSuffix = /_above_(\d{1,6})k_tokens$/;
 /** If several are present, they state one price: entries of transcription models have it twice. */
 const secondMembers = ['input_cost_per_second', 'output_cost_per_second', 'output_cost_per_video_per_second'];
@@ -60,6 +62,7 @@ const wholes: readonly (readonly [part: RateName, whole: RateName])[] = [
   ['imageOutput', 'output'],
   ['audioInput', 'input'],
   ['imageInput', 'input'],
+  ['videoInput', 'input'],
   ['cachedAudio', 'cached'],
   ['cachedImage', 'cached'],
 ];
@@ -140,7 +143,7 @@ function readRate(draft: Draft, member: string, usd: number): boolean {
 }
 
 function tierOf({ tiers }: Draft, word: string): Pick<Draft, 'rates' | 'steps'> {
-  const name: TierName = word === 'flex' ? 'flex' : word === 'priority' ? 'priority' : 'batch';
+  const name = word === 'batches' ? 'batch' : (word as TierName);
   const known = tiers.get(name) ?? { rates: {}, steps: new Map<number, MutableRates>() };
   tiers.set(name, known);
   return known;
@@ -256,7 +259,7 @@ function priceOf(
       { ...own.rates, ...(own.steps.size > 0 ? stepsOf(own.steps) : all) },
     ]),
   );
-  if (fast !== null) ofTiers.fast = fast;
+  if (fast !== null) ofTiers.fast = fastTier({ rates, steps, images, seconds }, fast);
   return {
     ...rates,
     ...(images.length === 0 ? {} : { images }),
@@ -265,6 +268,32 @@ function priceOf(
     ...(Object.keys(ofTiers).length === 0 ? {} : { tiers: ofTiers }),
     ...(us === null ? {} : { geos: { us } }),
   };
+}
+
+/** Tokens alone have the list's factor, and a factor here is one on all prices. */
+function fastTier(
+  {
+    rates,
+    steps,
+    images,
+    seconds,
+  }: Pick<Draft, 'rates' | 'steps' | 'seconds'> & { readonly images: readonly unknown[] },
+  factor: number,
+): NonNullable<PriceSettings['tiers']>['fast'] {
+  const isOfTokens = Object.keys(rates).every((name) => tokenRates.has(name as RateName));
+  if (isOfTokens && images.length + seconds.length === 0) return factor;
+  const fastSteps = new Map([...steps].map(([above, ofStep]) => [above, multiplied(ofStep, factor)]));
+  return { ...multiplied(rates, factor), ...stepsOf(fastSteps) };
+}
+
+function multiplied(rates: MutableRates, factor: number): MutableRates {
+  const products: MutableRates = {};
+  for (const name of tokenRates) {
+    const usd = rates[name];
+    // Rounded, since a product of decimals is often off by the last bit.
+    if (usd !== undefined) products[name] = Number((usd * factor).toFixed(decimals));
+  }
+  return products;
 }
 
 /** The list may repeat a price for a part, and change only that of the whole for long inputs and tiers. */

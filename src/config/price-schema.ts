@@ -41,7 +41,14 @@ const tier = Type.Optional(
   }),
 );
 
-const tiers = closedObject({ flex: tier, priority: tier, fast: tier, batch: tier, scale: tier });
+const tiers = closedObject({
+  flex: tier,
+  priority: tier,
+  fast: tier,
+  ultrafast: tier,
+  batch: tier,
+  scale: tier,
+});
 
 /** What calls cost. `resolvePrice` fills in the defaults. */
 export const price = closedObject({
@@ -71,7 +78,7 @@ export const price = closedObject({
     Type.Array(step),
   ),
   tiers: optional(
-    'Prices by the service tier that the upstream reports (`flex`, `priority`, `fast`, `batch`, `scale`): a factor on all prices, `{"flex": 0.5}`, or separate prices, which may have `steps`, `{"priority": {"input": 2.5, "output": 20}}`.',
+    'Prices by the service tier that the upstream reports (`flex`, `priority`, `fast`, `ultrafast`, `batch`, `scale`): a factor on all prices, `{"flex": 0.5}`, or separate prices, which may have `steps`, `{"priority": {"input": 2.5, "output": 20}}`. Default of `fast`: `priority`.',
     tiers,
   ),
   geos: optional(

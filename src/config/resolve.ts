@@ -451,7 +451,9 @@ function resolveTiers(stated: StatedRates, tiers: NonNullable<PriceSettings['tie
       resolved[name] = steppedRates({ ...stated, ...rates }, steps);
     }
   }
-  return resolved;
+  // OpenAI has renamed its priority tier: its answers say `fast` for newer models, and `priority` for older ones.
+  const fast = resolved.fast ?? resolved.priority;
+  return fast === undefined ? resolved : { ...resolved, fast };
 }
 
 function steppedRates(stated: StatedRates, steps: StatedSteps = []): SteppedRates {

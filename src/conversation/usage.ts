@@ -171,7 +171,7 @@ export interface MadeMedia {
 }
 
 /** Service tiers that have a price. The ledger stores their indexes in this list: append new ones. */
-export const serviceTiers = ['standard', 'flex', 'priority', 'fast', 'batch', 'scale'] as const;
+export const serviceTiers = ['standard', 'flex', 'priority', 'fast', 'batch', 'scale', 'ultrafast'] as const;
 export type ServiceTier = (typeof serviceTiers)[number];
 
 /** The protocols' lower-case words for tiers. Vertex reports them as a kind of traffic. */
@@ -179,6 +179,7 @@ const tierWords: ReadonlyMap<string, ServiceTier> = new Map([
   ['flex', 'flex'],
   ['priority', 'priority'],
   ['fast', 'fast'],
+  ['ultrafast', 'ultrafast'],
   ['batch', 'batch'],
   ['scale', 'scale'],
   ['on_demand_flex', 'flex'],

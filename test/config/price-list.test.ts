@@ -35,6 +35,7 @@ test('each member of the list has its place', async (t) => {
     output_cost_per_audio_token: 7e-6,
     cache_read_input_audio_token_cost: 8e-6,
     input_cost_per_image_token: 9e-6,
+    input_cost_per_video_token: 21e-6,
     output_cost_per_image_token: 10e-6,
     cache_read_input_image_token_cost: 11e-6,
     output_cost_per_reasoning_token: 12e-6,
@@ -51,7 +52,8 @@ test('each member of the list has its place', async (t) => {
     input_cost_per_token_priority: 18e-6,
     input_cost_per_token_above_200k_tokens_priority: 19e-6,
     output_cost_per_token_batches: 20e-6,
-    provider_specific_entry: { fast: 6, us: 1.1, eu: 1.2 },
+    output_cost_per_token_ultrafast: 22e-6,
+    provider_specific_entry: { us: 1.1, eu: 1.2 },
     output_cost_per_image: 0.04,
     code_interpreter_cost_per_session: 0.03,
     vector_store_cost_per_gb_per_day: 0,
@@ -71,6 +73,7 @@ test('each member of the list has its place', async (t) => {
       audioOutput: 7,
       cachedAudio: 8,
       imageInput: 9,
+      videoInput: 21,
       imageOutput: 10,
       cachedImage: 11,
       reasoning: 12,
@@ -80,11 +83,25 @@ test('each member of the list has its place', async (t) => {
         flex: { input: 17, steps },
         priority: { input: 18, steps: [{ aboveInput: 200_000, input: 19 }] },
         batch: { output: 20, steps },
-        fast: 6,
+        ultrafast: { output: 22, steps },
       },
       geos: { us: 1.1 },
     },
     unused: ['provider_specific_entry.eu', 'code_interpreter_cost_per_session', 'output_cost_per_image'],
+  });
+});
+
+test('the factor for fast answers is one on tokens, not on searches', async (t) => {
+  const entry = {
+    input_cost_per_token: 3e-7,
+    output_cost_per_token: 2e-6,
+    input_cost_per_token_above_200k_tokens: 7e-7,
+    provider_specific_entry: { fast: 6 },
+  };
+  t.strictSame(read(entry)?.price.tiers, { fast: 6 });
+  const searches = { search_context_cost_per_query: { search_context_size_medium: 0.01 } };
+  t.strictSame(read({ ...entry, ...searches })?.price.tiers, {
+    fast: { input: 1.8, output: 12, steps: [{ aboveInput: 200_000, input: 4.2 }] },
   });
 });
 

@@ -223,6 +223,16 @@ test('a service tier has its factor, or prices of its own', async (t) => {
   t.equal(cost('priority', 101), 707_000 + 100_000 + 10_000_000, 'with its own steps');
 });
 
+test('the fast tier costs as much as the priority tier, unless it has a price of its own', async (t) => {
+  const cost = (tiers: PriceSettings['tiers'], tier: ServiceTier) =>
+    tokens({ input: 2, tiers }, { input: 10, tier });
+  t.equal(cost({ priority: 3 }, 'fast'), 60_000);
+  t.equal(cost({ priority: { input: 5 } }, 'fast'), 50_000);
+  t.equal(cost({ priority: 3, fast: 6 }, 'fast'), 120_000);
+  t.equal(cost({ fast: 6 }, 'priority'), 20_000, 'but not the other way round');
+  t.equal(cost({ priority: 3 }, 'ultrafast'), 20_000, 'and no other tier does');
+});
+
 test('images are charged by size and quality, videos by resolution, and others by the call and second', async (t) => {
   const price = resolvePrice({
     perCall: 0.01,

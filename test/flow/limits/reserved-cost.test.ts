@@ -16,7 +16,7 @@ import { completion, jsonAnswer, type RawRequest, startRawUpstream } from '../..
 const price = resolvePrice({
   input: 1000,
   output: 1000,
-  tiers: { priority: 3, flex: 0.5, fast: 7, scale: 2 },
+  tiers: { priority: 3, flex: 0.5, fast: 7, ultrafast: 9, scale: 2 },
   geos: { us: 1.5, eu: 0.5 },
 });
 const million = 1_000_000;
@@ -34,6 +34,7 @@ test('a call reserves the price of the tier and the place that it names, if they
   t.equal(reserved(' { "serviceTier" : "PRIORITY" }'), 3);
   t.equal(reserved('{"service_tier":"flex"}'), 1, 'which the upstream need not grant');
   t.equal(reserved('{"speed":"fast"}'), 7);
+  t.equal(reserved('{"service_tier":"ultrafast"}'), 9);
   t.equal(reserved('{"service_tier":"auto"}'), 3, 'the dearest that an upstream may choose');
   t.equal(reserved('{"service_tier":"a new one"}'), 3);
   for (const word of ['default', 'standard', 'standard_only', 'on_demand', 'unspecified'])

@@ -23,7 +23,7 @@ export const price = {
     { size: '1024x1536', usd: 0.3 },
   ],
   steps: [{ aboveInput: 1000, input: 4 }],
-  tiers: { flex: 0.5, priority: 2, fast: 6 },
+  tiers: { flex: 0.5, priority: 2, fast: 6, ultrafast: 8 },
 };
 export const search = 10_000_000;
 

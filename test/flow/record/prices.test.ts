@@ -72,6 +72,14 @@ const cases: readonly Case[] = [
     nanos: chatNanos * 2,
   },
   {
+    name: 'chat of the ultrafast tier',
+    kind: 'chat',
+    ...askChat,
+    answer: { ...chatAnswer, service_tier: 'ultrafast' },
+    record: { ...chatRecord, tier: 'ultrafast' },
+    nanos: chatNanos * 8,
+  },
+  {
     name: 'chat with queries',
     kind: 'chat',
     ...askChat,

@@ -73,7 +73,7 @@ export const textTariff: Tariff = {
   },
   above: [4000, { fresh: 2500, cached: 250, output: 15_000 }],
   priority: { fresh: 2500, cached: 250, output: 20_000 },
-  factors: { flex: 0.5, fast: 6, batch: 0.5, scale: 3 },
+  factors: { flex: 0.5, fast: 6, ultrafast: 8, batch: 0.5, scale: 3 },
   price: {
     input: 1.25,
     cached: 0.125,
@@ -86,6 +86,7 @@ export const textTariff: Tariff = {
       flex: 0.5,
       priority: { input: 2.5, cached: 0.25, output: 20 },
       fast: 6,
+      ultrafast: 8,
       batch: 0.5,
       scale: 3,
     },
