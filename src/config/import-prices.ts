@@ -382,8 +382,11 @@ export function writePrices(config: string, prices: ImportedPrices['prices']): s
 
 function findPrice(list: JsonObject, names: readonly ModelName[]): ListedPrice | null {
   for (const { name, host } of names) {
-    const ofHost = Object.keys(list).find((key) => isOfHost(key, name, host));
-    const price = (ofHost === undefined ? null : listedPrice(list, ofHost)) ?? listedPrice(list, name);
+    for (const provider of providersOf(host)) {
+      const price = listedPrice(list, `${provider}/${name}`);
+      if (price !== null) return price;
+    }
+    const price = listedPrice(list, name);
     if (price !== null) return price;
   }
   return null;
@@ -415,9 +418,25 @@ function hostOf(baseUrl: string): string {
   }
 }
 
-/** Whether an entry such as `deepseek/deepseek-chat` belongs to a model at the host `api.deepseek.com`. */
-function isOfHost(key: string, name: string, host: string): boolean {
-  if (!key.endsWith(`/${name}`)) return false;
-  const provider = key.slice(0, -name.length - 1);
-  return host.split('.').includes(provider);
+/** Providers whose hosts have other names. */
+const providersByHost: readonly (readonly [host: string, provider: string])[] = [
+  ['generativelanguage.googleapis.com', 'gemini'],
+  ['aiplatform.googleapis.com', 'vertex_ai'],
+  ['voyageai.com', 'voyage'],
+  ['volces.com', 'volcengine'],
+];
+
+/**
+ * Lists the list's possible names for the provider at a host: `deepseek` for `api.deepseek.com`, `together_ai` for
+ * `api.together.xyz`, `xai` for `api.x.ai`.
+ */
+function providersOf(host: string): readonly string[] {
+  if (host === '') return [];
+  const labels = host.split('.');
+  return [
+    ...providersByHost.flatMap(([end, provider]) => (host.endsWith(end) ? [provider] : [])),
+    ...labels,
+    ...labels.map((label) => `${label}_ai`),
+    labels.slice(-2).join(''),
+  ];
 }

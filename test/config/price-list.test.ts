@@ -275,6 +275,31 @@ test('a model is looked for as its targets call it, by their hosts, and then as 
   t.strictSame(importPrices(config, list, true).prices.priced, { input: 1 });
 });
 
+test("a provider is recognised by its host, also where the list's name for it is another", async (t) => {
+  const priceAt = (host: string, keys: readonly string[]) => {
+    const entries = keys.map((key, index) => [key, { input_cost_per_token: (index + 1) * 1e-6 }]);
+    const config = {
+      upstreams: { u: { kind: 'chat', baseUrl: `https://${host}/v1` } },
+      models: { m: { targets: [target('u', 'n')] } },
+    };
+    return importPrices(JSON.stringify(config), JSON.stringify(Object.fromEntries(entries)), false).prices.m
+      ?.input;
+  };
+  for (const [host, provider] of [
+    ['api.x.ai', 'xai'],
+    ['api.z.ai', 'zai'],
+    ['api.together.xyz', 'together_ai'],
+    ['api.fireworks.ai', 'fireworks_ai'],
+    ['generativelanguage.googleapis.com', 'gemini'],
+    ['europe-west4-aiplatform.googleapis.com', 'vertex_ai'],
+    ['api.voyageai.com', 'voyage'],
+    ['ark.cn-beijing.volces.com', 'volcengine'],
+  ] as const)
+    t.equal(priceAt(host, ['n', 'other/n', `${provider}/n`]), 3, host);
+  t.equal(priceAt('r.openai.azure.com', ['n', 'azure_ai/n', 'azure/n']), 3, 'its own name comes first');
+  t.equal(priceAt('r.services.ai.azure.com', ['n', 'azure_ai/n']), 2);
+});
+
 test('a model may be called as a member that every object has', async (t) => {
   const named = (value: string) => `{"__proto__": ${value}, "constructor": ${value}}`;
   const config = `{"models": ${named('{"targets": []}')}}`;
