@@ -282,8 +282,15 @@ class StreamTranslation {
         this.#judgedTo = at;
         return 'meaningful';
       }
+      this.#keepLastUsage();
     }
     return 'silence';
+  }
+
+  /** Drops a waiting usage that a later one replaces: an upstream may report any number before it answers. */
+  #keepLastUsage(): void {
+    const steps = this.#steps;
+    if (steps.at(-1)?.kind === 'usage' && steps.at(-2)?.kind === 'usage') steps.splice(-2, 1);
   }
 
   pass(run: Buffer): Buffer {

@@ -88,6 +88,20 @@ test('what was judged is passed once', async (t) => {
   t.strictSame(each.end(), { last: Buffer.alloc(0), error: null });
 });
 
+test('of usages without end that come before an answer the last one is passed', (t) => {
+  const each = transform();
+  // Looking through all that wait at each of them would not end.
+  const usages = Buffer.concat([
+    event('begin'),
+    Buffer.alloc(100_000 * event('count').length, event('count')),
+  ]);
+  t.equal(each.judge(usages), 'silence');
+  t.equal(each.judge(event('count')), 'silence');
+  t.equal(each.judge(event('a')), 'meaningful');
+  t.equal(each.pass(event('a')).toString(), '<start><usage><a>');
+  t.end();
+});
+
 test('what is gathered of a stream to be kept counts as kept of it', async (t) => {
   let gathered = 0;
   const each = transform({
