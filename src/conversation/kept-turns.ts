@@ -154,7 +154,8 @@ export interface Keep {
   readonly gathered?: () => number;
   /**
    * @param end the whole answer as it is sent, or the last events of a stream. For an upstream's own stream whose
-   * protocol does not detect its end (`StreamRules.marksEnd`), each run of events
+   * protocol does not detect its end (`StreamRules.marksEnd`), each run of events. Events of it that are too large to be
+   * passed on whole have no long texts here
    * @returns nothing for an answer that cannot be continued, or before its end
    */
   records(end: Buffer, isStream: boolean): readonly KeptRecord[];

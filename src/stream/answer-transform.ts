@@ -30,6 +30,8 @@ export interface WaitingEnd {
   /** The waiting bytes. An end mark that arrives meanwhile is appended. */
   end: Buffer;
   readonly isStream: boolean;
+  /** The client has received the beginning of the event whose end waits. */
+  readonly insideEvent: boolean;
 }
 
 /**

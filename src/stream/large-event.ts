@@ -1,60 +1,145 @@
 import { CLOSE_BRACE, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../wire/bytes.js';
-import { textStart } from '../wire/json-skip.js';
 import { SplitText } from '../wire/split-text.js';
-import { lastEventEnd } from '../wire/sse.js';
+import { firstEventEnd, lastEventEnd } from '../wire/sse.js';
 
-/** Deepest nesting that is tracked. Nothing that is read of an answer is deeper, and an upstream could nest without bound. */
-const mostEnds = 1000;
+/** Levels of an event whose members are kept. Ids, usages and errors are not deeper; objects and lists below are emptied. */
+const mostLevels = 5;
+/** Longer texts in the items of an answer are emptied: images, and what a model has written. No id is longer. */
+const longestText = 256;
+/** The same in its upper levels, where the message of an error is. */
+const longestAbove = 4096;
+const levelsAbove = 3;
+/** Most bytes that are kept of an event. */
+const mostBytes = 1024 * 1024;
+const firstBytes = 16 * 1024;
+/** A blank line may begin in the last bytes of one part and end in the next. */
+const longestBegun = 3;
+const blankLine = Buffer.from('\n\n');
+const nothing = Buffer.alloc(0);
 
-/** An event that is so large that it is passed on in parts. Tracks which objects, lists and strings of its JSON are open. */
+/**
+ * An event that is so large that it is passed on in parts. While they pass, a short form of its JSON is kept, without long
+ * texts and without what is nested deeply, which is read in place of the event once that has ended.
+ */
 export class LargeEvent {
-  #hasBegun = false;
+  #kept = Buffer.allocUnsafe(firstBytes);
+  #length = 0;
   #depth = 0;
+  #hasBegun = false;
+  #levels = mostLevels;
+  /** Where the content of the last object or list begins that is a member of the event's own object. */
+  #memberAt = 0;
   readonly #text = new SplitText();
+  /** Where the open text begins in what is kept; -1 if it is not kept. */
+  #textAt = -1;
+  /** The last bytes of the parts so far; null before the first. */
+  #last: Buffer | null = null;
 
-  /** Nothing is open, so the JSON may have ended. */
+  /** Size of what is kept in memory. */
+  get bytes(): number {
+    return this.#kept.length;
+  }
+
+  /** Its JSON has ended. */
   get isClosed(): boolean {
-    return this.#depth <= 0 && !this.#text.isOpen;
+    return this.#hasBegun && this.#depth === 0;
   }
 
   /**
-   * Handles the next part.
-   * @param before what is known of the parts before, unless it is the first
-   * @param run the part; the first one follows whole events
-   * @param goesOn it is not the last part
-   * @returns both, with everything that is open closed, so that values have the same depth as in the whole event
+   * Handles a run of events, of which the first or the last is this one.
+   * @param goesOn the event has not ended in it
+   * @returns the whole events of the run. This one is among them, in its short form, if it has ended
    */
-  add(before: Buffer, run: Buffer, goesOn: boolean): Buffer {
-    const isFirst = !this.#hasBegun;
-    this.#hasBegun = true;
-    if (goesOn) this.#look(run, isFirst ? lastEventEnd(run, 0, run.length) : 0);
-    const part = Buffer.concat([before, run, Buffer.from(goesOn ? this.#ends : '')]);
-    return isFirst ? part : behindBraces(part);
+  add(run: Buffer, goesOn: boolean): Buffer {
+    const start = this.#last === null ? lastEventEnd(run, 0, run.length) : 0;
+    const end = goesOn ? run.length : this.#endIn(run);
+    this.#take(run.subarray(start, end));
+    this.#last = Buffer.concat([this.#last ?? nothing, run.subarray(-longestBegun)]).subarray(-longestBegun);
+    return goesOn ? run.subarray(0, start) : Buffer.concat([this.whole(), run.subarray(end)]);
   }
 
-  /** Returns what closes everything that is open. Lists are closed like objects, since only the depth matters. */
-  get #ends(): string {
-    // After a backslash the first quote belongs to the string.
-    const { isOpen, isEscaped } = this.#text;
-    const ofText = isOpen ? (isEscaped ? '""' : '"') : '';
-    return ofText + '}'.repeat(Math.min(mostEnds, Math.max(0, this.#depth)));
+  /** Returns the event in its short form. */
+  whole(): Buffer {
+    return Buffer.concat([this.#kept.subarray(0, this.#length), blankLine]);
   }
 
-  /** @param from offset in the part where the JSON begins or continues */
-  #look(part: Buffer, from: number): void {
-    let at = this.#text.isOpen ? this.#text.endIn(part, from) + 1 : from;
-    for (; at < part.length; at++) {
-      const byte = part[at];
-      if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#depth++;
-      else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.#depth--;
-      else if (byte === QUOTE) at = this.#text.endIn(part, at + 1);
+  #endIn(run: Buffer): number {
+    const last = this.#last ?? nothing;
+    const end = firstEventEnd(Buffer.concat([last, run]), 0, last.length + run.length);
+    return end === -1 ? run.length : Math.max(0, end - last.length);
+  }
+
+  #take(part: Buffer): void {
+    let at = this.#text.isOpen ? this.#takeText(part, 0) + 1 : 0;
+    // What follows the JSON does not matter.
+    for (; at < part.length && !this.isClosed; at++) {
+      const byte = part[at] as number;
+      if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#open(byte);
+      else if (this.#depth === 0) this.#put(byte);
+      else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.#close(byte);
+      else if (byte === QUOTE) at = this.#beginText(part, at + 1);
+      else if (this.#depth <= this.#levels) this.#put(byte);
     }
   }
-}
 
-/** Returns a part without its leading opening braces, so that it cannot be mistaken for an answer of its own. */
-function behindBraces(part: Buffer): Buffer {
-  let rest = part;
-  for (let at = textStart(rest); rest[at] === OPEN_BRACE; at = textStart(rest)) rest = rest.subarray(at + 1);
-  return rest;
+  #open(byte: number): void {
+    this.#hasBegun = true;
+    if (++this.#depth <= this.#levels + 1) this.#put(byte);
+    if (this.#depth === 2) this.#memberAt = this.#length;
+  }
+
+  #close(byte: number): void {
+    if (this.#depth-- <= this.#levels + 1) this.#put(byte);
+  }
+
+  /** @returns the offset of the closing quote, or the length of the part */
+  #beginText(part: Buffer, from: number): number {
+    if (this.#depth <= this.#levels) {
+      this.#put(QUOTE);
+      this.#textAt = this.#length;
+    }
+    return this.#takeText(part, from);
+  }
+
+  #takeText(part: Buffer, from: number): number {
+    const end = this.#text.endIn(part, from);
+    if (this.#textAt !== -1) this.#copyText(part, from, end);
+    if (this.#text.isOpen) return end;
+    if (this.#depth <= this.#levels) this.#put(QUOTE);
+    this.#textAt = -1;
+    return end;
+  }
+
+  #copyText(part: Buffer, from: number, end: number): void {
+    const longest = this.#depth <= levelsAbove ? longestAbove : longestText;
+    if (this.#length - this.#textAt + end - from > longest) {
+      this.#length = this.#textAt;
+      this.#textAt = -1;
+    } else if (this.#hasRoom(end - from)) this.#length += part.copy(this.#kept, this.#length, from, end);
+  }
+
+  #put(byte: number): void {
+    if (this.#hasRoom(1)) this.#kept[this.#length++] = byte;
+  }
+
+  #hasRoom(bytes: number): boolean {
+    const needed = this.#length + bytes;
+    if (needed <= this.#kept.length) return true;
+    if (needed > mostBytes) {
+      this.#keepLess();
+      return false;
+    }
+    const larger = Buffer.allocUnsafe(Math.max(needed, Math.min(mostBytes, 2 * this.#kept.length)));
+    this.#kept.copy(larger, 0, 0, this.#length);
+    this.#kept = larger;
+    return true;
+  }
+
+  /** Empties the member in which the event has become too long, and all that follow. */
+  #keepLess(): void {
+    this.#textAt = -1;
+    const isInMember = this.#depth > 1 && this.#levels > 1;
+    if (isInMember) this.#length = this.#memberAt;
+    this.#levels = isInMember ? 1 : -1;
+  }
 }

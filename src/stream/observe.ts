@@ -28,7 +28,7 @@ import { reportableError } from '../protocols/error-formats/vendor-account.js';
 import { CLOSE_BRACE, OPEN_BRACE, SPACE } from '../wire/bytes.js';
 import { parseObject } from '../wire/json.js';
 import { beforeList, textStart } from '../wire/json-skip.js';
-import { eventEnd, eventLength, parseEvent } from '../wire/sse.js';
+import { eventLength } from '../wire/sse.js';
 import { Tail, tailBytes } from '../wire/tail.js';
 import type { AnswerTransform, StreamFailure, TransformEnd, WaitingEnd } from './answer-transform.js';
 import { LargeEvent } from './large-event.js';
@@ -115,6 +115,8 @@ export class ObservedTransform implements AnswerTransform {
   #number: number | null = null;
   #started = false;
   #ended = false;
+  /** The last event of the stream has begun. */
+  #repeats = false;
   /** The last run was a part of an event whose end has not arrived. */
   #large: LargeEvent | null = null;
   /** How the stream has ended, if its last event did not fit into the tail. */
@@ -157,7 +159,7 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   get gatheredBytes(): number {
-    return (this.keep?.gathered?.() ?? 0) + this.#heldBytes;
+    return (this.keep?.gathered?.() ?? 0) + this.#heldBytes + (this.#large?.bytes ?? 0);
   }
 
   /** Bytes of the beginning that are held back. */
@@ -214,22 +216,26 @@ export class ObservedTransform implements AnswerTransform {
     }
     const isIdle = this.#withheld.isIdle(run);
     run = this.#withheld.withoutSigns(run);
+    let whole = run;
     // Signs of life are no part of the answer, and would displace its end.
     if (isIdle) this.#number = this.#rules.lastNumber?.(run) ?? this.#number;
-    else this.#observe(run, isPart, wasInside);
-    this.#observed.watchAll?.(run, true);
+    else whole = this.#observe(run, isPart, wasInside);
+    this.#observed.watchAll?.(whole, true);
     const { keep } = this;
-    if (keep !== null && this.#keepBack(keep, run)) return nothing;
+    if (keep !== null && this.#keepBack(keep, run, whole)) return nothing;
     return this.#observed.hideUsage ? this.#rules.hideUsage(run) : run;
   }
 
-  /** Reads what a run says of the answer, its end and its price. */
-  #observe(run: Buffer, isPart: boolean, wasInside: boolean): void {
-    const before = wasInside && this.#tail !== null ? Buffer.from(this.#tail.bytes()) : nothing;
+  /**
+   * Reads what a run says of the answer, its end and its price.
+   * @returns its whole events. One that has passed in parts is in its short form, with the last of these
+   */
+  #observe(run: Buffer, isPart: boolean, wasInside: boolean): Buffer {
     this.#tail ??= new Tail();
-    const isEnd = !this.#ended && this.#rules.marksEnd?.(run) === true;
+    const isEnd = this.#isEnd(run);
     const opened = this.#isOpening && !isPart && !wasInside ? this.#openedBy(run) : 0;
     const repeatAt = this.#repeatAt(run, isEnd, wasInside);
+    this.#repeats ||= isEnd;
     this.#output ??= new OutputEstimate();
     this.#output.add(repeatAt === run.length ? run : run.subarray(0, repeatAt), opened);
     this.#tail.add(opened === 0 && repeatAt === run.length ? run : run.subarray(opened, repeatAt));
@@ -241,20 +247,30 @@ export class ObservedTransform implements AnswerTransform {
     // A stream that is cut to withhold something is cut after an event.
     const isInside = this.failure === null ? isPart : wasInside && run.length === 0;
     const large = isInside ? (this.#large ?? new LargeEvent()) : this.#large;
-    const part = large === null ? run : large.add(before, run, isInside);
+    const whole = large === null ? run : large.add(run, isInside);
     this.#large = isInside ? large : null;
-    this.#noteCharges(part);
     this.#counter?.addEvents(run);
-    this.#ending = null;
-    this.#usage = null;
+    this.#noteEvents(whole, wasInside && !isInside, large === null ? isEnd : this.#isEnd(whole));
     if (run.length > tailBytes) this.#number = this.#rules.lastNumber?.(run) ?? this.#number;
-    if (this.#rules.marksEnd !== null) this.#noteEnd(run, part, isEnd, wasInside);
     if (beforeRepeat !== null && this.#long?.usage == null)
       this.#output.noteRepeat(
         beforeRepeat,
         isPart ? null : this.#rules.repeat?.answer(run.subarray(repeatAt)),
       );
     if (this.#watch !== null) this.#show(run, true);
+    return whole;
+  }
+
+  #isEnd(run: Buffer): boolean {
+    return !this.#ended && this.#rules.marksEnd?.(run) === true;
+  }
+
+  /** @param events whole ones @param isShort the first of them is the short form of a large one */
+  #noteEvents(events: Buffer, isShort: boolean, isEnd: boolean): void {
+    this.#noteCharges(events);
+    this.#ending = null;
+    this.#usage = null;
+    if (this.#rules.marksEnd !== null) this.#noteEnd(events, isShort, isEnd);
   }
 
   /** Returns how many bytes of a run are events that only open the answer: they may repeat the request, and show no output. */
@@ -270,7 +286,7 @@ export class ObservedTransform implements AnswerTransform {
     const { repeat } = this.#rules;
     if (repeat === undefined || run.length <= tailBytes) return run.length;
     if (isEnd) return repeat.start(run);
-    return this.#ended && wasInside ? 0 : run.length;
+    return this.#repeats && wasInside ? 0 : run.length;
   }
 
   #noteCharges(run: Buffer): void {
@@ -280,36 +296,33 @@ export class ObservedTransform implements AnswerTransform {
     noteCharges(run, this.#charges);
   }
 
-  /** Some upstreams omit the blank line after their last event. If the stream ends regularly, the event has ended. */
-  #endEvent(): void {
-    if (this.#large?.isClosed !== true) return;
+  /**
+   * Some upstreams omit the blank line after their last event. If the stream ends regularly, the event has ended.
+   * @returns the short form of a large event that has ended with its stream
+   */
+  #endEvent(): Buffer {
+    if (this.#large?.isClosed !== true) return nothing;
+    const whole = this.#large.whole();
     this.#large = null;
-    this.#ending = null;
-    this.#usage = null;
+    this.#noteEvents(whole, true, this.#isEnd(whole));
+    return whole;
   }
 
   /**
    * Reads a last event that does not fit into the tail, whose end alone shows neither its usage nor whether it is an error.
-   * Of an event in parts, the first part shows the error, and the first or last one the usage. Members that the answer
-   * repeats are told by their depth. If the usage grows, any event may turn out to be the last one that has it.
-   * @param part the run as `LargeEvent` returns it
+   * Members that the answer repeats are told by their depth. If the usage grows, any event may turn out to be the last one
+   * that has it.
+   * @param isShort see `#noteEvents`
    */
-  #noteEnd(run: Buffer, part: Buffer, isEnd: boolean, wasInside: boolean): void {
-    const isLastPart = this.#ended && wasInside && this.#large === null;
-    if (!this.#ended) this.#ended = isEnd;
-    else if (!isLastPart) return;
-    if (run.length <= tailBytes) return;
-    if (!this.#ended) {
-      const isWhole = !wasInside && this.#large === null;
-      if (isWhole && this.#rules.metering.grows && eventLength(run, run.length - tailBytes) > tailBytes)
-        this.#soFar = { ending: this.#rules.judgeEnd(run, this.#facts), passed: this.passed };
-      return;
-    }
-    const ending = this.#rules.judgeEnd(this.#large === null ? run : part, this.#facts);
-    const { state, error } = ending;
-    const usage = ending.usage ?? this.#long?.usage ?? null;
-    if (this.#long?.error != null) this.#long = { ...this.#long, usage };
-    else if (error !== null || usage !== null) this.#long = { state, error, usage };
+  #noteEnd(events: Buffer, isShort: boolean, isEnd: boolean): void {
+    if (this.#ended) return;
+    this.#ended = isEnd;
+    if (events.length <= tailBytes && !isShort) return;
+    if (isEnd) {
+      const ending = this.#rules.judgeEnd(events, this.#facts);
+      if (ending.error !== null || ending.usage !== null) this.#long = ending;
+    } else if (this.#rules.metering.grows && (isShort || lastLength(events) > tailBytes))
+      this.#soFar = { ending: this.#rules.judgeEnd(events, this.#facts), passed: this.passed };
   }
 
   #show(piece: Buffer, isStream: boolean): void {
@@ -317,8 +330,11 @@ export class ObservedTransform implements AnswerTransform {
     if (this.#watch?.(piece, isStream) === true || this.#watched === mostWatched) this.#watch = null;
   }
 
-  /** Holds back the run that ends an answer of which something is to be stored, and what follows it. */
-  #keepBack(keep: Keep, run: Buffer): boolean {
+  /**
+   * Holds back the run that ends an answer of which something is to be stored, and what follows it.
+   * @param whole its whole events, as `#observe` returns them
+   */
+  #keepBack(keep: Keep, run: Buffer, whole: Buffer): boolean {
     if (this.waitingEnd !== null) {
       this.#behind += run.length;
       if (this.#behind <= mostBehind) this.waitingEnd.end = Buffer.concat([this.waitingEnd.end, run]);
@@ -327,8 +343,11 @@ export class ObservedTransform implements AnswerTransform {
     keep.see?.(run);
     // If nothing else reports the end, the records show that it has arrived.
     if ((!this.#ended && this.#rules.marksEnd !== null) || this.failure !== null) return false;
-    const records = keep.records(run, true);
-    if (records.length > 0) this.waitingEnd = { keep, records, end: Buffer.from(run), isStream: true };
+    const records = keep.records(whole, true);
+    if (records.length > 0) {
+      const insideEvent = whole !== run;
+      this.waitingEnd = { keep, records, end: Buffer.from(run), isStream: true, insideEvent };
+    }
     return this.waitingEnd !== null;
   }
 
@@ -339,7 +358,11 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   end(): TransformEnd {
-    this.#endEvent();
+    const whole = this.#endEvent();
+    if (whole.length > 0) {
+      this.#observed.watchAll?.(whole, true);
+      if (this.keep !== null) this.#keepBack(this.keep, nothing, whole);
+    }
     const { state } = this.#judgeEnd();
     this.#usage = this.#check.checked(this.#streamUsage);
     return {
@@ -535,9 +558,13 @@ export class ObservedTransform implements AnswerTransform {
     const usage = atEnd.usage ?? before?.usage ?? null;
     const ending = { ...(behind === 0 && before !== null ? before : atEnd), usage };
     // The middle of an event may repeat what a client has sent.
-    const known = this.#large === null ? ending : { ...ending, usage: this.#usageAtStart };
+    const known = this.#large === null ? ending : this.#endingInside;
     this.#ending = long === null ? known : { ...long, usage: known.usage };
     return this.#ending;
+  }
+
+  get #endingInside(): StreamEnding {
+    return { state: this.#ended ? 'complete' : 'incomplete', usage: this.#usageAtStart, error: null };
   }
 
   get #facts(): StreamFacts {
@@ -545,49 +572,14 @@ export class ObservedTransform implements AnswerTransform {
   }
 }
 
+/** Returns the length of the event at the end of a run that does not fit into the tail. */
+function lastLength(events: Buffer): number {
+  return eventLength(events, events.length - tailBytes);
+}
+
 /** Returns the last byte that is no white space. */
 function lastOfText(bytes: Buffer): number | undefined {
   let at = bytes.length - 1;
   while (at >= 0 && (bytes[at] as number) <= SPACE) at--;
   return bytes[at];
-}
-
-/**
- * Returns the events of an answer as the elements of one JSON array, each untouched: the form in which generateContent streams
- * without `alt=sse`.
- */
-export class ArrayTransform extends ObservedTransform {
-  /** An element is sent whole, even with large inline media. */
-  override readonly eventBytes = 32 * 1024 * 1024;
-  /** A larger event is refused, since an incomplete element cannot be sent. */
-  override readonly divisible = false;
-  #isOpen = false;
-
-  override pass(run: Buffer): Buffer {
-    const events = super.pass(run);
-    let text = '';
-    for (let start = 0; start < events.length; ) {
-      const end = eventEnd(events, start);
-      const { data } = parseEvent(events.toString('utf8', start, end));
-      // Some upstreams add the end mark of another protocol, which is not JSON.
-      if (data !== null && data !== '[DONE]') text += this.#element(data);
-      start = end;
-    }
-    return Buffer.from(text);
-  }
-
-  override end(): TransformEnd {
-    const { error } = super.end();
-    return { last: error === null ? Buffer.from(this.#isOpen ? '\n]' : '[]') : null, error };
-  }
-
-  override lastWords(_error: GatewayError, event: string): string {
-    return `${this.#element(parseEvent(event).data ?? '')}\n]`;
-  }
-
-  #element(json: string): string {
-    const before = this.#isOpen ? ',\n' : '[';
-    this.#isOpen = true;
-    return before + json;
-  }
 }

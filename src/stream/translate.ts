@@ -512,7 +512,7 @@ class StreamTranslation {
     this.#end = null;
     const records = keep.records(end, true);
     if (records.length === 0) return Buffer.concat([bytes, end]);
-    this.waitingEnd = { keep, records, end, isStream: true };
+    this.waitingEnd = { keep, records, end, isStream: true, insideEvent: false };
     return bytes;
   }
 

@@ -47,11 +47,16 @@ const chunk = `data: ${JSON.stringify({
   ],
   usage: { prompt_tokens: 50, completion_tokens: 4160 },
 })}`;
+const block = `data: ${JSON.stringify({
+  candidates: [{ content: { parts: [{ inlineData: { data: medium } }] }, finishReason: 'STOP' }],
+  usageMetadata: { promptTokenCount: 50, candidatesTokenCount: 4160 },
+})}`;
 
 const streams = [
   { name: 'images', rules: imageGenerations, event: image, expected: used },
   { name: 'responses', rules: responses, event: drawn, expected: { ...used, tier: 'priority' } },
   { name: 'chat', rules: chat, event: chunk, expected: used },
+  { name: 'generateContent', rules: generateContent, event: block, expected: used },
 ];
 
 /** Of a last event, as its reads bring them. */
@@ -74,6 +79,7 @@ for (const { name, rules, event, expected } of streams) {
       pass(transform, event, ends);
       t.match(transform.usageAtEnd(null), expected, JSON.stringify(ends));
       t.notOk(transform.usageAtEnd(null)?.estimated);
+      t.equal(transform.end().error, null);
       const ended = observed(rules);
       pass(ended, event, ends);
       ended.end();
@@ -81,6 +87,45 @@ for (const { name, rules, event, expected } of streams) {
     }
   });
 }
+
+test('the usage of a very large last event is read in the middle of it, and without an event line', async (t) => {
+  const response = {
+    output: [{ type: 'image_generation_call', result: medium }],
+    service_tier: 'priority',
+    usage: tokens,
+    metadata: Object.fromEntries(Array.from({ length: 16 }, (_, at) => [`m${at}`, 'x'.repeat(512)])),
+    output_later: [{ type: 'image_generation_call', result: medium }],
+  };
+  const named = completed(response);
+  for (const event of [named, named.slice(named.indexOf('data:'))]) {
+    const transform = observed(responses);
+    pass(transform, event, ['\n', '\n']);
+    t.equal(transform.isComplete, true);
+    t.equal(transform.end().error, null);
+    t.strictSame(transform.usageAtEnd(null), { ...used, tier: 'priority' });
+    const failed = observed(responses);
+    const told = { ...response, error: { code: 'server_error', message: 'No more images.' } };
+    pass(
+      failed,
+      event
+        .replaceAll('completed', 'failed')
+        .replace('"output"', `"error":${JSON.stringify(told.error)},"output"`),
+      ['\n\n'],
+    );
+    t.equal(failed.isComplete, false);
+    t.match(failed.passedError, { message: /No more images/ });
+    t.strictSame(failed.usageAtEnd(null), { ...used, tier: 'priority' });
+  }
+});
+
+test('a stream is not complete in the middle of its last event', async (t) => {
+  for (const event of [drawn, image]) {
+    const transform = observed(event === drawn ? responses : imageGenerations);
+    pass(transform, event.slice(0, -20), ['']);
+    t.equal(transform.isComplete, false);
+    t.ok(transform.end().error);
+  }
+});
 
 test('of a stream that breaks in the middle of its last event only what it began with is known', async (t) => {
   const transform = observed(responses);

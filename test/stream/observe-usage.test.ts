@@ -9,7 +9,8 @@ import { generateContent } from '../../src/protocols/generate-content/index.js';
 import { imageGenerations } from '../../src/protocols/images/index.js';
 import { countTokens, messages } from '../../src/protocols/messages/index.js';
 import { responses } from '../../src/protocols/responses/index.js';
-import { ArrayTransform, ObservedTransform } from '../../src/stream/observe.js';
+import { ArrayTransform } from '../../src/stream/array.js';
+import { ObservedTransform } from '../../src/stream/observe.js';
 import type { Alternatives } from '../../src/stream/opening.js';
 
 const observing = (endpoint: Endpoint) => ({

@@ -5,7 +5,7 @@ import type { Keep } from '../../src/conversation/kept-turns.js';
 import { reportedMetering, wholeAnswers } from '../../src/conversation/stream-rules.js';
 import { unknownTokens } from '../../src/conversation/usage.js';
 import { GatewayError } from '../../src/errors.js';
-import { ArrayTransform } from '../../src/stream/observe.js';
+import { ArrayTransform } from '../../src/stream/array.js';
 import { TranslatedTransform } from '../../src/stream/translate.js';
 import { EventRuns } from '../../src/wire/sse.js';
 import { anything } from '../conversation/fit/rules.js';

@@ -207,7 +207,7 @@ export abstract class AnswerEnds extends SweepMember {
   whenKept(end: WaitingEnd, send: (result: Buffer | GatewayError) => void): void {
     const { services, call, phase } = this;
     const behind = phase.name === 'events' && call.gatewayPath !== 'translated' ? phase : null;
-    const keeping: Phase = { name: 'keeping', isStream: end.isStream, behind };
+    const keeping: Phase = { name: 'keeping', betweenEvents: end.isStream && !end.insideEvent, behind };
     this.phase = keeping;
     keepEnd(services, call, end, (result) => this.phase === keeping && send(result));
   }

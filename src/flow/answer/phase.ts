@@ -82,7 +82,8 @@ export class Events implements Answering {
 /** The whole answer has arrived, and its end waits until what it promises is stored. */
 interface Keeping {
   readonly name: 'keeping';
-  readonly isStream: boolean;
+  /** The client has received whole events of a stream. */
+  readonly betweenEvents: boolean;
   /** The upstream's own stream, which may have more after its end; else null. */
   readonly behind: Events | null;
 }
@@ -104,7 +105,7 @@ export const ended: Phase = { name: 'ended' };
 /** Whether keep-alives may be sent. They are allowed only between the events of a stream. */
 export function mayKeepAlive(phase: Phase, transform: AnswerTransform | null): boolean {
   if (phase.name === 'waiting') return transform?.streamsUnasked !== true;
-  return phase.name === 'events' ? !phase.runs.overlong : phase.name === 'keeping' && phase.isStream;
+  return phase.name === 'events' ? !phase.runs.overlong : phase.name === 'keeping' && phase.betweenEvents;
 }
 
 /** Some upstreams omit the blank line after their last event. An event that was cut short does not count as one. */

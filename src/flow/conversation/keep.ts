@@ -155,7 +155,7 @@ export function wholeEnd(keep: Keep, { status }: ResponseHead, answer: Buffer | 
   if (status >= 300) return null;
   const end = Buffer.from(answer as Buffer);
   const records = keep.records(end, false);
-  return records.length === 0 ? null : { keep, records, end, isStream: false };
+  return records.length === 0 ? null : { keep, records, end, isStream: false, insideEvent: false };
 }
 
 /**

@@ -28,7 +28,7 @@ interface ShownResponse {
   readonly upstream: Upstream;
   /** Called with an error before it is sent to the client. */
   readonly onError: (error: GatewayError) => void;
-  /** Called with the events, which may be cut off behind the last whole one. */
+  /** Called with the events. Of very large ones, only ids and numbers are to be read. */
   readonly onRun: (run: Buffer) => void;
 }
 
@@ -70,7 +70,7 @@ export class ShownStream extends SweepMember implements EventTaker, ExchangeList
       streamsUnasked: false,
       amend: null,
       keep: null,
-      watchAll: shown.onRun,
+      watchAll: (run) => this.#see(run),
       inputEstimate: 0,
       tokens: unknownTokens,
       secrets: shown.upstream.secrets,
@@ -115,7 +115,13 @@ export class ShownStream extends SweepMember implements EventTaker, ExchangeList
     if (!this.#runs.overlong) this.#weight += streamedWeight(run, run.length);
     if (this.#weight >= Math.max(leastNoted, this.#noted * growth)) this.#note();
     if (transform.failure !== null) this.#fail(transform.failure.error);
-    else if (ended !== null) void settleShown(this.#services, this.#call.key.id, this.#shown.id, ended);
+  }
+
+  /** @param run whole events */
+  #see(run: Buffer): void {
+    this.#shown.onRun(run);
+    const ended = endedResponse(run, true);
+    if (ended !== null) void settleShown(this.#services, this.#call.key.id, this.#shown.id, ended);
   }
 
   #note(): void {

@@ -38,13 +38,14 @@ async function stage(
   answers: readonly Answer[],
   upstream: object = {},
   storeWait: StoreWait = long,
+  config: object = {},
 ): Promise<Stage> {
   const path = temporaryFolder(t);
   const routed = await startRouted(t, answers, {
     protocols: ['responses'],
     target: { responses: true },
     upstream: { kind: 'chat', ...upstream },
-    config: keptIn(path),
+    config: { ...keptIn(path), ...config },
     storeWait,
   });
   const { url } = routed.gateway;
@@ -138,6 +139,29 @@ test('what comes behind the end of a stream while that waits leaves with it', as
   }
   holder.kill();
   t.equal(await stream.rest(), created + completed + doneMark);
+});
+
+test('no sign of life is sent within the last event of a stream while its end waits', async (t) => {
+  const large = event('response.completed', {
+    response: response('resp_s', { status: 'completed', user: 'x'.repeat(3 * 1024 * 1024) }),
+  });
+  const answer = ({ body, socket }: RawRequest): string | undefined => {
+    if (!body.includes('"stream":true')) return whole;
+    socket.write(streamHead + chunk(created));
+    if (body.includes('large')) socket.write(chunk(large) + lastChunk);
+    return undefined;
+  };
+  const gateway = await stage(t, [answer], { apiKeys: ['k1', 'k2'] }, long, {
+    timeouts: { keepAliveMs: 20 },
+  });
+  const holder = await gateway.block();
+  const ending = await gateway.stream({ input: 'large' });
+  await ending.until('x'.repeat(2 * 1024 * 1024));
+  const silent = await gateway.stream();
+  await silent.until(/(?:: .*\n\n){2}/);
+  holder.kill();
+  t.ok((await ending.rest()) === created + large);
+  await silent.cancel();
 });
 
 test('what was made with one key is never asked with another', async (t) => {

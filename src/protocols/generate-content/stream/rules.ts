@@ -58,8 +58,7 @@ function judgeBlock(event: string | null, data: string): StreamStart {
  * signature of an answer stand beside the reason, and may be longer than the part of a stream's end that is kept.
  */
 export function marksEnd(run: Buffer): boolean {
-  // If the run is a part of a very large event, the depth of a key in it is unknown.
-  return namesReason(run, true);
+  return namesReason(run);
 }
 
 /** Judges the end of a stream; see `StreamRules.judgeEnd`. */
@@ -70,7 +69,7 @@ export function judgeEnd(tail: Buffer, { ended }: StreamFacts): StreamEnding {
     const block = eventObject(tail, start, end);
     if (block === null) {
       // The kept end of the stream may begin inside the event.
-      if (start === 0 && namesReason(tail.subarray(0, end), false)) complete = true;
+      if (start === 0 && namesReason(tail.subarray(0, end))) complete = true;
     } else if (isObject(block.error)) {
       return { state: 'failed', usage, error: upstreamError(block.error) };
     } else if (hasReason(block)) {
@@ -99,8 +98,7 @@ function hasReason({ candidates, promptFeedback }: JsonObject): boolean {
   );
 }
 
-/** @param cutCounts whether a reason counts if the bytes end before its response does */
-function namesReason(bytes: Buffer, cutCounts: boolean): boolean {
+function namesReason(bytes: Buffer): boolean {
   for (const { key, levels } of reasons) {
     let left = mostLooked;
     for (let at = bytes.lastIndexOf(key); at !== -1 && left > 0; at = keyBefore(bytes, key, at)) {
@@ -110,7 +108,7 @@ function namesReason(bytes: Buffer, cutCounts: boolean): boolean {
       if (close <= value + 1 || endsWith(bytes, close + 1, unspecified)) continue;
       left--;
       const end = endOfLevels(bytes, close + 1, levels);
-      if (end === -1 ? cutCounts : endsEvent(bytes, end)) return true;
+      if (end !== -1 && endsEvent(bytes, end)) return true;
     }
   }
   return false;
