@@ -83,14 +83,14 @@ export function innerModel(
 ): string | GatewayError {
   const { key, upstream } = call;
   const own = key.models.get(name)?.targets.find((target) => target.upstream.name === upstream.name);
-  return own?.model ?? refusalOf(name, at, part, call) ?? name;
+  return own?.model ?? closedModelError(name, at, part, call) ?? name;
 }
 
 /**
  * Judges a name that is sent on as it is.
  * @returns the error for a model that the key may not use; null if it may, or if the name is the upstream's own
  */
-export function refusalOf(
+export function closedModelError(
   name: string,
   at: string,
   part: InnerPart,

@@ -1,12 +1,14 @@
 import type { Upstream } from '../config/types.js';
 import { OPEN_BRACE } from '../wire/bytes.js';
+import { escapesWith, hasEscape } from '../wire/escapes.js';
 import { isList, isObject, memberError, parseJson } from '../wire/json.js';
 import { elementsOf } from '../wire/json-scan.js';
 import { contains, type Needle, needleOf, skipSpace, withoutMembers } from '../wire/json-skip.js';
 import { foldName, MemberGuard } from '../wire/member-guard.js';
 import { hasRepeatedNames } from '../wire/repeated-names.js';
+import { itemsMember, toolsMember } from '../wire/routed-members.js';
 import type { ResolvedCall } from './call.js';
-import { refusalOf } from './inner-model.js';
+import { closedModelError } from './inner-model.js';
 import { getsUnknown } from './resolve.js';
 
 /** Prefix of the types of OpenRouter's tools (https://openrouter.ai/docs/guides/features/server-tools/fusion). */
@@ -20,19 +22,15 @@ const toolMarks: readonly Needle[] = [
   needleOf('image_generation'),
   needleOf(ofOpenRouter),
 ];
-/** How the escape of a character begins that may be one of a mark. */
-const escapeStart = Buffer.from('\\u00');
-/** The two digits of such escapes, see `digitsAt`. */
-const escapesOfMarks: ReadonlySet<number> = new Set(
-  toolMarks.flatMap(({ whole }) => [...whole].map((byte) => digitsAt(Buffer.from(byte.toString(16)), 0))),
-);
+/** Escapes of characters of the marks: `2`, `:`, `_` and letters. Most in the descriptions of tools are of others. */
+const escapesOfMarks = escapesWith('32', '3a', '5f', '6', '7');
 /** Most tools that are read. No upstream takes as many. */
 const mostTools = 4096;
 /** Most models that the tools of a request may name: each is looked up at each upstream. */
 const mostNames = 256;
 const ofTool: ReadonlySet<string> = new Set(['type', 'model', 'parameters']);
-const ofHolder: ReadonlySet<string> = new Set(['tools']);
-const ofBody: ReadonlySet<string> = new Set(['input']);
+const ofHolder: ReadonlySet<string> = new Set([toolsMember]);
+const ofBody: ReadonlySet<string> = new Set([itemsMember]);
 /** No model runs a tool of some types, whose other members do not matter. */
 const guardOfType = new MemberGuard({ reads: ['type'] });
 const guardOfTool = new MemberGuard({ reads: [...ofTool] });
@@ -65,7 +63,7 @@ export function refuseClosedToolModels(call: ResolvedCall): void {
   // The span in a body that had to be parsed is all of it.
   if (tools !== null) judge(tools.start > 0 ? body.subarray(tools.start, tools.end) : toolsIn(body));
   if (!itemTools) return;
-  for (const item of elementsIn(withoutMembers(body, ofBody)?.taken.get('input') ?? '')) {
+  for (const item of elementsIn(withoutMembers(body, ofBody)?.taken.get(itemsMember) ?? '')) {
     const bytes = objectIn(item);
     if (bytes === null) continue;
     guardOfItem.look(bytes, 0, 'input item');
@@ -88,30 +86,22 @@ function judgeTools(tools: Buffer, judge: (name: string) => void): void {
 }
 
 function toolsIn(holder: Buffer): Buffer {
-  return Buffer.from(withoutMembers(holder, ofHolder)?.taken.get('tools') ?? '');
+  return Buffer.from(withoutMembers(holder, ofHolder)?.taken.get(toolsMember) ?? '');
 }
 
 function mayBeRun(tools: Buffer): boolean {
-  return toolMarks.some((mark) => contains(tools, mark)) || hasEscapeOfMark(tools);
-}
-
-/** Most escapes in the descriptions of tools are of other characters. */
-function hasEscapeOfMark(tools: Buffer): boolean {
-  for (let at = tools.indexOf(escapeStart); at !== -1; at = tools.indexOf(escapeStart, at + 1))
-    if (escapesOfMarks.has(digitsAt(tools, at + escapeStart.length))) return true;
-  return false;
-}
-
-/** Returns two hexadecimal digits as a number that does not depend on their case. */
-function digitsAt(bytes: Buffer, at: number): number {
-  return (((bytes[at] ?? 0) | 0x20) << 8) | (bytes[at + 1] ?? 0) | 0x20;
+  return toolMarks.some((mark) => contains(tools, mark)) || hasEscape(tools, escapesOfMarks);
 }
 
 /** The name is sent on as it is. */
 function judgeModel({ key, running }: ResolvedCall, upstreams: ReadonlySet<Upstream>, name: string): void {
   for (const upstream of upstreams) {
-    const refusal = refusalOf(name, 'tools', 'run a tool', { snapshot: running.snapshot, key, upstream });
-    if (refusal !== null) throw refusal;
+    const error = closedModelError(name, toolsMember, 'run a tool', {
+      snapshot: running.snapshot,
+      key,
+      upstream,
+    });
+    if (error !== null) throw error;
   }
 }
 

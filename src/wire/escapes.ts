@@ -1,12 +1,26 @@
 import { BACKSLASH, LOWER_U } from './bytes.js';
 
 /*
- * Removes escapes from texts of any length that may be nothing but escapes. Written as loops: a regular expression that calls
- * a function for each escape took up to a second for a megabyte of them.
+ * Finds escapes in JSON, and removes them from texts. Both may be of any length and nothing but escapes. The removal is written
+ * as loops: a regular expression that calls a function for each escape took up to a second for a megabyte of them.
  */
 
 const PERCENT = 0x25;
 const digitsOfUnit = 4;
+
+/** How the escape of a character of one byte begins. */
+const escapeStart = Buffer.from('\\u00');
+
+/** @param digits the first or both of the last two digits of escapes; a letter stands for both cases */
+export function escapesWith(...digits: readonly string[]): readonly Buffer[] {
+  const spelled = new Set(digits.flatMap((each) => [each.toLowerCase(), each.toUpperCase()]));
+  return [...spelled].map((each) => Buffer.from(`${escapeStart}${each}`));
+}
+
+/** Whether JSON has one of some escapes. Native searches: a loop over all escapes takes up to five times as long. */
+export function hasEscape(json: Buffer, escapes: readonly Buffer[]): boolean {
+  return json.includes(escapeStart) && escapes.some((each) => json.includes(each));
+}
 
 /** Returns a text without one layer of JSON's escapes (RFC 8259 section 7). A backslash before any other character is dropped. */
 export function withoutJsonEscapes(text: string): string {

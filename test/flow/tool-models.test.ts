@@ -65,6 +65,8 @@ test('a tool is run by no model that the key may not use', async (t) => {
     ),
     notFound,
   );
+  for (const type of ['advisor_\\u00320260301', 'advisor\\u005F20260301'])
+    t.match(await messages(`[{"type":"${type}","name":"advisor","model":"closed"}]`), notFound, type);
   t.match(await messages(`[${advisor('"closed"')}]`, '/v1/messages', 't\\u006fols'), notFound);
   const image = '{"type":"image_generation","model":"images-there"}';
   t.match(await responses(`"input":"x","tools":[${image}]`), notFound);

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { withoutJsonEscapes, withoutUrlEscapes } from '../../src/wire/escapes.js';
+import { escapesWith, hasEscape, withoutJsonEscapes, withoutUrlEscapes } from '../../src/wire/escapes.js';
 import { random } from '../support/seed.js';
 
 /** The same by expressions, which call a function for each escape. */
@@ -39,5 +39,15 @@ test('escapes of URLs are removed, and what is none stays', (t) => {
     const text = drawn(pieces);
     if (withoutUrlEscapes(text) !== ofUrl(text)) t.equal(withoutUrlEscapes(text), ofUrl(text), text);
   }
+  t.end();
+});
+
+test('escapes are found by their first digit or by both, in any case', (t) => {
+  const escapes = escapesWith('32', '3a', '5f', '6');
+  const has = (json: string) => hasEscape(Buffer.from(json), escapes);
+  for (const json of ['\\u0032', 'x\\u003a', '\\u003Ax', '\\u005f', '\\u005F', '\\u0061', '\\u006F'])
+    t.ok(has(`"${json}"`), json);
+  for (const json of ['', 'a', '\\u0033', '\\u003c', '\\u0027', '\\u00e9', '\\u2061', 'u0061'])
+    t.notOk(has(`"${json}"`), json);
   t.end();
 });

@@ -7,6 +7,7 @@ import { costOf } from '../../usage/cost.js';
 import { COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../wire/bytes.js';
 import { findValues, type Span } from '../../wire/json-scan.js';
 import { endOfValue, mostDepth, skipSpace } from '../../wire/json-skip.js';
+import { outputMembers, toolsMember } from '../../wire/routed-members.js';
 import type { ResolvedCall } from '../call.js';
 import { factorOf } from '../record/consumption.js';
 import { type Expected, numberAt } from './expected-usage.js';
@@ -23,8 +24,7 @@ const members = [...tierMembers, geoMember];
 /** Longer words name nothing. */
 const longestWord = 64;
 
-/** Objects in which generateContent has the modalities of its answer, and their names there and in chat. */
-const configMembers = ['generationConfig', 'generation_config'];
+/** Names of the modalities of an answer: in chat, and in the `outputMembers.configs` of generateContent. */
 const modalityMembers = ['modalities', 'responseModalities', 'response_modalities'];
 
 /** Words for the standard tier. Any other that is not the name of a tier leaves the choice to the upstream. */
@@ -97,7 +97,7 @@ function ofDearestKind({ body, upload, route, model }: ResolvedCall, { rates }: 
 function modalitiesIn(body: Buffer): string {
   return tolerant('', () => {
     const start = skipSpace(body, 0);
-    const configs = findValues(body, start, configMembers).flatMap((span) =>
+    const configs = findValues(body, start, outputMembers.configs).flatMap((span) =>
       span !== null && body[span.start] === OPEN_BRACE ? [span.start] : [],
     );
     const spans = [start, ...configs].flatMap((from) => findValues(body, from, modalityMembers));
@@ -136,7 +136,7 @@ function hasImageTool(body: Buffer): boolean {
 
 /** Yields where each tool of a body begins. */
 function* toolsIn(body: Buffer): Generator<number> {
-  const [tools = null] = findValues(body, skipSpace(body, 0), ['tools']);
+  const [tools = null] = findValues(body, skipSpace(body, 0), [toolsMember]);
   if (tools === null || body[tools.start] !== OPEN_BRACKET) return;
   let at = skipSpace(body, tools.start + 1);
   while (body[at] === OPEN_BRACE) {

@@ -8,6 +8,7 @@ import {
   OPEN_BRACKET,
   QUOTE,
 } from '../../wire/bytes.js';
+import { escapesWith, hasEscape } from '../../wire/escapes.js';
 import { type JsonObject, parseJson } from '../../wire/json.js';
 import {
   afterColon,
@@ -28,8 +29,8 @@ import { mayBeCompleted } from './stored-items.js';
 export const referenceType = 'item_reference';
 
 const typed = Buffer.from(`"${referenceType}"`);
-const escaped = Buffer.from('\\u00');
-const escapedLetters = ['5', '6', '7'].map((digit) => Buffer.from(`\\u00${digit}`));
+/** Escapes of `_` and lower-case letters, which could spell any name or type. */
+const escapedLetters = escapesWith('5', '6', '7');
 const idName = needleOf('"id"');
 /** An item with one of these, and a string as its value, is no reference without a type. */
 const namesOfOthers = [Buffer.from('"type"'), Buffer.from('"role"')] as const;
@@ -44,17 +45,12 @@ const mostPasses = 2;
 
 /**
  * Tells from the bytes of a body whether its input may refer to an item, or have one that its upstream completes.
- * @param isCompleted whether the second matters
+ * @param completes whether the second matters
  */
-export function mayRefer(body: Buffer, isCompleted: boolean): boolean {
-  if (body.includes(typed) || hasEscapedLetter(body) || hasNoType(body)) return true;
+export function mayRefer(body: Buffer, completes: boolean): boolean {
+  if (body.includes(typed) || hasEscape(body, escapedLetters) || hasNoType(body)) return true;
   const first = nextId(body, 0);
-  return first !== -1 && (hasBareId(body, first) || (isCompleted && mayBeCompleted(body)));
-}
-
-/** Whether a body contains an escape of `_` or a lower-case letter, with which it could spell any name or type. */
-function hasEscapedLetter(body: Buffer): boolean {
-  return body.includes(escaped) && escapedLetters.some((text) => body.includes(text));
+  return first !== -1 && (hasBareId(body, first) || (completes && mayBeCompleted(body)));
 }
 
 /** Whether an object has null in place of a type or role. */
