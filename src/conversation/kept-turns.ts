@@ -205,21 +205,18 @@ export interface KeepRequest {
 export interface ConversationRules {
   /**
    * Whether a body may refer to parts of earlier answers within its conversation. Null if no body can.
-   * @param isCompleted see `recall`
+   * @param completes see `recall`
    */
-  readonly mayMention: ((body: Buffer, isCompleted: boolean) => boolean) | null;
-  /**
-   * Only a body with a member that continues something (`continuationMembers`) is part of a conversation. If false, every
-   * body may be.
-   */
-  readonly isAsked: boolean;
+  readonly mayMention: ((body: Buffer, completes: boolean) => boolean) | null;
+  /** Only a turn that continues something is kept. If false, every turn may be. */
+  readonly onlyContinuing: boolean;
   /**
    * Reads which earlier turns a validated body continues.
-   * @param isCompleted whether its upstream may take parts of earlier answers from its store that are recorded here
+   * @param completes whether its upstream may complete items of the input by their ids, which are recorded here
    * @returns null for none
    * @throws {GatewayError} with status 400 if they cannot be read
    */
-  recall(body: Buffer, isCompleted: boolean): Recall | null;
+  recall(body: Buffer, completes: boolean): Recall | null;
   /** Returns what to keep of the answer of an upstream that keeps no turns. Null for nothing. */
   keep(request: KeepRequest): Keep | null;
   /**

@@ -143,8 +143,8 @@ export function answerKeep(call: Call, conversation: ConversationRules, isPassed
 }
 
 /** Whether the request permits its answer to be continued. */
-function mayBeKept(call: Call, { isAsked }: ConversationRules): boolean {
-  return !isAsked || call.recalled !== null || call.checkedBody().goesOn;
+function mayBeKept(call: Call, { onlyContinuing }: ConversationRules): boolean {
+  return !onlyContinuing || call.recalled !== null || call.checkedBody().goesOn;
 }
 
 /** Most bytes of a worker's calls in flight to the store, since these are in memory. */

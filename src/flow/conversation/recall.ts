@@ -40,10 +40,10 @@ export function recall(services: Services, call: ResolvedCall, options: RecallOp
   const settings = call.running.snapshot.conversations;
   const { owned } = services;
   const isOn = settings !== null && owned !== null;
-  const isCompleted = mayComplete(call, options);
+  const completes = mayComplete(call, options);
   const wanted =
-    isOn && mayGoOn(call, options, isCompleted)
-      ? options.conversation.recall(call.wholeBody(), isCompleted)
+    isOn && mayGoOn(call, options, completes)
+      ? options.conversation.recall(call.wholeBody(), completes)
       : null;
   if (wanted === null || !isOn) options.next(services, call);
   else new Recalling(services, call, { options, settings, owned, wanted }).start();
@@ -58,17 +58,13 @@ function mayComplete({ model }: ResolvedCall, { endpoint }: RecallOptions): bool
 }
 
 /** Whether a request may refer to an earlier turn; any other proceeds immediately, at no cost. */
-function mayGoOn(
-  call: ResolvedCall,
-  { endpoint, conversation }: RecallOptions,
-  isCompleted: boolean,
-): boolean {
+function mayGoOn(call: ResolvedCall, { endpoint, conversation }: RecallOptions, completes: boolean): boolean {
   const isNative = call.model.targets.every((target) => keepsTurns(target, endpoint));
   if (call.checkedBody().goesOn || usesUpstreamState(call, conversation)) return true;
   const { mayMention } = conversation;
   const body = call.wholeBody();
   const isShort = body.length <= longestSearched;
-  return mayMention !== null && (!isNative || isShort) && mayMention(body, isCompleted && isShort);
+  return mayMention !== null && (!isNative || isShort) && mayMention(body, completes && isShort);
 }
 
 interface RecallingParts {

@@ -174,7 +174,7 @@ const mostCharacters = 8 * 1024 * 1024;
 /** How messages continue from earlier ones: by the member `thread`, and in the `container` in which code ran. */
 export const messagesConversation: ConversationRules = {
   mayMention: null,
-  isAsked: true,
+  onlyContinuing: true,
   recall,
   keep,
   hold,

@@ -51,7 +51,7 @@ const mostReferences = 4096;
  */
 export const responsesConversation: ConversationRules = {
   mayMention: mayRefer,
-  isAsked: false,
+  onlyContinuing: false,
   recall,
   keep,
   hold,
@@ -62,7 +62,7 @@ export const responsesConversation: ConversationRules = {
 /** The same for compactions and counts. No request continues from their ids. */
 export const compactConversation: ConversationRules = {
   ...responsesConversation,
-  isAsked: true,
+  onlyContinuing: true,
   keep: () => null,
   hold: () => null,
   heldByItems: { isUsed: mayRunCode, records: () => [] },
@@ -78,7 +78,7 @@ interface Reference {
   readonly held: number;
 }
 
-function recall(body: Buffer, isCompleted: boolean): Recall | null {
+function recall(body: Buffer, completes: boolean): Recall | null {
   const conversation = readConversation(body);
   if (conversation === null) return null;
   const { previousId, conversationId, items } = conversation;
@@ -88,7 +88,7 @@ function recall(body: Buffer, isCompleted: boolean): Recall | null {
   if (previousId !== null && isLegalId(previousId)) ids.of(previousId);
   const references: Reference[] = [];
   const completed: string[] = [];
-  const hasStored = isCompleted && mayBeCompleted(body);
+  const hasStored = completes && mayBeCompleted(body);
   for (const [index, element] of elements.entries()) {
     const id = referredTo(element);
     const named = id ?? (hasStored ? storedAs(element) : null);
