@@ -23,11 +23,7 @@ export interface ConfigChange {
 type ConfigRest = Omit<ResolvedConfig, 'keys' | 'models'>;
 
 /** A part of a change, small enough to be written and read in one turn of the event loop. */
-export interface ConfigPart {
-  readonly rest?: ConfigRest;
-  readonly models?: ListChange<ResolvedModel>;
-  readonly keys?: ListChange<ResolvedKey>;
-}
+export type ConfigPart = Partial<ConfigChange>;
 
 const idOf = ({ id }: ResolvedKey): string => id;
 const nameOf = ({ name }: ResolvedModel): string => name;

@@ -127,7 +127,7 @@ const endedMs = 30 * 24 * 60 * 60 * 1000;
  * @param ownedMs how long the key's conversations and tasks may be kept: they belong to its id, so until then no other key
  * may have it
  */
-export function retentionMs({ expiresAt, revokedAt }: ManagedKey, now: number, ownedMs = 0): number {
+export function retentionMs({ expiresAt, revokedAt }: ManagedKey, now: number, ownedMs: number): number {
   const end = Math.min(expiresAt ?? Number.POSITIVE_INFINITY, revokedAt ?? Number.POSITIVE_INFINITY);
   if (end === Number.POSITIVE_INFINITY) return foreverMs;
   return Math.max(1, end + Math.max(endedMs, ownedMs) - now);

@@ -18,8 +18,8 @@ interface KeyBookOptions {
   taken(id: string): boolean | Promise<boolean>;
   /** Most records in the store, including those of ended keys; default 100,000. */
   readonly mostKeys?: number;
-  /** Returns how long, in milliseconds, what a key owns may be kept; called for each change. Default: not at all. */
-  ownedMs?(): number;
+  /** Returns how long, in milliseconds, what a key owns may be kept; called for each change. */
+  readonly ownedMs: () => number;
   /** Unix milliseconds; default the system clock. */
   readonly now?: () => number;
 }
@@ -65,7 +65,7 @@ export class KeyBook {
     this.#store = store;
     this.#taken = (id) => options.taken(id);
     this.#now = options.now ?? Date.now;
-    this.#ownedMs = () => options.ownedMs?.() ?? 0;
+    this.#ownedMs = options.ownedMs;
     this.#announce = createAnnouncer(store);
     this.#count = createKeyCount(store, options.mostKeys ?? 100_000);
   }

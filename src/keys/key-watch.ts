@@ -22,11 +22,11 @@ export interface KeyWatchOptions {
    */
   readonly onKeys: (change: KeyChange) => void;
   /** Called once with the error when looks begin to fail, and once with null when they succeed again. */
-  readonly onFault?: (error: unknown) => void;
+  readonly onFault: (error: unknown) => void;
   /** Called with revoked keys that are no longer revoked in the store, as after a restore. They stay revoked here. */
-  readonly onRevived?: (ids: readonly string[]) => void;
+  readonly onRevived: (ids: readonly string[]) => void;
   /** Called once per unreadable record; such records are not keys. */
-  readonly onDamaged?: (ids: readonly string[]) => void;
+  readonly onDamaged: (ids: readonly string[]) => void;
 }
 
 /** The record that a look found under an id; undefined for none. */
@@ -147,11 +147,11 @@ export class KeyWatch {
     try {
       await this.#look();
     } catch (error) {
-      if (!this.#isFaulty && !this.#isStopped) this.#options.onFault?.(error);
+      if (!this.#isFaulty && !this.#isStopped) this.#options.onFault(error);
       this.#isFaulty = true;
       throw error;
     }
-    if (this.#isFaulty && !this.#isStopped) this.#options.onFault?.(null);
+    if (this.#isFaulty && !this.#isStopped) this.#options.onFault(null);
     this.#isFaulty = false;
   }
 
@@ -262,8 +262,8 @@ export class KeyWatch {
         : { whole: false, put, removed, more },
     );
     if (this.#isStopped) return;
-    if (damaged.length > 0) this.#options.onDamaged?.(damaged);
-    if (revived.length > 0) this.#options.onRevived?.(revived);
+    if (damaged.length > 0) this.#options.onDamaged(damaged);
+    if (revived.length > 0) this.#options.onRevived(revived);
   }
 
   #forget(id: string, old: FoundKey | undefined): void {

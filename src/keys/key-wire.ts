@@ -5,13 +5,10 @@ import type { ActiveKey, KeyChange } from './managed-key.js';
  * A change of the managed keys as sent between processes: plain JSON, a few hundred bytes for one key, about 140 bytes
  * each for many.
  */
-export interface WireKeys {
-  readonly whole: boolean;
+export interface WireKeys extends Omit<KeyChange, 'put'> {
   /** The distinct lists of groups of the keys. */
   readonly groups: readonly (readonly string[])[];
   readonly put: readonly WireKey[];
-  readonly removed: readonly string[];
-  readonly more: boolean;
 }
 
 /** A key as a tuple: with a hundred thousand keys, each field's name would be sent a hundred thousand times. */

@@ -26,7 +26,7 @@ export interface UsageRetention {
   readonly sumMs: number;
 }
 
-export interface UsageWriterOptions {
+interface UsageWriterOptions {
   readonly store: Pick<Ledger, 'append' | 'calls'>;
   /** Returns the retention now in force; called for each batch. */
   retention(): UsageRetention;
@@ -41,32 +41,35 @@ export interface UsageWriterOptions {
   onFailure(error: unknown, waiting: number): void;
   /** Called for each batch that the store accepts, with the number of records still waiting. */
   onTaken(waiting: number): void;
-  /** Longest wait of a record while the store accepts batches; default 500 ms. */
-  readonly flushMs?: number;
-  /**
-   * Records of one batch; default 10,000, or 2,000 if they become rows. After an outage, when all hosts have many
-   * records to write, each batch still fits the timeout of a store call.
-   */
-  readonly batchRecords?: number;
-  /**
-   * A batch ends with the first page, or part of one, that reaches this many sums; calls of many keys have many sums.
-   * Default 1,000, so that handing over a batch blocks a worker only briefly.
-   */
-  readonly batchSums?: number;
-  /** Most records that wait besides the batch in flight, while the store fails; default 100,000. */
-  readonly mostWaiting?: number;
-  /** Most bytes of memory for these; default 64 MiB. */
-  readonly mostWaitingBytes?: number;
-  /** Back-off after the first failure, doubled after each further one up to 5 s; default 100 ms. */
-  readonly backOffMs?: number;
 }
 
-const defaultFlushMs = 500;
-const defaultBatchRecords = { pages: 10_000, rows: 2000 } as const;
-const defaultBatchSums = 1000;
-const defaultMostWaiting = 100_000;
-const defaultMostWaitingBytes = 64 * 1024 * 1024;
-const firstBackOffMs = 100;
+/** Bounds of what a writer holds, and of how long. */
+export interface WriterBounds {
+  /** Longest wait of a record while the store accepts batches. */
+  readonly flushMs: number;
+  /** Records of one batch. */
+  readonly batchRecords: number;
+  /** A batch ends with the first page, or part of one, that reaches this many sums. */
+  readonly batchSums: number;
+  /** Most records that wait besides the batch in flight, while the store fails. */
+  readonly mostWaiting: number;
+  /** Most bytes of memory for these. */
+  readonly mostWaitingBytes: number;
+  /** Back-off after the first failure, doubled after each further one up to `longestBackOffMs`. */
+  readonly backOffMs: number;
+}
+
+const usualBounds: WriterBounds = {
+  flushMs: 500,
+  batchRecords: 10_000,
+  // Calls of many keys have many sums, and handing over a batch must block a worker only briefly.
+  batchSums: 1000,
+  mostWaiting: 100_000,
+  mostWaitingBytes: 64 * 1024 * 1024,
+  backOffMs: 100,
+};
+/** After an outage, when all hosts have many records to write, each batch still fits the timeout of a store call. */
+const boundsOfRows: WriterBounds = { ...usualBounds, batchRecords: 2000 };
 const longestBackOffMs = 5000;
 /** The longest while closing: what the store does not accept by then is lost. */
 const closingBackOffMs = 200;
@@ -88,12 +91,8 @@ interface SealedBatch {
 /** Writes the usage of a worker to the ledger, in batches, after the calls have ended. */
 export class UsageWriter {
   readonly #options: UsageWriterOptions;
-  readonly #flushMs: number;
   readonly #form: CallForm;
-  readonly #batchRecords: number;
-  readonly #batchSums: number;
-  readonly #mostWaiting: number;
-  readonly #mostWaitingBytes: number;
+  readonly #bounds: WriterBounds;
   readonly #backOff: ReturnType<typeof createBackOff>;
   readonly #writer = randomUUID();
   /** Batches that wait, oldest first. */
@@ -118,15 +117,11 @@ export class UsageWriter {
   #closeUntil = Number.POSITIVE_INFINITY;
   #hasEnded = false;
 
-  constructor(options: UsageWriterOptions) {
+  constructor(options: UsageWriterOptions, bounds: Partial<WriterBounds> = {}) {
     this.#options = options;
-    this.#flushMs = options.flushMs ?? defaultFlushMs;
     this.#form = formOf(options.store);
-    this.#batchRecords = options.batchRecords ?? defaultBatchRecords[this.#form];
-    this.#batchSums = options.batchSums ?? defaultBatchSums;
-    this.#mostWaiting = options.mostWaiting ?? defaultMostWaiting;
-    this.#mostWaitingBytes = options.mostWaitingBytes ?? defaultMostWaitingBytes;
-    this.#backOff = createBackOff(options.backOffMs ?? firstBackOffMs);
+    this.#bounds = { ...(this.#form === 'rows' ? boundsOfRows : usualBounds), ...bounds };
+    this.#backOff = createBackOff(this.#bounds.backOffMs);
     this.#open = new OpenBatch(this.#memory, options.record, this.#form);
   }
 
@@ -141,17 +136,19 @@ export class UsageWriter {
       return false;
     }
     this.#count++;
-    if (this.#open.records >= this.#batchRecords || this.#open.sums >= this.#batchSums) {
+    const { flushMs, batchRecords, batchSums } = this.#bounds;
+    if (this.#open.records >= batchRecords || this.#open.sums >= batchSums) {
       this.#seal();
       this.#start();
     }
     while (this.#isTooMuch && this.#sealed.length > 0) this.#dropOldest();
-    this.#timer ??= setTimeout(() => this.#onDue(), this.#flushMs).unref();
+    this.#timer ??= setTimeout(() => this.#onDue(), flushMs).unref();
     return true;
   }
 
   get #isTooMuch(): boolean {
-    return this.#count > this.#mostWaiting || this.#bytes > this.#mostWaitingBytes;
+    const { mostWaiting, mostWaitingBytes } = this.#bounds;
+    return this.#count > mostWaiting || this.#bytes > mostWaitingBytes;
   }
 
   /** Counts all calls added so far. Called before the metrics are read. */

@@ -41,7 +41,7 @@ export interface MemberEdit {
 }
 
 /** An element to add before the others of a list, by the `type` that they have. */
-export interface Lead {
+interface Lead {
   readonly json: string;
   /** Only if an element has this type. */
   readonly beside: string;

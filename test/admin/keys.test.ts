@@ -28,7 +28,7 @@ async function start(
   const data = fakeData();
   const store = fakeStore({ data, before });
   const ids = [...configIds];
-  const book = new KeyBook(store, { taken: (id) => ids.includes(id) });
+  const book = new KeyBook(store, { taken: (id) => ids.includes(id), ownedMs: () => 0 });
   const changed = async <Outcome>(work: Promise<Outcome>): Promise<Changed<Outcome>> => ({
     outcome: await work,
     inForce: true,

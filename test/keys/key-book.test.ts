@@ -4,7 +4,7 @@ import { hashKey } from '../../src/keys/secret.js';
 import { type FakeCall, fakeData, fakeStore, lost, refused } from './fake-store.js';
 import { plainInput } from './samples.js';
 
-const none = { taken: () => false };
+const none = { taken: () => false, ownedMs: () => 0 };
 const collection = 'managed-keys';
 
 function hashOf(key: string): string {
@@ -27,7 +27,7 @@ test('a key is made, shown once, and its record holds only a hash', async (t) =>
 });
 
 test('an id is given once, and never when the config has it', async (t) => {
-  const book = new KeyBook(fakeStore(), { taken: (id) => id === 'from-file' });
+  const book = new KeyBook(fakeStore(), { ...none, taken: (id) => id === 'from-file' });
   await book.create({ ...plainInput, id: 'a' });
   await refused(t, book.create({ ...plainInput, id: 'a' }), { kind: 'conflict', param: 'id' });
   await refused(t, book.create({ ...plainInput, id: 'from-file' }), { kind: 'conflict', param: 'id' });

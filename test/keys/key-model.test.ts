@@ -103,7 +103,8 @@ function expected({ does, id, number }: Step, { keys, now }: World): Outcome {
 async function play(stores: readonly [Store, Store], steps: readonly Step[]): Promise<void> {
   const world: World = { keys: new Map(), now: 1000 };
   const now = () => world.now;
-  const books = stores.map((store) => new KeyBook(store, { taken: (id) => id === 'from-file', now }));
+  const taken = (id: string) => id === 'from-file';
+  const books = stores.map((store) => new KeyBook(store, { taken, now, ownedMs: () => 0 }));
   const [first, second] = books as [KeyBook, KeyBook];
   const set = createManagedKeySet(now);
   const table = createKeyTable(new Map(), {
@@ -113,6 +114,9 @@ async function play(stores: readonly [Store, Store], steps: readonly Step[]): Pr
   });
   const watch = new KeyWatch(stores[1], {
     everyMs: never,
+    onFault: () => {},
+    onDamaged: () => {},
+    onRevived: () => {},
     onKeys: (change) => set.apply(fromWire(JSON.parse(JSON.stringify(toWire(change))) as WireKeys)),
   });
   for (const one of steps) {

@@ -5,7 +5,7 @@ import { random } from '../support/seed.js';
 import { type FakeCall, fakeData, fakeStore, refused } from './fake-store.js';
 import { plainInput } from './samples.js';
 
-const none = { taken: () => false };
+const none = { taken: () => false, ownedMs: () => 0 };
 
 /** Waits a random number of turns of the loop before each call and after it. */
 async function hesitate(): Promise<void> {

@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.js';
 import { type FakeCall, type FakeData, fakeData, fakeStore, lost } from './fake-store.js';
 import { plainInput } from './samples.js';
 
-const none = { taken: () => false };
+const none = { taken: () => false, ownedMs: () => 0 };
 const collection = 'managed-keys';
 /** Looks only when it is told to. */
 const never = 2 ** 31 - 1;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { test } from 'tap';
-import { UsageWriter, type UsageWriterOptions } from '../../src/usage/writer.js';
+import { UsageWriter, type WriterBounds } from '../../src/usage/writer.js';
 import { sumsById, sumTable } from '../suites/ledger-sums.js';
 import { eventually } from '../support/eventually.js';
 import { ledgerDouble, requestsOf, unreachable } from './ledger-double.js';
@@ -10,25 +10,25 @@ const retention = { lineMs: 5000, sumMs: 9000 };
 const noSums = sumTable(1, []);
 
 /** A writer on a ledger in memory, which writes soon and tries again soon. */
-function open(change: Partial<UsageWriterOptions> = {}) {
+function open(bounds: Partial<WriterBounds> = {}) {
   const ledger = ledgerDouble();
   const dropped: number[] = [];
   const failures: unknown[] = [];
   const counted: string[] = [];
-  const writer = new UsageWriter({
-    store: ledger,
-    retention: () => retention,
-    record: ({ model, keyId }, calls) => {
-      counted.push(`${keyId} ${model}${calls === 1 ? '' : ` ${calls}`}`);
-      return uncounted();
+  const writer = new UsageWriter(
+    {
+      store: ledger,
+      retention: () => retention,
+      record: ({ model, keyId }, calls) => {
+        counted.push(`${keyId} ${model}${calls === 1 ? '' : ` ${calls}`}`);
+        return uncounted();
+      },
+      onDropped: (records) => dropped.push(records),
+      onFailure: (error) => failures.push(error),
+      onTaken: () => {},
     },
-    onDropped: (records) => dropped.push(records),
-    onFailure: (error) => failures.push(error),
-    onTaken: () => {},
-    flushMs: 5,
-    backOffMs: 1,
-    ...change,
-  });
+    { flushMs: 5, backOffMs: 1, ...bounds },
+  );
   return { ledger, writer, failures, counted, dropped: () => dropped.reduce((sum, count) => sum + count, 0) };
 }
 

@@ -9,7 +9,7 @@ import type { SocketFault } from '../../upstream/socket-types.js';
 import { closeCode } from '../../wire/close-code.js';
 
 /** The meaning of the end of an upstream's side. */
-export interface UpstreamEnd {
+interface UpstreamEnd {
   /** How the attempt failed; null if it did not, or if the error is about our account. */
   readonly failure: AttemptFailure | null;
   /** Null for an orderly end. */
