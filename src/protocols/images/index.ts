@@ -13,7 +13,7 @@ import { alwaysEffects } from '../effects.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
 import { brokenEvent, errorMessageOf, foreignEvent, upstreamError } from '../error-formats/upstream-error.js';
 import { imagesUsage } from './answer-decode.js';
-import { MadeImages } from './made.js';
+import { ImageCounter } from './made.js';
 
 /** An event may contain an image of megabytes. This many of its first bytes identify it. */
 const headBytes = 512;
@@ -118,7 +118,7 @@ const images: Omit<Endpoint, 'upstreamPath'> = {
   judgeEnd,
   usageOf: imagesUsage,
   madeOf,
-  countUnits: () => new MadeImages(),
+  countUnits: () => new ImageCounter(),
   metering: { ...reportedMetering, unreported: 'image' },
   hasEffects: alwaysEffects,
 };

@@ -96,7 +96,7 @@ class DataImages {
 }
 
 /** Counts the images of an answer; see `StreamRules.countUnits`. */
-export class MadeImages implements UnitCounter {
+export class ImageCounter implements UnitCounter {
   readonly #data = new DataImages();
   readonly #streamed = new StreamedImages();
 

@@ -1,9 +1,9 @@
 import { test } from 'tap';
-import { MadeImages } from '../../../src/protocols/images/made.js';
+import { ImageCounter } from '../../../src/protocols/images/made.js';
 
 /** Counts in an answer, or in a stream, that comes in two pieces. */
 function counted(text: string, split: number, isStream = false): number | null {
-  const made = new MadeImages();
+  const made = new ImageCounter();
   const bytes = Buffer.from(text);
   for (const piece of [bytes.subarray(0, split), bytes.subarray(split)]) {
     if (isStream) made.addEvents(piece);
@@ -81,7 +81,7 @@ test('the usages of a stream are those of its complete images, wherever it is cu
   for (const [stream, images] of streams) {
     const expected = images === null ? [null, null] : [2 * images, 30 * images];
     for (let split = 0; split <= stream.length; split++) {
-      const made = new MadeImages();
+      const made = new ImageCounter();
       for (const piece of [stream.slice(0, split), stream.slice(split)]) made.addEvents(Buffer.from(piece));
       const { input = null, output = null } = made.usage ?? {};
       if (input !== expected[0] || output !== expected[1]) t.same([input, output], expected, `at ${split}`);
@@ -129,7 +129,7 @@ test('a type is found wherever it is in an event of megabytes, and no other stri
   ];
   for (const [what, stream, images, output] of streams)
     for (const size of [stream.length, 1, 7, 16, 17, 61, 113, 4096]) {
-      const made = new MadeImages();
+      const made = new ImageCounter();
       for (let at = 0; at < stream.length; at += size)
         made.addEvents(Buffer.from(stream.slice(at, at + size)));
       t.same([made.units, made.usage?.output ?? null], [images, output], `${what} in pieces of ${size}`);
@@ -137,7 +137,7 @@ test('a type is found wherever it is in an event of megabytes, and no other stri
 });
 
 test('an image that has a usage is no report of the others where a user is named like an event', async (t) => {
-  const made = new MadeImages();
+  const made = new ImageCounter();
   const user = { user: 'image_generation.partial_succeeded', type: 'image_generation.completed' };
   made.addEvents(Buffer.from(`data: ${JSON.stringify(user)}\n\n`));
   made.addEvents(Buffer.from(`data: ${JSON.stringify({ ...user, usage: { output_tokens: 3 } })}\n\n`));
