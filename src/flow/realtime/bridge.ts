@@ -344,11 +344,14 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
     const told = noteImplausible(call, isImplausible ? reported : null, secondsOfEvent(event));
     const isUnreported = usage === null && (isImplausible || told === 0);
     const estimated = this.#openUsage.note(event, usage, isUnreported);
-    this.#funds?.release(this.#openUsage.inFlight);
+    const { inFlight } = this.#openUsage;
     if (estimated !== null) this.#isEstimated = true;
     let used = usage ?? estimated;
     const counted = reported === null ? told : 0;
-    if (used === null && counted === 0) return;
+    if (used === null && counted === 0) {
+      this.#funds?.release(inFlight);
+      return;
+    }
     const other = this.#otherModel(event, used, counted);
     const price = other === null ? (call.model.price ?? call.target.cost) : other.price;
     if (used === null && isOfTokens(price)) {
@@ -361,7 +364,8 @@ export class Bridge extends SweepMember implements ClientSocketListener, OpenSes
       if (used !== null) call.usage = addUsage(call.usage, used);
       call.mediaSeconds += seconds;
     }
-    this.#funds?.pay();
+    this.#funds?.pay(inFlight);
+    this.#funds?.release(inFlight);
   }
 
   /**

@@ -41,6 +41,8 @@ export class SessionFunds {
   #pendingOther: WaitingCall | null = null;
   /** The largest reservation or charge so far, which another response is expected to cost. */
   #most: number;
+  /** Responses in flight at the last `pay`. */
+  #inFlight = 0;
   /** Nano-dollars charged so far. */
   #paid = 0;
   readonly #session: PaidSession;
@@ -97,13 +99,23 @@ export class SessionFunds {
     while (this.#others.length > Math.max(0, inFlight - 1)) this.#others.pop()?.undo();
   }
 
-  /** Charges the usage since the last charge, and reserves as much for the next response. */
-  pay(): void {
+  /**
+   * Charges the usage since the last charge, and reserves as much for the next response. A reservation that another
+   * response in flight has becomes the next one: if it were released first, others could take it meanwhile.
+   * @param inFlight responses that were asked for and have not ended
+   */
+  pay(inFlight: number): void {
     const cost = costSoFar(this.#call) - this.#paid;
     if (cost <= 0 || this.#pending !== null || this.isSpent) return;
     this.#most = Math.max(this.#most, cost);
     // Without one, the last reservation's outcome was unknown, and the cost is charged to the one acquired now.
     if (this.#admission !== null) this.#settle(this.#admission, cost);
+    this.#inFlight = inFlight;
+    const other = this.#others.length > Math.max(0, inFlight - 1) ? this.#others.pop() : undefined;
+    if (other !== undefined) {
+      this.#decide(other, false);
+      return;
+    }
     const decided = this.#acquire(cost, (decision) => this.#decide(decision, true));
     if (decided.outcome === 'pending') this.#pending = decided;
     else this.#decide(decided, false);
@@ -146,7 +158,7 @@ export class SessionFunds {
     if (decision.outcome === 'admitted') {
       this.#admission = decision;
       // Charges what was used while it was being acquired.
-      this.pay();
+      this.pay(this.#inFlight);
     }
     // If the outcome is unknown, the session continues.
     else if (decision.reason !== 'unknown') this.isSpent = true;

@@ -57,9 +57,10 @@ function start(decisions: (Denial | 'later')[]) {
     onSpent: () => told.push('spent'),
     onReserved: (isPaid) => told.push(isPaid),
   });
-  const respond = (output: number): void => {
+  const respond = (output: number, inFlight = 0): void => {
     call.usage = { ...call.usage, output: call.usage.output + output };
-    funds.pay();
+    funds.pay(inFlight);
+    funds.release(inFlight);
   };
   return {
     funds,
@@ -157,5 +158,23 @@ test('responses beside others have a reservation each, which goes back when they
   t.equal(funds.reserve(1), true);
   funds.end();
   t.strictSame(settled, [10, 0, 0, 0], 'all go back at the end');
+  t.end();
+});
+
+test('the reservation of a response beside another is kept for it when the other one has ended', (t) => {
+  const exhausted: Denial = { ...unknown, reason: 'exhausted' };
+  const { funds, respond, settled, decisions } = start([]);
+  respond(10);
+  t.equal(funds.reserve(0), true);
+  t.equal(funds.reserve(1), true);
+  // All that is left is taken by others from here on.
+  decisions.push(exhausted);
+  respond(20, 1);
+  t.strictSame(settled, [10, 20], 'nothing is given back');
+  t.notOk(funds.isSpent);
+  t.equal(decisions.length, 1, 'and nothing more is asked for');
+  respond(30);
+  t.strictSame(settled, [10, 20, 30]);
+  t.ok(funds.isSpent);
   t.end();
 });
