@@ -234,15 +234,29 @@ export async function claimPlace(host: string, port: number, takeOver: boolean):
 
 /** @param inUse thrown if there is no gateway to replace */
 function findPredecessor(place: Place, takeOver: boolean, inUse: PortInUseError): Predecessor {
-  const { primaries, orphans, strangers } = whoListens(place);
+  const listening = whoListens(place);
+  const { primaries, orphans, strangers } = listening;
   const isLeft = primaries.length === 0 && orphans.length > 0 && strangers.length === 0;
-  if (!takeOver && !isLeft) throw inUse;
+  if (!takeOver && !isLeft) throw new PortInUseError(`${inUse.message}; ${holdersText(listening)}`);
   const [pid = null, ...others] = primaries;
   if ((pid === null && !isLeft) || others.length > 0) {
     const authority = formatAuthority(place.address, place.port);
-    throw new Error(`${authority} is in use, and not by one gateway of this user alone`);
+    throw new Error(
+      `${authority} is in use, and not by one gateway of this user alone; ${holdersText(listening)}`,
+    );
   }
   return { pid, orphans, ...createDismissal(place, pid) };
+}
+
+/** Says who has a place, by process ids and names of programs. Arguments may contain secrets. */
+function holdersText({ primaries, orphans, strangers }: Listening): string {
+  const named = [
+    ...primaries.map((pid) => `gateway ${pid}`),
+    ...orphans.map((pid) => `worker ${pid} of a gateway that has died`),
+    ...strangers.map((pid) => `process ${pid} (${readIfAny(`/proc/${pid}/comm`).trim()})`),
+  ];
+  if (named.length > 0) return `it is held by ${named.join(', ')}`;
+  return 'it is held by a process of another user (as root: ss -ltnp)';
 }
 
 interface Place {
@@ -323,8 +337,9 @@ function lockTakeOver(authority: string): Promise<() => void> {
   return new Promise((resolve, reject) => {
     const lock = createServer((socket) => socket.destroy());
     lock.once('error', () => {
-      if (abstractHolders(name).some(isOwn))
-        reject(new Error(`another gateway is taking ${authority} over at this moment`));
+      const others = abstractHolders(name).filter(isOwn);
+      if (others.length > 0)
+        reject(new Error(`another gateway is taking ${authority} over at this moment: ${others.join(', ')}`));
       else resolve(() => {});
     });
     lock.listen(`\0${name}`, () => {

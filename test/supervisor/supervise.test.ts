@@ -56,7 +56,9 @@ test('a gateway with one worker', async (t) => {
 
   await t.test('a second gateway on the same port is refused instead of sharing it', async (t) => {
     await t.rejects(startGateway(t, { workers: 1, args: ['--port', `${gateway.port}`] }), {
-      message: new RegExp(`ended with 1:\n127.0.0.1:${gateway.port} is in use by another process`),
+      message: new RegExp(
+        `ended with 1:\n127.0.0.1:${gateway.port} is in use by another process; .*; it is held by gateway \\d+`,
+      ),
     });
   });
 

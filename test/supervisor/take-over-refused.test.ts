@@ -104,7 +104,9 @@ test('a port of a stranger is not taken over', async (t) => {
   await t.rejects(
     startGateway(t, { workers: 1, file: configWith({}), args: ['--port', `${port}`, '--take-over'] }),
     {
-      message: new RegExp(`127.0.0.1:${port} is in use, and not by one gateway of this user alone`),
+      message: new RegExp(
+        `127.0.0.1:${port} is in use, and not by one gateway of this user alone; it is held by process ${process.pid} \\(`,
+      ),
     },
   );
 });
