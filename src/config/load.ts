@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { printParseErrorCode, visit } from 'jsonc-parser';
@@ -27,14 +28,23 @@ interface ConfigSource {
  * @throws ConfigError with every problem of the file
  */
 export function loadConfig(path: string, environment: Environment): ResolvedConfig {
-  let text: string;
+  let bytes: Buffer;
   try {
-    text = readFileSync(path, 'utf8');
+    bytes = readFileSync(path);
   } catch (error) {
     throw new ConfigError([{ path: '', message: `${path} cannot be read (${codeText(error)})` }]);
   }
+  // Otherwise names and secrets would silently become other ones.
+  if (!isUtf8(bytes)) throw new ConfigError([{ path: '', message: notUtf8(bytes) }]);
+  const text = bytes.toString('utf8');
   const created = Math.floor(Date.now() / 1000);
   return parseConfig(text, { environment, directory: dirname(resolve(path)), created });
+}
+
+function notUtf8(bytes: Buffer): string {
+  const lines = bytes.toString('latin1').split('\n');
+  const bad = lines.findIndex((line) => !isUtf8(Buffer.from(line, 'latin1')));
+  return `line ${bad + 1}: the file is not in UTF-8: save it in that encoding`;
 }
 
 /**
@@ -48,7 +58,7 @@ export function parseConfig(text: string, source: ConfigSource): ResolvedConfig 
   const files = createConfigFiles(source.directory);
   const { value, problems: unset, hidden } = interpolate(parsed.value, source.environment, files);
   const problems: Problem[] = [...parsed.problems];
-  const shape = shapeProblems(value);
+  const shape = shapeProblems(value, hidden);
   // A value with a problem is not reported again by later steps.
   for (const step of [unset, shape.problems, crossProblems(value, { files, hidden })]) {
     const known = new Set(problems.map((problem) => problem.path));
@@ -166,6 +176,14 @@ const words: Readonly<Record<string, string>> = {
   InvalidCharacter: 'a string may not hold a control character',
 };
 
+/** What begins a word that is no JSON although it looks like it. */
+function lookalike(character: string): string | null {
+  if (/['`\u2018-\u201f]/.test(character)) return 'names and strings stand in plain double quotes (")';
+  if (/[\u00a0\u2000-\u200f\u202f\u2060\u3000\ufeff]/.test(character))
+    return 'this character looks like a space and is none (write a plain one)';
+  return null;
+}
+
 const noObject = 'expected "{": this is a file of JSON';
 /** Of a file with nothing of JSON before the mistake. */
 const atStart: Readonly<Record<string, string>> = { InvalidSymbol: noObject, ValueExpected: noObject };
@@ -210,7 +228,8 @@ export function parseJson(source: string): {
       const ending = offset >= text.length ? ', but the file ends here' : '';
       const name = printParseErrorCode(error);
       const closing = separator === ',' ? afterComma[`${name} ${text[offset]}`] : undefined;
-      const special = reading.isAtStart ? atStart[name] : closing;
+      const alike = name === 'InvalidSymbol' ? lookalike(text[offset] ?? '') : null;
+      const special = reading.isAtStart ? atStart[name] : (closing ?? alike);
       const mistake = special ?? words[name] ?? 'this is no JSON';
       reading.fail(mistake + ending, { line, column });
     },
@@ -303,14 +322,17 @@ function hasConfigShape(value: unknown): value is ConfigFile {
  * Finds the places where a value differs from the config file's shape: all if `isWhole`. No message contains a value of
  * the file.
  */
-function shapeProblems(value: unknown): { readonly problems: readonly Problem[]; readonly isWhole: boolean } {
+function shapeProblems(
+  value: unknown,
+  hidden: ReadonlySet<string>,
+): { readonly problems: readonly Problem[]; readonly isWhole: boolean } {
   if (validator().Check(value)) return { problems: [], isWhole: true };
   // The limit is a setting of the whole process, shared with request validation, so it is restored.
   const { maxErrors } = Settings.Get();
   Settings.Set({ maxErrors: mostErrors });
   try {
     const [, errors] = validator().Errors(value);
-    const problems = errors.flatMap((error) => describe(error, value));
+    const problems = errors.flatMap((error) => describe(error, value, hidden));
     return { problems, isWhole: errors.length < mostErrors };
   } finally {
     Settings.Set({ maxErrors });
@@ -320,9 +342,10 @@ function shapeProblems(value: unknown): { readonly problems: readonly Problem[];
 /** The message about an unknown property lists the known ones if there are at most this many. */
 const mostNamed = 8;
 
-function describe(error: TLocalizedValidationError, value: unknown): Problem[] {
+function describe(error: TLocalizedValidationError, value: unknown, hidden: ReadonlySet<string>): Problem[] {
   const segments = segmentsOf(error.instancePath, value);
   const here = (message: string): Problem[] => [{ path: formatPath(segments), message }];
+  const isHidden = hidden.has(formatPath(segments));
   const below = (names: readonly string[], message: (name: string) => string): Problem[] =>
     names.map((name) => ({ path: formatPath([...segments, name]), message: message(name) }));
   // The `expected` text of a union says more than what each of its forms lacks.
@@ -343,16 +366,19 @@ function describe(error: TLocalizedValidationError, value: unknown): Problem[] {
     case 'enum':
       return here(`must be one of ${error.params.allowedValues.join(', ')}`);
     case 'type':
-      return here(`must be ${withArticle(String(error.params.type))}`);
+      return here(
+        `must be ${withArticle(String(error.params.type))}${isHidden ? ofStrings : quoted(valueAt(value, segments))}`,
+      );
     case 'anyOf':
       // Problems inside an object are reported for its members.
       if (takesObjects(error.schemaPath) && isObject(valueAt(value, segments))) return [];
       return here(`must be ${String(schemaAt(error.schemaPath).expected ?? 'of another form')}`);
     case 'pattern':
-      if (valueAt(value, segments) === '') return here('must not be empty');
+      if (valueAt(value, segments) === '') return here(isHidden ? emptyReference : 'must not be empty');
       return here(`must be ${String(schemaAt(error.schemaPath).expected ?? 'of another form')}`);
     case 'minLength':
-      return here(error.params.limit === 1 ? 'must not be empty' : error.message);
+      if (error.params.limit !== 1) return here(error.message);
+      return here(isHidden ? emptyReference : 'must not be empty');
     case 'minItems':
       return here('must have at least one entry');
     default:
@@ -369,6 +395,17 @@ function valueAt(root: unknown, segments: readonly (string | number)[]): unknown
   let value = root;
   for (const segment of segments) value = propertyOf(value, String(segment));
   return value;
+}
+
+/** Of a string that came from the environment or a file. */
+const ofStrings = ', and a reference gives a string';
+const emptyReference = 'must not be empty, as the environment variable or the file is that it names';
+
+/** Of a number or a Boolean value that was written as a string. */
+function quoted(value: unknown): string {
+  return typeof value === 'string' && /^(?:-?\d+(?:\.\d+)?|true|false)$/.test(value)
+    ? ', without quotes'
+    : '';
 }
 
 function withArticle(type: string): string {

@@ -65,7 +65,7 @@ export const badConfigs: readonly BadConfig[] = [
     ],
   },
   { at: 'keys', value: undefined, problems: ['keys: is required'] },
-  { at: 'listen/port', value: '9000', problems: ['listen.port: must be an integer'] },
+  { at: 'listen/port', value: '9000', problems: ['listen.port: must be an integer, without quotes'] },
   {
     at: 'listen/trustedProxies',
     value: ['10.0.0.0/8', '10.0.0.0/33', '::1', 'fd00::/8', 'proxy.example.com', 'fe80::1%eth0'],

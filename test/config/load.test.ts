@@ -237,6 +237,32 @@ test('a file is read, with the files that it names beside it', (t) => {
   t.end();
 });
 
+test('a file in another encoding than UTF-8 is refused, since its names and secrets would become other ones', (t) => {
+  const path = join(temporaryFolder(t), 'gateway.json');
+  const text = `{\n"groups": {"caf\u00e9": {}}}`;
+  writeFileSync(path, Buffer.from(text, 'latin1'));
+  t.throws(() => loadConfig(path, {}), {
+    message: 'line 2: the file is not in UTF-8: save it in that encoding',
+  });
+  writeFileSync(path, Buffer.from(`\ufeff${text}`, 'utf16le'));
+  t.throws(() => loadConfig(path, {}), { message: /^line 1: the file is not in UTF-8/ });
+  t.end();
+});
+
+test('a value of the wrong form that the environment gives is told as such', (t) => {
+  const config = validConfig();
+  put(config, 'upstreams/main/apiKeys', ['$' + '{NONE}']);
+  put(config, 'listen/port', '$' + '{PORT}');
+  const path = join(temporaryFolder(t), 'gateway.json');
+  writeFileSync(path, JSON.stringify(config));
+  t.throws(() => loadConfig(path, { NONE: '', PORT: '8080' }), {
+    message:
+      'listen.port: must be an integer, and a reference gives a string\n' +
+      'upstreams.main.apiKeys[0]: must not be empty, as the environment variable or the file is that it names',
+  });
+  t.end();
+});
+
 test('of very many problems the first are listed, and the last line says how many there are more', (t) => {
   const groups = Object.fromEntries(Array.from({ length: 800 }, (_, index) => [`g${index}`, 5]));
   const found = problemsOf({ ...validConfig(), groups });
