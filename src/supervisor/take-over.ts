@@ -253,10 +253,17 @@ function holdersText({ primaries, orphans, strangers }: Listening): string {
   const named = [
     ...primaries.map((pid) => `gateway ${pid}`),
     ...orphans.map((pid) => `worker ${pid} of a gateway that has died`),
-    ...strangers.map((pid) => `process ${pid} (${readIfAny(`/proc/${pid}/comm`).trim()})`),
+    ...strangers.map((pid) => `process ${pid} (${programName(pid)})`),
   ];
   if (named.length > 0) return `it is held by ${named.join(', ')}`;
   return 'it is held by a process of another user (as root: ss -ltnp)';
+}
+
+/** Returns the name of a process's program, which a process may set to any bytes, in plain characters. */
+function programName(pid: number): string {
+  return readIfAny(`/proc/${pid}/comm`)
+    .trim()
+    .replace(/[^ -~]/g, '?');
 }
 
 interface Place {
