@@ -214,7 +214,7 @@ export const primaryFamilies = {
   gateway_start_time_seconds: primary('gauge', 'Start time of the gateway, in Unix seconds.'),
   gateway_store_bytes: primary(
     'gauge',
-    'Disk space of the embedded store. Absent with another store, or before it is created.',
+    'Disk space of the store, with its indexes. Absent before it is created, or if it cannot be reached.',
   ),
   gateway_budgets_store_available: primary(
     'gauge',

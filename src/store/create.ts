@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { StoreSettings } from '../config/types.js';
 import { createEmbeddedStore } from './embedded.js';
+import { bytesOfFolder } from './folder.js';
 import { createPostgresStore } from './postgres.js';
 import { createPostgresShares } from './postgres-shares.js';
 import { createRecordAccounts } from './record-accounts.js';
@@ -21,7 +22,8 @@ export function createStore(settings: StoreSettings): WholeStore {
     if (!mayHoldAnything(settings)) return null;
     return store.get('any', 'any').then(() => null, reasonOf);
   };
-  return { ...store, accounts: createRecordAccounts(store), changes: null, risks, refusal };
+  const size = () => bytesOfFolder(settings.path);
+  return { ...store, accounts: createRecordAccounts(store), changes: null, risks, size, refusal };
 }
 
 /** Returns why a call of a store failed. */

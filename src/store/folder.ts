@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { StoreSettings } from '../config/types.js';
 import { errorCode } from '../errors.js';
 
 /**
@@ -81,14 +80,13 @@ function checkEmpty(folder: string, except: string): void {
 const blockBytes = 512;
 
 /**
- * Measures how much of the disk an embedded store takes. Its files are sparse: only written blocks count.
- * @returns bytes; null for a store of another kind, or one that cannot be read
+ * Measures how much of the disk a folder takes. Files of an embedded store are sparse: only written blocks count.
+ * @returns bytes; null for a folder that cannot be read
  */
-export async function storedBytes(settings: StoreSettings): Promise<number | null> {
-  if (settings.kind !== 'embedded') return null;
+export async function bytesOfFolder(path: string): Promise<number | null> {
   try {
-    const entries = await readdir(settings.path, { recursive: true });
-    const sizes = await Promise.all(entries.map((entry) => stat(join(settings.path, entry))));
+    const entries = await readdir(path, { recursive: true });
+    const sizes = await Promise.all(entries.map((entry) => stat(join(path, entry))));
     return sizes.reduce((sum, { blocks }) => sum + blocks * blockBytes, 0);
   } catch {
     // Nothing was stored yet, or a file was removed after it was listed.

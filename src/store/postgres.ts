@@ -50,6 +50,7 @@ export function createPostgresStore(
     accounts: budgets.accounts,
     changes,
     risks: () => readRisks(records),
+    size: async () => numberOf((await records.ask(sizeStatement, []))[0]?.bytes ?? 0),
     refusal(onBegin) {
       onUpdate = once(onBegin);
       return refusalOf(records);
@@ -71,6 +72,13 @@ export function createPostgresStore(
 
 /** Longest wait for tables that are being brought up to date. */
 const updateMs = 60 * 60 * 1000;
+
+/** Days of a ledger are tables of their own, so that their parent has no size. */
+const sizeStatement = {
+  name: 'size',
+  text: `SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint AS bytes
+FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'`,
+} as const;
 
 async function refusalOf(link: PostgresLink): Promise<string | null> {
   try {

@@ -220,6 +220,8 @@ export interface WholeStore extends Store, Ledger {
    * @returns a sentence for each setting by which a crash may lose what was confirmed as stored, without a full stop
    */
   risks(): Promise<readonly string[]>;
+  /** @returns bytes of the disk that the store takes; null for an embedded one before it is created */
+  size(): Promise<number | null>;
   /**
    * Waits until the store can be used. That may take long, since tables of an earlier version are first brought up to
    * date. Never rejects.

@@ -19,8 +19,7 @@ import { createHistory, historyStepMs } from '../metrics/history.js';
 import type { Inspection } from '../metrics/inspection.js';
 import type { GatewayView } from '../metrics/live-state.js';
 import { createTotals } from '../metrics/totals.js';
-import { storedBytes } from '../store/folder.js';
-import type { Ledger, Store } from '../store/store.js';
+import type { Ledger, Store, WholeStore } from '../store/store.js';
 import { formatAuthority } from '../wire/authority.js';
 import { inSlices, type Steps, textInSlices } from '../wire/steps.js';
 import type { ManagedKeys } from './managed-keys.js';
@@ -39,7 +38,7 @@ interface OperatedGateway {
   readonly configPath: string | null;
   readonly reloader: Reloader;
   /** The store of the workers. The primary opens it on first use. */
-  readonly store: Store & Ledger;
+  readonly store: Store & Ledger & Pick<WholeStore, 'size'>;
   readonly keys: Pick<ManagedKeys, 'desk' | 'count'>;
   /** Process ids of the workers that serve now. */
   serving(): readonly number[];
@@ -226,7 +225,9 @@ export class Operations {
   async #metrics(): Promise<AsyncIterable<string>> {
     const gateway = this.#gateway;
     const { reloader } = gateway;
-    const [merged, bytes] = await Promise.all([this.#counted(), storedBytes(reloader.running.store)]);
+    // A store that cannot be reached does not keep the other metrics back for longer than its own time limit.
+    const size = gateway.store.size().catch(() => null);
+    const [merged, bytes] = await Promise.all([this.#counted(), size]);
     const ofStore: PrimaryGauge[] = bytes === null ? [] : [primaryGauge('gateway_store_bytes', bytes)];
     const ofReload = primaryGauge('gateway_config_last_reload_successful', reloader.hasFailed ? 0 : 1);
     const texts = expositionTexts(merged, {
