@@ -26,7 +26,9 @@ test('an embedded store that was not made has no size', async (t) => {
   t.equal(await store.size(), null);
 });
 
-test('the size of a store in PostgreSQL is that of its tables', { skip: skipWithoutPostgres() }, async (t) => {
+test('the size of a store in PostgreSQL is that of its tables', {
+  skip: skipWithoutPostgres(),
+}, async (t) => {
   const server = await postgresFor(t);
   const store = createStore(postgresSettings(server.port));
   t.teardown(() => store.close());
