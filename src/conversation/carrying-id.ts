@@ -1,6 +1,6 @@
 import type { JsonObject } from '../wire/json.js';
 import { needleOf } from '../wire/json-skip.js';
-import { noSignature, summedToken, tagSignature, tokenAsBytes, wholeToken } from './signature.js';
+import { summedToken, tagSignature, tokenAsBytes, wholeToken } from './signature.js';
 
 /*
  * Chat has no member for a signature of reasoning, and not all clients of other protocols return the one that theirs
@@ -26,12 +26,11 @@ export const mostTokens = 16;
 const shortestSignature = 16;
 const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 
-/** Ends the id of a call that no reasoning led to, where a vendor may require some before the call. */
-const withoutReasoning = carryingSeparator + encoded(noSignature);
-
-function encoded(token: string): string {
-  return Buffer.from(summedToken(token)).toString('base64url');
-}
+/**
+ * Ends the id of a call that no reasoning led to, where a vendor may require some before the call. It is the beginning of a token
+ * without the rest, so that most ids stay within the 64 characters that some clients keep.
+ */
+const withoutReasoning = ownMark;
 
 /** Marks the id of a call as one that no reasoning led to. */
 export function markWithoutReasoning(id: string): string {
@@ -42,7 +41,8 @@ export function markWithoutReasoning(id: string): string {
 export function carryInId(id: string, tokens: readonly string[]): string | null {
   if (tokens.length > mostTokens) return null;
   let carrying = id;
-  for (const token of tokens) carrying += carryingSeparator + encoded(token);
+  for (const token of tokens)
+    carrying += carryingSeparator + Buffer.from(summedToken(token)).toString('base64url');
   return carrying.length > longestId ? null : carrying;
 }
 
@@ -65,12 +65,14 @@ export interface CutId {
  * Splits an id from the tokens that it may carry, or from the raw signature of a generateContent upstream. If a client
  * has altered them, there are none.
  */
-export function cutId(carrying: string): CutId {
+export function cutId(given: string): CutId {
+  // The id before the mark may carry the raw signature of another gateway.
+  const carrying = given.endsWith(withoutReasoning) ? given.slice(0, -withoutReasoning.length) : given;
   const at = carrying.indexOf(carryingSeparator);
   const isCarrying = at > 0 && carrying.length - at - carryingSeparator.length >= shortestSignature;
   const tokens = isCarrying ? tokensIn(carrying.slice(at + carryingSeparator.length)) : [];
-  if (tokens.length === 0) return { id: withoutOwnTokens(carrying), tokens };
-  return { id: carrying.slice(0, at), tokens: tokens.filter((token) => token !== noSignature) };
+  if (tokens.length === 0) return { id: withoutOwnTokens(given), tokens };
+  return { id: carrying.slice(0, at), tokens };
 }
 
 /** Tells whether an id came without the tokens that it carried, since its client had altered it. */

@@ -35,8 +35,17 @@ test('an id may tell that no reasoning led to its call, and carries nothing then
   t.strictSame(cut, { id: 'c1', tokens: [] });
   t.notOk(hasLostTokens(marked, cut));
   t.equal(withoutOwnTokens(marked), 'c1');
-  const damaged = marked.slice(0, -1);
+  const damaged = `${marked}Om`;
   t.ok(hasLostTokens(damaged, cutId(damaged)));
+});
+
+test('a mark in an id leaves the signature of another gateway in it, and few ids too long for clients', async (t) => {
+  const ofOther = `call_1__thought__${'Q'.repeat(40)}`;
+  t.equal(cutId(ofOther).tokens.length, 1);
+  t.strictSame(cutId(markWithoutReasoning(ofOther)), cutId(ofOther));
+  t.equal(withoutOwnTokens(markWithoutReasoning(ofOther)), ofOther);
+  // The ids of vLLM are the longest of those that are common.
+  t.ok(markWithoutReasoning(`chatcmpl-tool-${'0'.repeat(32)}`).length <= 64);
 });
 
 test('an id that a client has cut off or changed carries nothing', async (t) => {
