@@ -1,4 +1,4 @@
-import { CLOSE_BRACE, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../wire/bytes.js';
+import { CLOSE_BRACE, CLOSE_BRACKET, CR, LF, OPEN_BRACE, OPEN_BRACKET, QUOTE, SPACE } from '../wire/bytes.js';
 import { SplitText } from '../wire/split-text.js';
 import { firstEventEnd, lastEventEnd } from '../wire/sse.js';
 
@@ -11,10 +11,17 @@ const longestAbove = 4096;
 const levelsAbove = 3;
 /** Most bytes that are kept of an event. */
 const mostBytes = 1024 * 1024;
+/** Most bytes of a member of the answer, such as its list of items: without bound, it would displace the usage. */
+const mostOfMember = 768 * 1024;
+/** Left free by all that is deeper than this many levels, so that the event's own members fit behind it. */
+const leastLeft = 16 * 1024;
 const firstBytes = 16 * 1024;
 /** A blank line may begin in the last bytes of one part and end in the next. */
 const longestBegun = 3;
 const blankLine = Buffer.from('\n\n');
+const dataField = Buffer.from('data:');
+/** The last byte of a byte order mark. */
+const endOfMark = 0xbf;
 const nothing = Buffer.alloc(0);
 
 /**
@@ -29,6 +36,8 @@ export class LargeEvent {
   #levels = mostLevels;
   /** Where the content of the last object or list begins that is a member of the event's own object. */
   #memberAt = 0;
+  /** The same of a member in such an object. */
+  #innerAt = 0;
   readonly #text = new SplitText();
   /** Where the open text begins in what is kept; -1 if it is not kept. */
   #textAt = -1;
@@ -74,30 +83,44 @@ export class LargeEvent {
     // What follows the JSON does not matter.
     for (; at < part.length && !this.isClosed; at++) {
       const byte = part[at] as number;
-      if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#open(byte);
-      else if (this.#depth === 0) this.#put(byte);
+      if (this.#depth === 0 && !this.#beginsJson(byte)) this.#put(byte);
+      else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#open(byte);
       else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.#close(byte);
       else if (byte === QUOTE) at = this.#beginText(part, at + 1);
       else if (this.#depth <= this.#levels) this.#put(byte);
     }
   }
 
+  /** Comments and other fields in front of the data may have braces, too. */
+  #beginsJson(byte: number): boolean {
+    if (byte !== OPEN_BRACE && byte !== OPEN_BRACKET) return false;
+    let end = this.#length;
+    while (this.#kept[end - 1] === SPACE) end--;
+    const start = end - dataField.length;
+    if (start < 0 || this.#kept.compare(dataField, 0, dataField.length, start, end) !== 0) return false;
+    const before = this.#kept[start - 1];
+    return start === 0 || before === LF || before === CR || before === endOfMark;
+  }
+
   #open(byte: number): void {
     this.#hasBegun = true;
-    if (++this.#depth <= this.#levels + 1) this.#put(byte);
+    if (this.#depth <= this.#levels) this.#put(byte);
+    this.#depth++;
     if (this.#depth === 2) this.#memberAt = this.#length;
+    else if (this.#depth === 3) this.#innerAt = this.#length;
   }
 
   #close(byte: number): void {
-    if (this.#depth-- <= this.#levels + 1) this.#put(byte);
+    const isKept = this.#depth <= this.#levels + 1;
+    // One that has been emptied for its end still needs it.
+    if (isKept && !this.#put(byte) && this.#depth === this.#levels + 1) this.#put(byte);
+    this.#depth--;
+    if (this.#levels === this.#depth) this.#levels = mostLevels;
   }
 
   /** @returns the offset of the closing quote, or the length of the part */
   #beginText(part: Buffer, from: number): number {
-    if (this.#depth <= this.#levels) {
-      this.#put(QUOTE);
-      this.#textAt = this.#length;
-    }
+    if (this.#depth <= this.#levels && this.#put(QUOTE)) this.#textAt = this.#length;
     return this.#takeText(part, from);
   }
 
@@ -118,28 +141,31 @@ export class LargeEvent {
     } else if (this.#hasRoom(end - from)) this.#length += part.copy(this.#kept, this.#length, from, end);
   }
 
-  #put(byte: number): void {
-    if (this.#hasRoom(1)) this.#kept[this.#length++] = byte;
+  /** @returns false if there is no room for it */
+  #put(byte: number): boolean {
+    if (!this.#hasRoom(1)) return false;
+    this.#kept[this.#length++] = byte;
+    return true;
   }
 
   #hasRoom(bytes: number): boolean {
     const needed = this.#length + bytes;
-    if (needed <= this.#kept.length) return true;
-    if (needed > mostBytes) {
+    const most = this.#depth > 1 ? mostBytes - leastLeft : mostBytes;
+    if (needed > most || (this.#depth > 2 && needed - this.#innerAt > mostOfMember)) {
       this.#keepLess();
       return false;
     }
+    if (needed <= this.#kept.length) return true;
     const larger = Buffer.allocUnsafe(Math.max(needed, Math.min(mostBytes, 2 * this.#kept.length)));
     this.#kept.copy(larger, 0, 0, this.#length);
     this.#kept = larger;
     return true;
   }
 
-  /** Empties the member in which the event has become too long, and all that follow. */
+  /** Empties the member in which the event has become too long. Those of the event's own object cannot be left out. */
   #keepLess(): void {
     this.#textAt = -1;
-    const isInMember = this.#depth > 1 && this.#levels > 1;
-    if (isInMember) this.#length = this.#memberAt;
-    this.#levels = isInMember ? 1 : -1;
+    if (this.#depth > 1) this.#length = this.#depth > 2 ? this.#innerAt : this.#memberAt;
+    this.#levels = this.#depth > 1 ? Math.min(this.#depth, 3) - 1 : -1;
   }
 }

@@ -241,7 +241,7 @@ export class ObservedTransform implements AnswerTransform {
     this.#tail.add(opened === 0 && repeatAt === run.length ? run : run.subarray(opened, repeatAt));
     const beforeRepeat = isEnd && repeatAt < run.length ? Buffer.from(this.#tail.bytes()) : null;
     if (repeatAt < run.length) {
-      this.#output.addRepeat(run.length - repeatAt);
+      this.#output.addRepeat(run.subarray(repeatAt), isPart || wasInside);
       this.#tail.add(run.subarray(repeatAt));
     }
     // A stream that is cut to withhold something is cut after an event.

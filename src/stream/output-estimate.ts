@@ -16,6 +16,8 @@ export class OutputEstimate {
   #inMedium = false;
   /** The last bytes in front of an event that repeats the answer. Null without one. */
   #beforeRepeat: Buffer | null = null;
+  /** Media in the parts of that event. */
+  #repeated = 0;
   /** Tokens of the answer in that event. */
   #ofRepeat = 0;
 
@@ -31,10 +33,17 @@ export class OutputEstimate {
     this.#inMedium = isMedium;
   }
 
-  /** Adds bytes of an event that repeats the answer, and perhaps its request: they show no further output. */
-  addRepeat(bytes: number): void {
-    this.passed += bytes;
-    this.#opened += bytes;
+  /**
+   * Adds bytes of an event that repeats the answer, and perhaps its request: they show no further output.
+   * @param isPart they are not the whole event, which can then not be read: its media count where none were shown before
+   */
+  addRepeat(piece: Buffer, isPart: boolean): void {
+    this.passed += piece.length;
+    this.#opened += piece.length;
+    if (!isPart || piece.length < leastWithMedia) return;
+    const isMedium = isOfMedium(piece);
+    if (isMedium && !this.#inMedium) this.#repeated++;
+    this.#inMedium = isMedium;
   }
 
   /**
@@ -53,7 +62,8 @@ export class OutputEstimate {
     const answered = this.passed - this.#opened;
     const written = tail === null ? answered : streamedWeight(this.#beforeRepeat ?? tail, answered);
     const ofText = this.#ofMedia === 0 ? 1 : 1 - this.#ofMedia / answered;
-    const shown = this.#media * mediumTokens + tokensOf(written * ofText);
+    const media = this.#media === 0 ? this.#repeated : this.#media;
+    const shown = media * mediumTokens + tokensOf(written * ofText);
     return shown === 0 ? this.#ofRepeat : shown;
   }
 }

@@ -116,9 +116,22 @@ const mib = 1024 * 1024;
 
 test('what is kept of an event is bounded, however many items and levels it has', (t) => {
   const items = new Array(100_000).fill({ id: 'x'.repeat(50), content: [{}] });
-  const large = { type: 'response.completed', response: { output: items, usage: {} }, sequence_number: 7 };
-  const whole = short(`data: ${JSON.stringify(large)}\n\n`, [mib]);
-  t.strictSame(dataOf(whole), { ...large, response: {} });
+  const own = {
+    id: 'resp_1',
+    usage: { output_tokens_details: { reasoning_tokens: 1 } },
+    status: 'completed',
+  };
+  const { id, ...others } = own;
+  for (const answer of [
+    { ...own, output: items },
+    { output: items, ...own },
+    { id, output: items, ...others, more: items },
+  ]) {
+    const large = { type: 'response.completed', response: answer, sequence_number: 7 };
+    const whole = short(`data: ${JSON.stringify(large)}\n\n`, [mib]);
+    const kept = { ...answer, output: [], ...('more' in answer ? { more: [] } : {}) };
+    t.strictSame(dataOf(whole), { ...large, response: kept });
+  }
   for (const part of ['[', '{"a":', '"a":1,', '"a",'].map((each) => Buffer.from(each.repeat(100_000)))) {
     const event = new LargeEvent();
     event.add(Buffer.from('event: response.completed\ndata: {'), true);
@@ -126,6 +139,31 @@ test('what is kept of an event is bounded, however many items and levels it has'
     t.ok(event.bytes <= mib, `${event.bytes} bytes`);
     t.ok(event.whole().length <= mib + 2);
   }
+  t.end();
+});
+
+test('the short form of an event is JSON wherever it becomes too long', (t) => {
+  const item = '{"id":"abcdef","c":[1]},';
+  for (const most of [768 * 1024, mib]) {
+    const items = item.repeat(Math.floor((most - 100) / item.length));
+    for (let pad = 0; pad < item.length; pad++) {
+      const list = `[${items}{"i":"${'y'.repeat(pad)}"},"",{"i":["z"]}]`;
+      const event = `data: {"type":"response.completed","response":{"output":${list},"usage":{}},"sequence_number":7}`;
+      const { type, sequence_number } = dataOf(short(`${event}\n\n`, [1000])) ?? {};
+      t.strictSame([type, sequence_number], ['response.completed', 7], `${most} ${pad}`);
+    }
+  }
+  t.end();
+});
+
+test('braces in front of the data of an event do not begin its JSON', (t) => {
+  for (const before of [': {}\n', ': data: {\n', 'id: {"a":[1]}\r\n', ': ]}\n', '\ufeff'])
+    for (const field of ['data: ', 'data:', 'data:  '])
+      t.strictSame(
+        dataOf(short(`${before}${field}${JSON.stringify(data)}\n\n`, [20, 300])),
+        shortened(data),
+        before,
+      );
   t.end();
 });
 

@@ -335,3 +335,33 @@ test('a very large last event that repeats the answer is no further output, in w
     t.ok(output >= 30 && output <= 40 && estimated === true, `${output} ${JSON.stringify(ends)}`);
   }
 });
+
+test('the usage of a very large last event is read, wherever a list of many items stands', (t) => {
+  const output = new Array(40_000).fill({ id: 'msg_1', type: 'message', content: [] });
+  const metadata = Object.fromEntries(Array.from({ length: 16 }, (_, at) => [`m${at}`, 'x'.repeat(500)]));
+  for (const response of [
+    { usage: tokens, output },
+    { output, usage: tokens, metadata },
+  ]) {
+    const transform = observed(responses);
+    pass(transform, completed(response), ['\n\n']);
+    t.strictSame(transform.usageAtEnd(null), used);
+  }
+  t.end();
+});
+
+test('an image that only a very large last event shows is output where no usage is reported', (t) => {
+  const said = eventOf({ type: 'response.output_text.delta', delta: 'hello ' });
+  const shown = completed({ output: [{ type: 'image_generation_call', result: medium }] });
+  for (const [event, brokenBy] of [
+    [shown, null],
+    [`${said}\n\n${shown}`, null],
+    [`${said}\n\n${shown.slice(0, -100_000)}`, 'client'],
+  ] as const) {
+    const transform = observed(responses);
+    pass(transform, event, [brokenBy === null ? '\n\n' : '']);
+    const { output = 0 } = transform.usageAtEnd(brokenBy) ?? {};
+    t.ok(output >= 1000 && output <= 2000, `${output}`);
+  }
+  t.end();
+});
