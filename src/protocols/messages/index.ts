@@ -178,7 +178,9 @@ function blocksOf({ content }: JsonObject): readonly JsonObject[] {
  */
 function withoutThinking(body: JsonObject): JsonObject {
   if (!isObject(body.thinking) || body.thinking.type !== 'enabled') return body;
-  const { thinking: _, thread: __, context_management: management, ...rest } = body;
+  const { thinking: _, thread, context_management: management, ...others } = body;
+  // One that continues has the messages before these.
+  const rest = isObject(thread) && thread.type === 'continue' ? { ...others, thread } : others;
   if (!isObject(management) || !Array.isArray(management.edits))
     return management === undefined ? rest : { ...rest, context_management: management };
   const edits = management.edits.filter((edit: unknown) => !(isObject(edit) && clearsThinking(edit)));

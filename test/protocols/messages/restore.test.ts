@@ -131,6 +131,12 @@ test('no thread begins with a turn that has lost its thinking', async (t) => {
     ...body(user, assistant(text), user),
     ...begun,
   });
+  const continued = { thread: { type: 'continue', previous_message_id: 'msg_1' } };
+  t.same(
+    restore({ ...body(assistant(thinking(''), call), results), ...begun, ...continued }),
+    { ...body(assistant(call), results), ...continued },
+    'one that is continued has the messages before these',
+  );
 });
 
 test('reasoning without a signature of any vendor is left out', async (t) => {
