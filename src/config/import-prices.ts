@@ -4,6 +4,7 @@ import {
   type JsonObject,
   listOf,
   numberOrNull,
+  objectOf,
   parseJson as parseJsonText,
   textOf,
   textOrNull,
@@ -351,11 +352,18 @@ export function importPrices(config: string, list: string, replaces: boolean): I
       notes.push(`models.${name} has a price and keeps it (--replace takes the list's)`);
       continue;
     }
-    const found = findPrice(entries, namesOf(name, model, upstreams));
+    const names = namesOf(name, model, upstreams);
+    const found = findPrice(entries, names);
     // An empty price would mean that the model costs nothing.
     const isPriced = found !== null && Object.keys(found.price).length > 0;
     if (isPriced) prices.push([name, found.price]);
     else missing.push(name);
+    if (isPriced && isOfOther(found.provider, names)) {
+      const hosts = [...new Set(names.flatMap(({ host }) => (host === '' ? [] : [host])))].join(', ');
+      notes.push(
+        `models.${name} has the price of ${found.provider}, which is not known as the provider at ${hosts}: see that it is the right one`,
+      );
+    }
     if (found === null || found.unused.length === 0) continue;
     const told = isPriced ? 'is priced' : 'would be priced';
     notes.push(
@@ -380,14 +388,17 @@ export function writePrices(config: string, prices: ImportedPrices['prices']): s
   return text;
 }
 
-function findPrice(list: JsonObject, names: readonly ModelName[]): ListedPrice | null {
+interface FoundPrice extends ListedPrice {
+  /** The provider that the entry names. Empty if it names none. */
+  readonly provider: string;
+}
+
+function findPrice(list: JsonObject, names: readonly ModelName[]): FoundPrice | null {
   for (const { name, host } of names) {
-    for (const provider of providersOf(host)) {
-      const price = listedPrice(list, `${provider}/${name}`);
-      if (price !== null) return price;
+    for (const entry of [...providersOf(host).map((provider) => `${provider}/${name}`), name]) {
+      const price = listedPrice(list, entry);
+      if (price !== null) return { ...price, provider: textOf(objectOf(list[entry]).litellm_provider) };
     }
-    const price = listedPrice(list, name);
-    if (price !== null) return price;
   }
   return null;
 }
@@ -419,24 +430,40 @@ function hostOf(baseUrl: string): string {
 }
 
 /** Providers whose hosts have other names. */
-const providersByHost: readonly (readonly [host: string, provider: string])[] = [
-  ['generativelanguage.googleapis.com', 'gemini'],
-  ['aiplatform.googleapis.com', 'vertex_ai'],
-  ['voyageai.com', 'voyage'],
-  ['volces.com', 'volcengine'],
+const providersByHost: readonly (readonly [host: RegExp, provider: string])[] = [
+  [/(^|\.)generativelanguage\.googleapis\.com$/, 'gemini'],
+  [/(^|[.-])aiplatform(\.[a-z\d-]+\.rep)?\.googleapis\.com$/, 'vertex_ai'],
+  [/(^|\.)amazonaws\.com$/, 'bedrock'],
+  [/(^|\.)voyageai\.com$/, 'voyage'],
+  [/(^|\.)volces\.com$/, 'volcengine'],
 ];
 
 /**
  * Lists the list's possible names for the provider at a host: `deepseek` for `api.deepseek.com`, `together_ai` for
- * `api.together.xyz`, `xai` for `api.x.ai`.
+ * `api.together.xyz`, `xai` for `api.x.ai`. Names nearer to the end of the host come first, since they say whose host it
+ * is: `NAME.openai.azure.com` is one of Azure.
  */
 function providersOf(host: string): readonly string[] {
   if (host === '') return [];
-  const labels = host.split('.');
+  const labels = host.split('.').reverse();
   return [
-    ...providersByHost.flatMap(([end, provider]) => (host.endsWith(end) ? [provider] : [])),
+    ...providersByHost.flatMap(([ofHost, provider]) => (ofHost.test(host) ? [provider] : [])),
     ...labels,
     ...labels.map((label) => `${label}_ai`),
-    labels.slice(-2).join(''),
+    `${labels[1] ?? ''}${labels[0] ?? ''}`,
   ];
+}
+
+/** Whether an entry is of a provider that is at none of the hosts. The list has several names of some: `cohere_chat`. */
+function isOfOther(provider: string, names: readonly ModelName[]): boolean {
+  if (provider === '' || names.every(({ host }) => host === '')) return false;
+  return !names.some(({ host }) =>
+    providersOf(host).some(
+      (known) =>
+        known === provider ||
+        provider.startsWith(`${known}_`) ||
+        provider.startsWith(`${known}-`) ||
+        provider.endsWith(`-${known}`),
+    ),
+  );
 }

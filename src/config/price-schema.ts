@@ -78,7 +78,7 @@ export const price = closedObject({
     Type.Array(step),
   ),
   tiers: optional(
-    'Prices by the service tier that the upstream reports (`flex`, `priority`, `fast`, `ultrafast`, `batch`, `scale`): a factor on all prices, `{"flex": 0.5}`, or separate prices, which may have `steps`, `{"priority": {"input": 2.5, "output": 20}}`. Default of `fast`: `priority`.',
+    'Prices by the service tier that the upstream reports (`flex`, `priority`, `fast`, `ultrafast`, `batch`, `scale`): a factor on all prices, `{"flex": 0.5}`, or separate prices, which may have `steps`, `{"priority": {"input": 2.5, "output": 20}}`. Default of `fast`: `priority`, without targets of kind `messages`.',
     tiers,
   ),
   geos: optional(

@@ -285,9 +285,9 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
         preset: target.preset ?? null,
         rules: target.rules ?? null,
         firstTokenMs: target.firstTokenMs ?? null,
-        cost: target.cost === undefined ? null : resolvePrice(target.cost),
+        cost: priceAt([target], target.cost, file),
       })),
-      price: model.price === undefined ? null : resolvePrice(model.price),
+      price: priceAt(model.targets, model.price, file),
       limits: resolveLimits(model.limits),
       budget: model.budget ?? null,
       firstTokenMs: model.firstTokenMs ?? null,
@@ -429,18 +429,41 @@ function resolveTranslation(preset: Preset | null, given: FileTranslation = {}):
 type StatedRates = Partial<PriceRates>;
 type StatedSteps = NonNullable<PriceSettings['steps']>;
 
-/** Fills in a price's defaults. A part without a price of its own costs as much as what it is a part of. */
-export function resolvePrice({ images, seconds, steps, tiers, geos, ...stated }: PriceSettings): Price {
+function priceAt(
+  targets: FileModel['targets'],
+  price: PriceSettings | undefined,
+  { upstreams }: ConfigFile,
+): Price | null {
+  if (price === undefined) return null;
+  // There, fast is a speed, and has nothing to do with the priority tier.
+  return resolvePrice(
+    price,
+    targets.some(({ upstream }) => upstreams[upstream]?.kind === 'messages'),
+  );
+}
+
+/**
+ * Fills in a price's defaults. A part without a price of its own costs as much as what it is a part of.
+ * @param isFastOther whether `fast` may be another tier than OpenAI's, which its answers call `priority` as well
+ */
+export function resolvePrice(
+  { images, seconds, steps, tiers, geos, ...stated }: PriceSettings,
+  isFastOther = false,
+): Price {
   return {
     ...steppedRates(stated, steps),
     images: (images ?? []).map(({ size = null, quality = null, usd }) => ({ size, quality, usd })),
     seconds: seconds ?? [],
-    tiers: resolveTiers(stated, tiers ?? {}),
+    tiers: resolveTiers(stated, tiers ?? {}, isFastOther),
     geos: geos ?? {},
   };
 }
 
-function resolveTiers(stated: StatedRates, tiers: NonNullable<PriceSettings['tiers']>): Price['tiers'] {
+function resolveTiers(
+  stated: StatedRates,
+  tiers: NonNullable<PriceSettings['tiers']>,
+  isFastOther: boolean,
+): Price['tiers'] {
   const resolved: Partial<Record<ServiceTier, number | SteppedRates>> = {};
   for (const name of serviceTiers) {
     const tier = name === 'standard' ? undefined : tiers[name];
@@ -453,7 +476,7 @@ function resolveTiers(stated: StatedRates, tiers: NonNullable<PriceSettings['tie
   }
   // OpenAI has renamed its priority tier: its answers say `fast` for newer models, and `priority` for older ones.
   const fast = resolved.fast ?? resolved.priority;
-  return fast === undefined ? resolved : { ...resolved, fast };
+  return fast === undefined || isFastOther ? resolved : { ...resolved, fast };
 }
 
 function steppedRates(stated: StatedRates, steps: StatedSteps = []): SteppedRates {

@@ -287,3 +287,32 @@ test('problems of more places than a call takes arguments are listed', (t) => {
   t.equal(found[500], 'and 199500 more problems');
   t.end();
 });
+
+test('the priority price is that of the fast tier, but not where fast is a speed of messages', (t) => {
+  const config = validConfig();
+  const price = { input: 2, tiers: { priority: 0 } };
+  const cost = { input: 1, tiers: { priority: 0.5 } };
+  const targets = ['main', 'claude'].map((upstream) => ({ upstream, cost }));
+  put(config, 'groups/trial', undefined);
+  put(config, 'models', {
+    openai: { protocols: ['chat'], targets: targets.slice(0, 1), price },
+    claude: { protocols: ['chat'], targets: targets.slice(1), price },
+    either: { protocols: ['chat'], targets, price },
+    listed: { protocols: ['chat'], targets, price: { input: 2, tiers: { priority: 0, fast: 6 } } },
+  });
+  const { models } = parseConfig(JSON.stringify(config), {
+    environment: {},
+    directory: import.meta.dirname,
+    created: 1,
+  });
+  const ofFast = Object.fromEntries(
+    models.map((model) => [model.name, [model.price, ...model.targets.map((target) => target.cost)]]),
+  );
+  t.match(ofFast, {
+    openai: [{ tiers: { fast: 0 } }, { tiers: { fast: 0.5 } }],
+    claude: [{ tiers: { fast: undefined } }, { tiers: { fast: undefined } }],
+    either: [{ tiers: { fast: undefined } }, { tiers: { fast: 0.5 } }, { tiers: { fast: undefined } }],
+    listed: [{ tiers: { fast: 6 } }, {}, {}],
+  });
+  t.end();
+});

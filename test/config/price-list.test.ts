@@ -297,7 +297,44 @@ test("a provider is recognised by its host, also where the list's name for it is
   ] as const)
     t.equal(priceAt(host, ['n', 'other/n', `${provider}/n`]), 3, host);
   t.equal(priceAt('r.openai.azure.com', ['n', 'azure_ai/n', 'azure/n']), 3, 'its own name comes first');
+  t.equal(priceAt('r.openai.azure.com', ['openai/n', 'azure/n']), 2, 'and that of the one whose host it is');
+  t.equal(priceAt('xai.openai.azure.com', ['xai/n', 'azure/n']), 2, 'not what its owner calls it');
+  t.equal(priceAt('api.notvoyageai.com', ['n', 'voyage/n']), 1);
   t.equal(priceAt('r.services.ai.azure.com', ['n', 'azure_ai/n']), 2);
+});
+
+test('a price of a provider other than those at its hosts is named', async (t) => {
+  const entries = {
+    n: { input_cost_per_token: 1e-6, litellm_provider: 'openai' },
+    'vendor/n': { input_cost_per_token: 2e-6, litellm_provider: 'vendor' },
+    chat: { input_cost_per_token: 3e-6, litellm_provider: 'vendor_chat' },
+    gemini: { input_cost_per_token: 4e-6, litellm_provider: 'vertex_ai-language-models' },
+    claude: { input_cost_per_token: 5e-6, litellm_provider: 'bedrock_converse' },
+    old: { input_cost_per_token: 6e-6, litellm_provider: 'text-completion-vendor' },
+  };
+  const imported = (host: string, name: string, ofClients = 'm') => {
+    const config = {
+      upstreams: { u: { kind: 'chat', baseUrl: `https://${host}/v1` } },
+      models: { [ofClients]: { targets: [target('u', name)] } },
+    };
+    const { prices, notes } = importPrices(JSON.stringify(config), JSON.stringify(entries), false);
+    return [prices[ofClients]?.input, ...notes];
+  };
+  const of = (model: string, provider: string, host: string) =>
+    `models.${model} has the price of ${provider}, which is not known as the provider at ${host}: see that it is the right one`;
+  t.strictSame(imported('api.openai.com', 'n'), [1]);
+  t.strictSame(imported('api.vendor.com', 'n'), [2]);
+  t.strictSame(imported('api.vendor.com', 'chat'), [3]);
+  t.strictSame(imported('api.vendor.com', 'old'), [6]);
+  t.strictSame(imported('us-east5-aiplatform.googleapis.com', 'gemini'), [4]);
+  t.strictSame(imported('bedrock-runtime.us-east-1.amazonaws.com', 'claude'), [5]);
+  t.strictSame(imported('proxy.example', 'n'), [1, of('m', 'openai', 'proxy.example')]);
+  t.strictSame(imported('api.else.com', 'vendor/n'), [2, of('m', 'vendor', 'api.else.com')]);
+  t.strictSame(imported('generativelanguage.googleapis.com', 'gemini'), [
+    4,
+    of('m', 'vertex_ai-language-models', 'generativelanguage.googleapis.com'),
+  ]);
+  t.strictSame(imported('api.vendor.com', 'unknown', 'n'), [1, of('n', 'openai', 'api.vendor.com')]);
 });
 
 test('a model may be called as a member that every object has', async (t) => {
