@@ -41,7 +41,7 @@ export class SessionFunds {
   #pendingOther: WaitingCall | null = null;
   /** The largest reservation or charge so far, which another response is expected to cost. */
   #most: number;
-  /** Responses in flight at the last `pay`. */
+  /** Responses in flight, as last told. */
   #inFlight = 0;
   /** Nano-dollars charged so far. */
   #paid = 0;
@@ -71,6 +71,7 @@ export class SessionFunds {
    * @returns whether a budget pays for it; null if the session is told later
    */
   reserve(inFlight: number): boolean | null {
+    this.#inFlight = inFlight + 1;
     if (this.#others.length >= inFlight) {
       this.#isAwaited = inFlight === 0 && this.#pending !== null;
       return this.#isAwaited ? null : true;
@@ -96,6 +97,7 @@ export class SessionFunds {
    * @param inFlight responses that were asked for and have not ended
    */
   release(inFlight: number): void {
+    this.#inFlight = inFlight;
     while (this.#others.length > Math.max(0, inFlight - 1)) this.#others.pop()?.undo();
   }
 
@@ -105,12 +107,12 @@ export class SessionFunds {
    * @param inFlight responses that were asked for and have not ended
    */
   pay(inFlight: number): void {
+    this.#inFlight = inFlight;
     const cost = costSoFar(this.#call) - this.#paid;
     if (cost <= 0 || this.#pending !== null || this.isSpent) return;
     this.#most = Math.max(this.#most, cost);
     // Without one, the last reservation's outcome was unknown, and the cost is charged to the one acquired now.
     if (this.#admission !== null) this.#settle(this.#admission, cost);
-    this.#inFlight = inFlight;
     const other = this.#others.length > Math.max(0, inFlight - 1) ? this.#others.pop() : undefined;
     if (other !== undefined) {
       this.#decide(other, false);

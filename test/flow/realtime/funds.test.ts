@@ -178,3 +178,16 @@ test('the reservation of a response beside another is kept for it when the other
   t.ok(funds.isSpent);
   t.end();
 });
+
+test('a reservation that is acquired late takes none from a response that was asked for meanwhile', (t) => {
+  const { funds, respond, settled, decisions, decide, admission } = start(['later']);
+  respond(10);
+  respond(20);
+  t.equal(funds.reserve(0), null);
+  t.equal(funds.reserve(1), true, 'with a reservation of its own');
+  decisions.push({ ...unknown, reason: 'exhausted' });
+  decide(admission([{ pool, amount: 10 }]));
+  t.strictSame(settled, [10, 20]);
+  t.ok(funds.isSpent, 'one more is asked for, for the other response');
+  t.end();
+});
