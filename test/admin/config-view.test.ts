@@ -89,6 +89,7 @@ const price = {
     flex: 0.5,
     priority: { ...rates, input: 3, steps: [{ aboveInput: 200_000, ...rates, input: 4 }] },
     fast: 2,
+    ultrafast: 6,
     batch: 0.5,
     scale: 0,
   },
